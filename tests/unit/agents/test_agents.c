@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agents/agents.h"
+#include "unit/cases.h"
 
 #define PROMPTS ACR_SOURCE_DIR "/prompts"
 
@@ -28,13 +29,16 @@ static void folder_tear_down(Folder *folder, gconstpointer data)
     g_free(folder->dir);
 }
 
+#define FOLDER_TEST(group, name)                                                                   \
+    TEST_WITH(group, name, Folder, folder, data, NULL, folder_set_up, folder_tear_down)
+
 static void write_file(const Folder *folder, const char *name, const char *text)
 {
     g_autofree char *path = g_build_filename(folder->dir, name, NULL);
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-static void test_own_prompts_load_and_render(void)
+TEST("/agents/prompts", own_prompts_load_and_render)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, &error);
@@ -46,14 +50,14 @@ static void test_own_prompts_load_and_render(void)
     g_assert_null(strstr(text, "{{issue}}"));
 }
 
-static void test_names_are_those_of_scripts(void)
+TEST("/agents/roles", names_are_those_of_scripts)
 {
     static const char *const names[] = {"search", "extract", "patch",  "reproducible",
                                         "test",   "review",  "select", NULL};
     g_assert_true(g_strv_equal(acr_role_names(), names));
 }
 
-static void test_a_role_starts_with_its_two_prompts(void)
+TEST("/agents/roles", a_role_starts_with_its_two_prompts)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, NULL);
     g_autoptr(AcrConversation) conversation = acr_conversation_new("extract");
@@ -72,7 +76,7 @@ static void test_a_role_starts_with_its_two_prompts(void)
     }
 }
 
-static void test_an_override_takes_the_place_of_one_prompt(Folder *folder, gconstpointer data)
+FOLDER_TEST("/agents/prompts", an_override_takes_the_place_of_one_prompt)
 {
     g_autoptr(GError) error = NULL;
     write_file(folder, "extract.txt", "mine {{text}} and {{text}}");
@@ -91,13 +95,13 @@ static void expect_refusal(const Folder *folder, const char *word)
     g_assert_nonnull(strstr(error->message, word));
 }
 
-static void test_a_missing_placeholder_is_refused(Folder *folder, gconstpointer data)
+FOLDER_TEST("/agents/prompts", a_missing_placeholder_is_refused)
 {
     write_file(folder, "search_start.txt", "only {{issue}}");
     expect_refusal(folder, "{{calls}}");
 }
 
-static void test_an_unknown_placeholder_is_refused(Folder *folder, gconstpointer data)
+FOLDER_TEST("/agents/prompts", an_unknown_placeholder_is_refused)
 {
     write_file(folder, "search_next.txt", "hello {{name}}");
     expect_refusal(folder, "{{name}}");
@@ -107,19 +111,19 @@ static void test_an_unknown_placeholder_is_refused(Folder *folder, gconstpointer
     expect_refusal(folder, "{{strange}}");
 }
 
-static void test_an_unknown_file_is_refused(Folder *folder, gconstpointer data)
+FOLDER_TEST("/agents/prompts", an_unknown_file_is_refused)
 {
     write_file(folder, "serach_next.txt", "misspelt");
     expect_refusal(folder, "serach_next.txt");
 }
 
-static void test_a_prompt_that_is_no_text_is_refused(Folder *folder, gconstpointer data)
+FOLDER_TEST("/agents/prompts", a_prompt_that_is_no_text_is_refused)
 {
     write_file(folder, "search_next.txt", "\xff\xfe");
     expect_refusal(folder, "UTF-8");
 }
 
-static void test_a_missing_folder_is_refused(void)
+TEST("/agents/prompts", a_missing_folder_is_refused)
 {
     g_autoptr(GError) error = NULL;
     g_assert_null(acr_prompts_load(PROMPTS, "/nonexistent/prompts", &error));
@@ -160,18 +164,20 @@ static const CleanCase clean_cases[] = {
      "a\n\n    code\n\n\n    more"},
 };
 
-static void test_clean(gconstpointer data)
+TEST("/agents/issue", comments_outside_of_code_are_removed)
 {
-    const CleanCase *one = data;
-    g_autofree char *cleaned = acr_issue_clean(one->text);
-    g_assert_cmpstr(cleaned, ==, one->cleaned);
-    g_autofree char *again = acr_issue_clean(cleaned);
-    g_assert_cmpstr(again, ==, cleaned);
+    for (guint i = 0; i < G_N_ELEMENTS(clean_cases); i++) {
+        g_test_message("%s", clean_cases[i].name);
+        g_autofree char *cleaned = acr_issue_clean(clean_cases[i].text);
+        g_assert_cmpstr(cleaned, ==, clean_cases[i].cleaned);
+        g_autofree char *again = acr_issue_clean(cleaned);
+        g_assert_cmpstr(again, ==, cleaned);
+    }
 }
 
 /* An issue of the greatest size in which no comment that begins ever ends: minutes, were each
  * looked for anew. */
-static void test_comments_that_never_end_are_cleaned_at_once(void)
+TEST("/agents/issue", comments_that_never_end_are_cleaned_at_once)
 {
     g_autoptr(GString) text = g_string_new("a");
     while (text->len < ACR_ISSUE_MAX_BYTES)
@@ -194,7 +200,7 @@ static void read_answer(const char *answer, AcrExtraction *out)
     g_assert_true(ok);
 }
 
-static void test_calls_and_locations_are_read(void)
+TEST("/agents/extract", calls_and_locations_are_read)
 {
     g_auto(AcrExtraction) read = {0};
     read_answer("{\"API_calls\": [\"search_class('A')\", \"search_method_in_class(method_name='f', "
@@ -214,7 +220,7 @@ static void test_calls_and_locations_are_read(void)
     g_assert_cmpstr(location->intended_behavior, ==, "x");
 }
 
-static void test_an_object_in_a_fence_is_read(void)
+TEST("/agents/extract", an_object_in_a_fence_is_read)
 {
     g_auto(AcrExtraction) read = {0};
     read_answer("Here it is:\n```json\n{\"API_calls\": [\"search_code('x')\"], \"bug_locations\": "
@@ -224,7 +230,7 @@ static void test_an_object_in_a_fence_is_read(void)
     g_assert_cmpuint(read.calls->len, ==, 1);
 }
 
-static void test_valid_calls_go_on_beside_invalid_ones(void)
+TEST("/agents/extract", valid_calls_go_on_beside_invalid_ones)
 {
     g_auto(AcrExtraction) read = {0};
     read_answer("{\"API_calls\": [\"search_class('A')\", \"search_class()\", \"open('x')\", 7]}",
@@ -235,7 +241,7 @@ static void test_valid_calls_go_on_beside_invalid_ones(void)
     g_assert_nonnull(strstr(read.remarks->pdata[0], "search_class"));
 }
 
-static void test_useless_answers_are_problems(void)
+TEST("/agents/extract", useless_answers_are_problems)
 {
     static const char *const answers[] = {
         "",
@@ -255,7 +261,7 @@ static void test_useless_answers_are_problems(void)
     }
 }
 
-static void test_a_thousand_calls_are_bounded_and_said_so(void)
+TEST("/agents/extract", a_thousand_calls_are_bounded_and_said_so)
 {
     g_autoptr(GString) answer = g_string_new("{\"API_calls\": [");
     for (int i = 0; i < 1000; i++)
@@ -267,10 +273,6 @@ static void test_a_thousand_calls_are_bounded_and_said_so(void)
     g_assert_cmpuint(read.remarks->len, ==, 1);
     g_assert_nonnull(strstr(read.remarks->pdata[0], "1000"));
 }
-
-#define ADD_FOLDER_TEST(group, name)                                                               \
-    g_test_add("/agents/" group "/" #name, Folder, NULL, folder_set_up, test_##name,               \
-               folder_tear_down)
 
 /* ---- Patch writer ---------------------------------------------------------------------------- */
 
@@ -303,7 +305,7 @@ static char *ask_for_patch(gsize code_bytes)
 #define HAS(text, part) g_assert_nonnull(strstr(text, part))
 #define LACKS(text, part) g_assert_null(strstr(text, part))
 
-static void test_all_code_is_shown_where_it_fits(void)
+TEST("/agents/patch", all_code_is_shown_where_it_fits)
 {
     g_autofree char *text = ask_for_patch(ACR_PATCH_CODE_BYTES);
     HAS(text, "ISSUE");
@@ -313,7 +315,7 @@ static void test_all_code_is_shown_where_it_fits(void)
     LACKS(text, "left out");
 }
 
-static void test_notes_of_the_repository_are_a_bounded_quotation(void)
+TEST("/agents/patch", notes_of_the_repository_are_a_bounded_quotation)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, NULL);
     g_autofree char *line = g_strnfill(60, 'x'), *many = g_strnfill(100, '\n');
@@ -334,7 +336,7 @@ static void test_notes_of_the_repository_are_a_bounded_quotation(void)
     g_assert_null(none);
 }
 
-static void test_context_gives_way_to_places_of_the_bug(void)
+TEST("/agents/patch", context_gives_way_to_places_of_the_bug)
 {
     g_autofree char *text = ask_for_patch(3500); /* of 5,500 */
     HAS(text, "first_50 = 1");
@@ -343,7 +345,7 @@ static void test_context_gives_way_to_places_of_the_bug(void)
     HAS(text, "<func>context</func> lines 1-100\n(its code is left out here");
 }
 
-static void test_code_that_does_not_fit_loses_its_middle(void)
+TEST("/agents/patch", code_that_does_not_fit_loses_its_middle)
 {
     g_autofree char *text = ask_for_patch(1000);
     HAS(text, "first_0 = 1");
@@ -359,7 +361,7 @@ static void test_code_that_does_not_fit_loses_its_middle(void)
 
 /* ---- Answers of the roles that verify -------------------------------------------------------- */
 
-static void test_whether_it_can_be_reproduced_is_read(void)
+TEST("/agents/reproducible", whether_it_can_be_reproduced_is_read)
 {
     static const struct {
         const char *answer;
@@ -391,7 +393,7 @@ static void test_whether_it_can_be_reproduced_is_read(void)
     }
 }
 
-static void test_the_script_of_an_answer_is_found(void)
+TEST("/agents/test", the_script_of_an_answer_is_found)
 {
     static const struct {
         const char *answer, *script; /* NULL: none */
@@ -418,7 +420,7 @@ static void test_the_script_of_an_answer_is_found(void)
     }
 }
 
-static void test_a_script_that_is_too_long_is_refused(void)
+TEST("/agents/test", a_script_that_is_too_long_is_refused)
 {
     g_autofree char *lines = g_strnfill(ACR_TEST_MAX_BYTES, 'a'), *problem = NULL;
     g_autofree char *answer = g_strconcat("```python\n", lines, "\n```", NULL);
@@ -426,7 +428,7 @@ static void test_a_script_that_is_too_long_is_refused(void)
     g_assert_nonnull(strstr(problem, "longer"));
 }
 
-static void test_a_review_is_read(void)
+TEST("/agents/review", a_review_is_read)
 {
     g_auto(AcrReviewAnswer) read = {0};
     g_autofree char *problem = NULL;
@@ -443,7 +445,7 @@ static void test_a_review_is_read(void)
     g_assert_cmpstr(read.test_advice, ==, "");
 }
 
-static void test_a_review_without_both_decisions_is_a_problem(void)
+TEST("/agents/review", a_review_without_both_decisions_is_a_problem)
 {
     static const char *const answers[][2] = {
         {"{\"patch-correct\": \"yes\"}", "\"test-correct\" is missing"},
@@ -461,7 +463,7 @@ static void test_a_review_without_both_decisions_is_a_problem(void)
     }
 }
 
-static void test_whether_a_broken_test_is_expected_is_read(void)
+TEST("/agents/review", whether_a_broken_test_is_expected_is_read)
 {
     static const char *const answers[][2] = {
         {"{\"expected\": \"yes\"}", "\"reason\" is missing"},
@@ -484,49 +486,12 @@ static void test_whether_a_broken_test_is_expected_is_read(void)
     g_assert_cmpstr(reason, ==, "a b");
 }
 
-#define ADD(group, name) g_test_add_func("/agents/" group "/" #name, test_##name)
-
-static void add_verify_tests(void)
-{
-    ADD("reproducible", whether_it_can_be_reproduced_is_read);
-    ADD("test", the_script_of_an_answer_is_found);
-    ADD("test", a_script_that_is_too_long_is_refused);
-    ADD("review", a_review_is_read);
-    ADD("review", a_review_without_both_decisions_is_a_problem);
-    ADD("review", whether_a_broken_test_is_expected_is_read);
-}
-
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    ADD("prompts", own_prompts_load_and_render);
-    ADD("roles", names_are_those_of_scripts);
-    ADD("roles", a_role_starts_with_its_two_prompts);
-    ADD_FOLDER_TEST("prompts", an_override_takes_the_place_of_one_prompt);
-    ADD_FOLDER_TEST("prompts", a_missing_placeholder_is_refused);
-    ADD_FOLDER_TEST("prompts", an_unknown_placeholder_is_refused);
-    ADD_FOLDER_TEST("prompts", an_unknown_file_is_refused);
-    ADD_FOLDER_TEST("prompts", a_prompt_that_is_no_text_is_refused);
-    ADD("prompts", a_missing_folder_is_refused);
-    for (guint i = 0; i < G_N_ELEMENTS(clean_cases); i++) {
-        g_autofree char *path = g_strconcat("/agents/issue/", clean_cases[i].name, NULL);
-        g_test_add_data_func(path, &clean_cases[i], test_clean);
-    }
-    ADD("issue", comments_that_never_end_are_cleaned_at_once);
-    ADD("extract", calls_and_locations_are_read);
-    ADD("extract", an_object_in_a_fence_is_read);
-    ADD("extract", valid_calls_go_on_beside_invalid_ones);
-    ADD("extract", useless_answers_are_problems);
-    ADD("extract", a_thousand_calls_are_bounded_and_said_so);
-    ADD("patch", all_code_is_shown_where_it_fits);
-    ADD("patch", notes_of_the_repository_are_a_bounded_quotation);
-    ADD("patch", context_gives_way_to_places_of_the_bug);
-    ADD("patch", code_that_does_not_fit_loses_its_middle);
-    add_verify_tests();
     g_autoptr(GError) error = NULL;
     python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
     g_assert_no_error(error);
-    int code = g_test_run();
+    int code = run_tests(argc, argv);
     acr_python_free(python);
     return code;
 }

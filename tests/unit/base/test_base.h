@@ -3,13 +3,7 @@
 #define ACR_TEST_BASE_H
 
 #include "base/base.h"
-
-void add_json_tests(void);
-void add_text_tests(void);
-void add_file_tests(void);
-void add_spawn_tests(void);
-void add_trace_tests(void);
-void add_spawn_option_tests(void);
+#include "unit/cases.h"
 
 /* A new empty folder; owned (g_free). The test removes it with acr_dir_remove. */
 char *test_folder(void);

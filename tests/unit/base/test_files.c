@@ -39,7 +39,7 @@ static guint entries(const char *folder)
     return n;
 }
 
-static void every_spelling_of_a_path_is_the_same(void)
+TEST("/base/file", every_spelling_of_a_path_is_the_same)
 {
     g_autofree char *given = g_dir_make_tmp("acr-path-XXXXXX", NULL);
     g_autofree char *folder = acr_path_real(given); /* the temporary folder may be a link itself */
@@ -57,7 +57,7 @@ static void every_spelling_of_a_path_is_the_same(void)
     g_assert_true(acr_dir_remove(folder, &error));
 }
 
-static void reading_has_a_ceiling_and_names_its_errors(void)
+TEST("/base/file", reading_has_a_ceiling_and_names_its_errors)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "f", NULL);
@@ -80,7 +80,7 @@ static void reading_has_a_ceiling_and_names_its_errors(void)
 }
 
 /* What "<(…)" of a shell passes. */
-static void a_pipe_of_the_shell_is_read_to_its_end(void)
+TEST("/base/file", a_pipe_of_the_shell_is_read_to_its_end)
 {
     int ends[2];
     g_assert_cmpint(pipe(ends), ==, 0);
@@ -93,7 +93,7 @@ static void a_pipe_of_the_shell_is_read_to_its_end(void)
     g_assert_null(acr_file_read(path, 5, NULL));
 }
 
-static void a_file_that_says_size_zero_is_read_whole(void)
+TEST("/base/file", a_file_that_says_size_zero_is_read_whole)
 {
     g_autoptr(GError) error = NULL, too_big = NULL;
     g_autoptr(GBytes) bytes = acr_file_read("/proc/self/status", 1 << 20, &error);
@@ -103,7 +103,7 @@ static void a_file_that_says_size_zero_is_read_whole(void)
     g_assert_error(too_big, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG);
 }
 
-static void atomic_write_replaces_with_its_mode_and_leaves_nothing_else(void)
+TEST("/base/file", atomic_write_replaces_with_its_mode_and_leaves_nothing_else)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "f", NULL);
@@ -121,7 +121,7 @@ static void atomic_write_replaces_with_its_mode_and_leaves_nothing_else(void)
     test_folder_remove(folder);
 }
 
-static void atomic_write_is_on_the_disk_before_it_returns(void)
+TEST("/base/file", atomic_write_is_on_the_disk_before_it_returns)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "f", NULL);
@@ -135,7 +135,7 @@ static void atomic_write_is_on_the_disk_before_it_returns(void)
 }
 
 /* The limit on a file's size stands for a disk that fills up in mid-write. */
-static void a_write_that_fails_half_way_keeps_the_old_file(void)
+TEST("/base/file", a_write_that_fails_half_way_keeps_the_old_file)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "f", NULL);
@@ -157,7 +157,7 @@ static void a_write_that_fails_half_way_keeps_the_old_file(void)
     test_folder_remove(folder);
 }
 
-static void a_full_disk_is_no_space(void)
+TEST("/base/file", a_full_disk_is_no_space)
 {
     ACR_AUTO_FD full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     g_assert_cmpint(acr_fd_write_all(full, "x", 1), ==, ENOSPC);
@@ -198,7 +198,7 @@ static void *read_slowly(void *data)
     return GSIZE_TO_POINTER(total);
 }
 
-static void signals_and_short_writes_lose_nothing(void)
+TEST("/base/file", signals_and_short_writes_lose_nothing)
 {
     int ends[2];
     g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
@@ -243,7 +243,7 @@ static GBytes *read_pipe(const char *text, bool is_closed, gsize max, gint64 tim
     return bytes;
 }
 
-static void a_descriptor_is_read_to_its_end_within_bounds(void)
+TEST("/base/file", a_descriptor_is_read_to_its_end_within_bounds)
 {
     AcrInterrupt interrupt = {.signal = SIGINT};
     g_autoptr(GError) error = NULL, too_big = NULL, late = NULL, stopped = NULL;
@@ -263,7 +263,7 @@ static void a_descriptor_is_read_to_its_end_within_bounds(void)
     g_assert_error(stopped, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
-static void folders_are_made_with_their_parents(void)
+TEST("/base/dir", folders_are_made_with_their_parents)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *deep = g_build_filename(folder, "a//b/c/", NULL);
@@ -284,7 +284,7 @@ static void folders_are_made_with_their_parents(void)
     test_folder_remove(folder);
 }
 
-static void removal_does_not_follow_symlinks(void)
+TEST("/base/dir", removal_does_not_follow_symlinks)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *kept = g_build_filename(folder, "kept", NULL);
@@ -305,7 +305,7 @@ static void removal_does_not_follow_symlinks(void)
     test_folder_remove(folder);
 }
 
-static void removal_takes_locked_folders_and_any_depth(void)
+TEST("/base/dir", removal_takes_locked_folders_and_any_depth)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *locked = g_build_filename(folder, "locked", NULL);
@@ -326,7 +326,7 @@ static void removal_takes_locked_folders_and_any_depth(void)
     test_folder_remove(folder);
 }
 
-static void a_lock_is_held_by_one_and_names_its_holder(void)
+TEST("/base/lock", a_lock_is_held_by_one_and_names_its_holder)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "lock", NULL);
@@ -349,7 +349,7 @@ static void a_lock_is_held_by_one_and_names_its_holder(void)
     test_folder_remove(folder);
 }
 
-static void a_lock_ends_with_its_process(void)
+TEST("/base/lock", a_lock_ends_with_its_process)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "lock", NULL);
@@ -367,42 +367,10 @@ static void a_lock_ends_with_its_process(void)
     test_folder_remove(folder);
 }
 
-static void sha256_is_that_of_the_standard(void)
+TEST("/base/file", sha256_is_that_of_the_standard)
 {
     g_autofree char *abc = acr_sha256_hex("abc", 3);
     g_assert_cmpstr(abc, ==, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     g_autofree char *empty = acr_sha256_hex(NULL, 0);
     g_assert_cmpstr(empty, ==, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-}
-
-void add_file_tests(void)
-{
-    g_test_add_func("/base/file/every_spelling_of_a_path_is_the_same",
-                    every_spelling_of_a_path_is_the_same);
-    g_test_add_func("/base/file/a_pipe_of_the_shell_is_read_to_its_end",
-                    a_pipe_of_the_shell_is_read_to_its_end);
-    g_test_add_func("/base/file/reading_has_a_ceiling_and_names_its_errors",
-                    reading_has_a_ceiling_and_names_its_errors);
-    g_test_add_func("/base/file/a_file_that_says_size_zero_is_read_whole",
-                    a_file_that_says_size_zero_is_read_whole);
-    g_test_add_func("/base/file/atomic_write_replaces_with_its_mode_and_leaves_nothing_else",
-                    atomic_write_replaces_with_its_mode_and_leaves_nothing_else);
-    g_test_add_func("/base/file/atomic_write_is_on_the_disk_before_it_returns",
-                    atomic_write_is_on_the_disk_before_it_returns);
-    g_test_add_func("/base/file/a_write_that_fails_half_way_keeps_the_old_file",
-                    a_write_that_fails_half_way_keeps_the_old_file);
-    g_test_add_func("/base/file/a_full_disk_is_no_space", a_full_disk_is_no_space);
-    g_test_add_func("/base/file/signals_and_short_writes_lose_nothing",
-                    signals_and_short_writes_lose_nothing);
-    g_test_add_func("/base/file/a_descriptor_is_read_to_its_end_within_bounds",
-                    a_descriptor_is_read_to_its_end_within_bounds);
-    g_test_add_func("/base/file/sha256_is_that_of_the_standard", sha256_is_that_of_the_standard);
-    g_test_add_func("/base/dir/folders_are_made_with_their_parents",
-                    folders_are_made_with_their_parents);
-    g_test_add_func("/base/dir/removal_does_not_follow_symlinks", removal_does_not_follow_symlinks);
-    g_test_add_func("/base/dir/removal_takes_locked_folders_and_any_depth",
-                    removal_takes_locked_folders_and_any_depth);
-    g_test_add_func("/base/lock/a_lock_is_held_by_one_and_names_its_holder",
-                    a_lock_is_held_by_one_and_names_its_holder);
-    g_test_add_func("/base/lock/a_lock_ends_with_its_process", a_lock_ends_with_its_process);
 }

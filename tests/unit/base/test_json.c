@@ -29,7 +29,7 @@ static void assert_refused(const char *text, gsize len, AcrBaseError code, const
     g_assert_nonnull(strstr(error->message, message));
 }
 
-static void valid_texts_are_read_and_printed(void)
+TEST("/base/json", valid_texts_are_read_and_printed)
 {
     static const char *const cases[][2] = {
         {" {\"b\" : [1, 2.5, -3e2, true, false, null], \"a\":{}} ",
@@ -46,7 +46,7 @@ static void valid_texts_are_read_and_printed(void)
         assert_prints(cases[i][0], cases[i][1]);
 }
 
-static void what_is_no_json_is_refused_with_its_offset(void)
+TEST("/base/json", what_is_no_json_is_refused_with_its_offset)
 {
     static const char *const cases[][2] = {
         {"", "byte 0"},           {"  ", "byte 2"},          {"[1,]", "byte 3"},
@@ -66,7 +66,7 @@ static void what_is_no_json_is_refused_with_its_offset(void)
     assert_refused(NULL, 0, ACR_BASE_ERROR_MALFORMED, "byte 0");
 }
 
-static void text_is_not_read_past_its_length(void)
+TEST("/base/json", text_is_not_read_past_its_length)
 {
     g_autofree char *exact = g_memdup2("[12345", 5);
     assert_refused(exact, 5, ACR_BASE_ERROR_MALFORMED, "byte 5");
@@ -75,7 +75,7 @@ static void text_is_not_read_past_its_length(void)
     g_assert_cmpint(acr_json_int(json, -1), ==, 123);
 }
 
-static void nul_and_lone_surrogates_become_the_replacement_character(void)
+TEST("/base/json", nul_and_lone_surrogates_become_the_replacement_character)
 {
     assert_prints("\"a\\u0000b\"", "\"a\uFFFDb\"");
     assert_prints("\"\\ud800\"", "\"\uFFFD\"");
@@ -86,7 +86,7 @@ static void nul_and_lone_surrogates_become_the_replacement_character(void)
                   "[\"\uFFFD\",{\"k\uFFFD\":\"\uFFFD\"}]");
 }
 
-static void integers_up_to_2_53_are_exact(void)
+TEST("/base/json", integers_up_to_2_53_are_exact)
 {
     static const gint64 values[] = {0,
                                     -1,
@@ -108,7 +108,7 @@ static void integers_up_to_2_53_are_exact(void)
     }
 }
 
-static void doubles_read_back_as_the_same_double(void)
+TEST("/base/json", doubles_read_back_as_the_same_double)
 {
     static const double values[] = {
         0.1, 1.0 / 3, 1e300, 5e-324, -2.5e-7, 1.7976931348623157e308, 123456789.123456789};
@@ -123,7 +123,7 @@ static void doubles_read_back_as_the_same_double(void)
     g_assert_cmpint(acr_json_type(nan), ==, ACR_JSON_NULL);
 }
 
-static void numbers_too_long_or_too_large_are_read(void)
+TEST("/base/json", numbers_too_long_or_too_large_are_read)
 {
     assert_prints(
         "0.3333333333333333333333333333333333333333333333333333333333333333333333333333333",
@@ -133,7 +133,7 @@ static void numbers_too_long_or_too_large_are_read(void)
     g_assert_cmpstr(printed, ==, "[1.7976931348623157e+308,-1.7976931348623157e+308,0]");
 }
 
-static void int_of_a_fraction_or_beyond_64_bits_is_the_default(void)
+TEST("/base/json", int_of_a_fraction_or_beyond_64_bits_is_the_default)
 {
     g_autoptr(AcrJson) json = parse("{\"a\":1.5,\"b\":1e30,\"c\":\"7\",\"d\":7.0,\"e\":true}");
     g_assert_cmpint(acr_json_get_int(json, "a", -9), ==, -9);
@@ -158,7 +158,7 @@ static char *nested(guint depth)
     return g_string_free(text, FALSE);
 }
 
-static void depth_values_and_bytes_have_their_ceilings(void)
+TEST("/base/json", depth_values_and_bytes_have_their_ceilings)
 {
     g_autofree char *allowed = nested(ACR_JSON_MAX_DEPTH);
     assert_prints(allowed, allowed);
@@ -174,7 +174,7 @@ static void depth_values_and_bytes_have_their_ceilings(void)
     assert_refused("x", (gsize)ACR_JSON_MAX_BYTES + 1, ACR_BASE_ERROR_TOO_BIG, "bytes");
 }
 
-static void of_repeated_names_the_last_counts(void)
+TEST("/base/json", of_repeated_names_the_last_counts)
 {
     assert_prints("{\"a\":1,\"b\":2,\"a\":3}", "{\"b\":2,\"a\":3}");
     assert_prints("[{\"a\":1,\"a\":{\"c\":1,\"c\":2},\"a\":4}]", "[{\"a\":4}]");
@@ -192,7 +192,7 @@ static void of_repeated_names_the_last_counts(void)
     g_assert_cmpuint(acr_json_size(json), ==, 101);
 }
 
-static void members_are_set_and_replaced_in_their_order(void)
+TEST("/base/json", members_are_set_and_replaced_in_their_order)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
     acr_json_set_string(json, "s", "text");
@@ -211,7 +211,7 @@ static void members_are_set_and_replaced_in_their_order(void)
     g_assert_null(acr_json_get(NULL, "x"));
 }
 
-static void pretty_print_is_indented_and_reads_back(void)
+TEST("/base/json", pretty_print_is_indented_and_reads_back)
 {
     g_autoptr(AcrJson) json = parse("{\"a\":[1,{\"b\":[]}],\"c\":{}}");
     g_autofree char *pretty = acr_json_print_pretty(json);
@@ -221,7 +221,7 @@ static void pretty_print_is_indented_and_reads_back(void)
     g_assert_true(acr_json_equal(json, again, NULL));
 }
 
-static void bytes_that_are_no_text_go_as_base64_and_come_back(void)
+TEST("/base/json", bytes_that_are_no_text_go_as_base64_and_come_back)
 {
     static const struct {
         const char *data;
@@ -261,7 +261,7 @@ static void assert_equality(const char *a, const char *b, const char *ignore, bo
     g_assert_cmpint(acr_json_equal(right, left, ignore), ==, expected);
 }
 
-static void equality_ignores_order_and_the_named_member_at_every_depth(void)
+TEST("/base/json", equality_ignores_order_and_the_named_member_at_every_depth)
 {
     assert_equality("{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1}", NULL, true);
     assert_equality("{\"a\":1}", "{\"a\":1,\"b\":2}", NULL, false);
@@ -277,7 +277,7 @@ static void equality_ignores_order_and_the_named_member_at_every_depth(void)
     assert_equality("{\"a\":1,\"time\":1,\"b\":2}", "{\"b\":3,\"a\":1}", "time", false);
 }
 
-static void copies_are_deep(void)
+TEST("/base/json", copies_are_deep)
 {
     g_autoptr(AcrJson) json = parse("{\"a\":{\"b\":[1]}}");
     g_autoptr(AcrJson) copy = acr_json_copy(json);
@@ -288,7 +288,7 @@ static void copies_are_deep(void)
 }
 
 /* With a quadratic step anywhere, 300,000 elements would take minutes. */
-static void many_elements_take_linear_time(void)
+TEST("/base/json", many_elements_take_linear_time)
 {
     const int n = 300000;
     gint64 started = g_get_monotonic_time();
@@ -312,45 +312,10 @@ static void many_elements_take_linear_time(void)
     g_assert_cmpint(g_get_monotonic_time() - started, <, 30 * G_USEC_PER_SEC);
 }
 
-static void a_name_that_is_not_utf8_is_repaired(void)
+TEST("/base/json", a_name_that_is_not_utf8_is_repaired)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
     acr_json_set_int(json, "a\xff", 1);
     g_autofree char *printed = acr_json_print(json);
     g_assert_cmpstr(printed, ==, "{\"a\uFFFD\":1}");
-}
-
-void add_json_tests(void)
-{
-    g_test_add_func("/base/json/valid_texts_are_read_and_printed",
-                    valid_texts_are_read_and_printed);
-    g_test_add_func("/base/json/what_is_no_json_is_refused_with_its_offset",
-                    what_is_no_json_is_refused_with_its_offset);
-    g_test_add_func("/base/json/text_is_not_read_past_its_length",
-                    text_is_not_read_past_its_length);
-    g_test_add_func("/base/json/nul_and_lone_surrogates_become_the_replacement_character",
-                    nul_and_lone_surrogates_become_the_replacement_character);
-    g_test_add_func("/base/json/integers_up_to_2_53_are_exact", integers_up_to_2_53_are_exact);
-    g_test_add_func("/base/json/doubles_read_back_as_the_same_double",
-                    doubles_read_back_as_the_same_double);
-    g_test_add_func("/base/json/numbers_too_long_or_too_large_are_read",
-                    numbers_too_long_or_too_large_are_read);
-    g_test_add_func("/base/json/int_of_a_fraction_or_beyond_64_bits_is_the_default",
-                    int_of_a_fraction_or_beyond_64_bits_is_the_default);
-    g_test_add_func("/base/json/depth_values_and_bytes_have_their_ceilings",
-                    depth_values_and_bytes_have_their_ceilings);
-    g_test_add_func("/base/json/of_repeated_names_the_last_counts",
-                    of_repeated_names_the_last_counts);
-    g_test_add_func("/base/json/members_are_set_and_replaced_in_their_order",
-                    members_are_set_and_replaced_in_their_order);
-    g_test_add_func("/base/json/pretty_print_is_indented_and_reads_back",
-                    pretty_print_is_indented_and_reads_back);
-    g_test_add_func("/base/json/bytes_that_are_no_text_go_as_base64_and_come_back",
-                    bytes_that_are_no_text_go_as_base64_and_come_back);
-    g_test_add_func("/base/json/equality_ignores_order_and_the_named_member_at_every_depth",
-                    equality_ignores_order_and_the_named_member_at_every_depth);
-    g_test_add_func("/base/json/copies_are_deep", copies_are_deep);
-    g_test_add_func("/base/json/many_elements_take_linear_time", many_elements_take_linear_time);
-    g_test_add_func("/base/json/a_name_that_is_not_utf8_is_repaired",
-                    a_name_that_is_not_utf8_is_repaired);
 }

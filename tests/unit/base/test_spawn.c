@@ -27,7 +27,7 @@ void assert_bytes(GBytes *bytes, const char *text)
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), text, strlen(text));
 }
 
-static void output_exit_code_and_signal_come_back(void)
+TEST("/base/spawn", output_exit_code_and_signal_come_back)
 {
     g_auto(AcrSpawnResult) plain = {0}, killed = {0};
     spawn_ok((AcrSpawn){0}, "echo out; echo err >&2; exit 7", &plain);
@@ -42,7 +42,7 @@ static void output_exit_code_and_signal_come_back(void)
     g_assert_cmpint(killed.signal, ==, SIGTERM);
 }
 
-static void a_missing_program_is_not_found(void)
+TEST("/base/spawn", a_missing_program_is_not_found)
 {
     static const char *const programs[] = {"no-such-program-anywhere", "/no/such/program"};
     for (gsize i = 0; i < G_N_ELEMENTS(programs); i++) {
@@ -62,7 +62,7 @@ static void a_missing_program_is_not_found(void)
     g_assert_nonnull(strstr(no_cwd->message, "/no/such"));
 }
 
-static void folder_and_environment_are_those_asked_for(void)
+TEST("/base/spawn", folder_and_environment_are_those_asked_for)
 {
     g_autofree char *folder = test_folder();
     const char *const envp[] = {"A=1", "PATH=/usr/bin:/bin", NULL};
@@ -73,7 +73,7 @@ static void folder_and_environment_are_those_asked_for(void)
     test_folder_remove(folder);
 }
 
-static void input_larger_than_a_pipe_comes_through_both_ways(void)
+TEST("/base/spawn", input_larger_than_a_pipe_comes_through_both_ways)
 {
     const gsize len = 3 << 20;
     g_autofree char *input = g_strnfill(len, 'i');
@@ -83,7 +83,7 @@ static void input_larger_than_a_pipe_comes_through_both_ways(void)
     g_assert_cmpuint(g_bytes_get_size(result.err), ==, len);
 }
 
-static void a_child_that_does_not_read_its_input_does_no_harm(void)
+TEST("/base/spawn", a_child_that_does_not_read_its_input_does_no_harm)
 {
     const gsize len = 3 << 20;
     g_autofree char *input = g_strnfill(len, 'i');
@@ -96,7 +96,7 @@ static void a_child_that_does_not_read_its_input_does_no_harm(void)
     assert_bytes(empty.out, "end\n");
 }
 
-static void output_beyond_the_limit_is_counted_and_dropped(void)
+TEST("/base/spawn", output_beyond_the_limit_is_counted_and_dropped)
 {
     g_auto(AcrSpawnResult) result = {0};
     spawn_ok((AcrSpawn){.output_limit = 1000},
@@ -125,7 +125,7 @@ bool is_gone(const char *pid_file)
     return false;
 }
 
-static void the_deadline_kills_the_whole_group(void)
+TEST("/base/spawn", the_deadline_kills_the_whole_group)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
@@ -143,7 +143,7 @@ static void the_deadline_kills_the_whole_group(void)
     test_folder_remove(folder);
 }
 
-static void endless_output_does_not_outlive_the_deadline(void)
+TEST("/base/spawn", endless_output_does_not_outlive_the_deadline)
 {
     g_auto(AcrSpawnResult) result = {0};
     spawn_ok((AcrSpawn){.timeout_ms = 300, .output_limit = 10}, "yes", &result);
@@ -159,7 +159,7 @@ static void *interrupt_soon(void *data)
     return NULL;
 }
 
-static void an_interruption_kills_the_group(void)
+TEST("/base/spawn", an_interruption_kills_the_group)
 {
     AcrInterrupt interrupt = {0};
     pthread_t thread;
@@ -172,7 +172,7 @@ static void an_interruption_kills_the_group(void)
     g_assert_cmpint(result.wall_ms, <, 60000);
 }
 
-static void what_the_child_leaves_behind_does_not_hang_us(void)
+TEST("/base/spawn", what_the_child_leaves_behind_does_not_hang_us)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
@@ -191,7 +191,7 @@ static void what_the_child_leaves_behind_does_not_hang_us(void)
     test_folder_remove(folder);
 }
 
-static void a_child_that_closes_its_output_early_is_waited_for(void)
+TEST("/base/spawn", a_child_that_closes_its_output_early_is_waited_for)
 {
     g_auto(AcrSpawnResult) result = {0};
     spawn_ok((AcrSpawn){0}, "exec >&- 2>&-; sleep 0.3; exit 3", &result);
@@ -212,7 +212,7 @@ static void assert_no_signal(const AcrSpawnResult *result, const char *name)
     g_assert_cmphex(g_ascii_strtoull(line + strlen(name) + 1, NULL, 16) & ~internal, ==, 0);
 }
 
-static void the_child_gets_clean_signals_and_only_three_descriptors(void)
+TEST("/base/spawn", the_child_gets_clean_signals_and_only_three_descriptors)
 {
     int leak = open("/dev/null", O_RDONLY); /* on purpose without O_CLOEXEC */
     g_assert_cmpint(leak, >=, 0);
@@ -239,7 +239,7 @@ static void on_alarm(int signal_number)
     (void)signal_number;
 }
 
-static void signals_of_ours_do_not_disturb(void)
+TEST("/base/spawn", signals_of_ours_do_not_disturb)
 {
     struct sigaction action = {.sa_handler = on_alarm}, before;
     sigaction(SIGALRM, &action, &before);
@@ -256,7 +256,7 @@ static void signals_of_ours_do_not_disturb(void)
 
 /* With SIGCHLD ignored, as some launchers leave it, the kernel reaps the child and its exit code is
  * lost. */
-static void an_ignored_sigchld_does_not_hang_us(void)
+TEST("/base/spawn", an_ignored_sigchld_does_not_hang_us)
 {
     sighandler_t before = signal(SIGCHLD, SIG_IGN);
     g_auto(AcrSpawnResult) result = {0};
@@ -277,7 +277,7 @@ static void *run_many(void *data)
     return NULL;
 }
 
-static void threads_run_children_at_the_same_time(void)
+TEST("/base/spawn", threads_run_children_at_the_same_time)
 {
     static char *const texts[] = {"one", "two", "three", "four"};
     pthread_t threads[G_N_ELEMENTS(texts)];
@@ -289,7 +289,7 @@ static void threads_run_children_at_the_same_time(void)
 
 /* Of a hundred short children on a busy machine one at least; a fixed wait of one poll slice would
  * make each take 50 ms. */
-static void short_children_come_back_at_once(void)
+TEST("/base/spawn", short_children_come_back_at_once)
 {
     gint64 least_ms = G_MAXINT64;
     const char *const argv[] = {"true", NULL};
@@ -302,7 +302,7 @@ static void short_children_come_back_at_once(void)
     g_assert_cmpint(least_ms, <, 40);
 }
 
-static void a_child_that_crashes_leaves_no_core(void)
+TEST("/base/spawn", a_child_that_crashes_leaves_no_core)
 {
     g_autofree char *folder = test_folder(), *core = g_build_filename(folder, "core", NULL);
     g_autoptr(GError) error = NULL;
@@ -320,39 +320,4 @@ static void a_child_that_crashes_leaves_no_core(void)
     g_assert_cmpint(result.signal, ==, SIGABRT);
     g_assert_false(g_file_test(core, G_FILE_TEST_EXISTS));
     test_folder_remove(folder);
-}
-
-void add_spawn_tests(void)
-{
-    g_test_add_func("/base/spawn/a_child_that_crashes_leaves_no_core",
-                    a_child_that_crashes_leaves_no_core);
-    g_test_add_func("/base/spawn/output_exit_code_and_signal_come_back",
-                    output_exit_code_and_signal_come_back);
-    g_test_add_func("/base/spawn/a_missing_program_is_not_found", a_missing_program_is_not_found);
-    g_test_add_func("/base/spawn/folder_and_environment_are_those_asked_for",
-                    folder_and_environment_are_those_asked_for);
-    g_test_add_func("/base/spawn/input_larger_than_a_pipe_comes_through_both_ways",
-                    input_larger_than_a_pipe_comes_through_both_ways);
-    g_test_add_func("/base/spawn/a_child_that_does_not_read_its_input_does_no_harm",
-                    a_child_that_does_not_read_its_input_does_no_harm);
-    g_test_add_func("/base/spawn/output_beyond_the_limit_is_counted_and_dropped",
-                    output_beyond_the_limit_is_counted_and_dropped);
-    g_test_add_func("/base/spawn/the_deadline_kills_the_whole_group",
-                    the_deadline_kills_the_whole_group);
-    g_test_add_func("/base/spawn/endless_output_does_not_outlive_the_deadline",
-                    endless_output_does_not_outlive_the_deadline);
-    g_test_add_func("/base/spawn/an_interruption_kills_the_group", an_interruption_kills_the_group);
-    g_test_add_func("/base/spawn/what_the_child_leaves_behind_does_not_hang_us",
-                    what_the_child_leaves_behind_does_not_hang_us);
-    g_test_add_func("/base/spawn/a_child_that_closes_its_output_early_is_waited_for",
-                    a_child_that_closes_its_output_early_is_waited_for);
-    g_test_add_func("/base/spawn/the_child_gets_clean_signals_and_only_three_descriptors",
-                    the_child_gets_clean_signals_and_only_three_descriptors);
-    g_test_add_func("/base/spawn/signals_of_ours_do_not_disturb", signals_of_ours_do_not_disturb);
-    g_test_add_func("/base/spawn/an_ignored_sigchld_does_not_hang_us",
-                    an_ignored_sigchld_does_not_hang_us);
-    g_test_add_func("/base/spawn/threads_run_children_at_the_same_time",
-                    threads_run_children_at_the_same_time);
-    g_test_add_func("/base/spawn/short_children_come_back_at_once",
-                    short_children_come_back_at_once);
 }

@@ -9,7 +9,7 @@
 
 /* ---- Ending ---- */
 
-static void a_soft_end_lets_the_child_tidy_up(void)
+TEST("/base/spawn_options", a_soft_end_lets_the_child_tidy_up)
 {
     g_auto(AcrSpawnResult) result = {0};
     spawn_ok((AcrSpawn){.timeout_ms = 2000, .soft_ms = 60000},
@@ -21,7 +21,7 @@ static void a_soft_end_lets_the_child_tidy_up(void)
     g_assert_cmpint(result.wall_ms, <, 50000);
 }
 
-static void who_ignores_the_soft_end_is_killed_with_its_group(void)
+TEST("/base/spawn_options", who_ignores_the_soft_end_is_killed_with_its_group)
 {
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
@@ -38,7 +38,7 @@ static void who_ignores_the_soft_end_is_killed_with_its_group(void)
 
 /* ---- Output ---- */
 
-static void of_longer_output_both_ends_are_kept(void)
+TEST("/base/spawn_options", of_longer_output_both_ends_are_kept)
 {
     g_auto(AcrSpawnResult) longer = {0}, just = {0}, odd = {0}, without = {0};
     spawn_ok((AcrSpawn){.output_limit = 8, .keep_ends = true},
@@ -56,7 +56,7 @@ static void of_longer_output_both_ends_are_kept(void)
 }
 
 /* The end is the end however the pieces come. */
-static void the_kept_end_is_right_after_many_pieces(void)
+TEST("/base/spawn_options", the_kept_end_is_right_after_many_pieces)
 {
     g_auto(AcrSpawnResult) small = {0}, large = {0};
     spawn_ok((AcrSpawn){.output_limit = 10, .keep_ends = true},
@@ -68,7 +68,7 @@ static void the_kept_end_is_right_after_many_pieces(void)
     g_assert_cmpuint(large.out_total, ==, 3000010);
 }
 
-static void a_flood_on_either_stream_ends_the_child(void)
+TEST("/base/spawn_options", a_flood_on_either_stream_ends_the_child)
 {
     static const char *const scripts[] = {"yes", "yes >&2"};
     for (gsize i = 0; i < G_N_ELEMENTS(scripts); i++) {
@@ -96,7 +96,7 @@ static void see(void *ctx, bool is_stderr, const char *data, gsize len)
     g_string_append_len(((Seen *)ctx)->streams[is_stderr], data, (gssize)len);
 }
 
-static void output_is_told_as_it_comes_whatever_is_kept(void)
+TEST("/base/spawn_options", output_is_told_as_it_comes_whatever_is_kept)
 {
     Seen seen = {{g_string_new(NULL), g_string_new(NULL)}};
     g_auto(AcrSpawnResult) result = {0};
@@ -121,7 +121,7 @@ static int file_of(const char *text)
     return fd;
 }
 
-static void descriptors_become_3_and_on_and_no_others(void)
+TEST("/base/spawn_options", descriptors_become_3_and_on_and_no_others)
 {
     int fds[ACR_SPAWN_MAX_FDS];
     g_auto(AcrSpawnResult) some = {0}, all = {0};
@@ -144,7 +144,7 @@ static void descriptors_become_3_and_on_and_no_others(void)
 }
 
 /* Low numbers are those that the child's own descriptors get: none may be lost on the way. */
-static void descriptors_in_any_order_come_through(void)
+TEST("/base/spawn_options", descriptors_in_any_order_come_through)
 {
     int a = file_of("a"), b = file_of("b");
     const int swapped[] = {b, a, b};
@@ -156,7 +156,7 @@ static void descriptors_in_any_order_come_through(void)
     close(b);
 }
 
-static void standard_input_can_be_ours(void)
+TEST("/base/spawn_options", standard_input_can_be_ours)
 {
     g_auto(AcrSpawnResult) result = {0};
     int fd = file_of("ours\n"), before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -184,7 +184,7 @@ static bool watch(void *ctx, pid_t pid)
     return ++watcher->asked != watcher->end_after;
 }
 
-static void a_watcher_is_asked_often_and_can_end_it(void)
+TEST("/base/spawn_options", a_watcher_is_asked_often_and_can_end_it)
 {
     Watcher patient = {0}, strict = {.end_after = 3};
     g_auto(AcrSpawnResult) whole = {0}, ended = {0}, busy = {0};
@@ -202,27 +202,4 @@ static void a_watcher_is_asked_often_and_can_end_it(void)
     spawn_ok((AcrSpawn){.watch = watch, .ctx = &strict, .output_limit = 10}, "yes", &busy);
     g_assert_true(busy.unwatched);
     g_assert_cmpint(busy.wall_ms, >=, 100);
-}
-
-void add_spawn_option_tests(void)
-{
-    g_test_add_func("/base/spawn_options/a_soft_end_lets_the_child_tidy_up",
-                    a_soft_end_lets_the_child_tidy_up);
-    g_test_add_func("/base/spawn_options/who_ignores_the_soft_end_is_killed_with_its_group",
-                    who_ignores_the_soft_end_is_killed_with_its_group);
-    g_test_add_func("/base/spawn_options/of_longer_output_both_ends_are_kept",
-                    of_longer_output_both_ends_are_kept);
-    g_test_add_func("/base/spawn_options/the_kept_end_is_right_after_many_pieces",
-                    the_kept_end_is_right_after_many_pieces);
-    g_test_add_func("/base/spawn_options/a_flood_on_either_stream_ends_the_child",
-                    a_flood_on_either_stream_ends_the_child);
-    g_test_add_func("/base/spawn_options/output_is_told_as_it_comes_whatever_is_kept",
-                    output_is_told_as_it_comes_whatever_is_kept);
-    g_test_add_func("/base/spawn_options/descriptors_become_3_and_on_and_no_others",
-                    descriptors_become_3_and_on_and_no_others);
-    g_test_add_func("/base/spawn_options/descriptors_in_any_order_come_through",
-                    descriptors_in_any_order_come_through);
-    g_test_add_func("/base/spawn_options/standard_input_can_be_ours", standard_input_can_be_ours);
-    g_test_add_func("/base/spawn_options/a_watcher_is_asked_often_and_can_end_it",
-                    a_watcher_is_asked_often_and_can_end_it);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void repair_replaces_each_invalid_byte_and_nul(void)
+TEST("/base/text", repair_replaces_each_invalid_byte_and_nul)
 {
     static const struct {
         const char *data;
@@ -42,7 +42,7 @@ static void assert_validates_as_glib(gsize before, const char *text)
                         g_utf8_validate_len(bytes->str, len, NULL));
 }
 
-static void validity_does_not_depend_on_where_a_character_lies(void)
+TEST("/base/text", validity_does_not_depend_on_where_a_character_lies)
 {
     static const char *const texts[] = {
         "\u00e9",
@@ -64,7 +64,7 @@ static void validity_does_not_depend_on_where_a_character_lies(void)
             assert_validates_as_glib(before, texts[i]);
 }
 
-static void what_a_terminal_obeys_is_shown_as_text(void)
+TEST("/base/text", what_a_terminal_obeys_is_shown_as_text)
 {
     static const char *const pairs[][2] = {
         {"", ""},
@@ -95,7 +95,7 @@ static void assert_lines(const char *text, const char *expected)
     g_assert_cmpstr(found, ==, expected);
 }
 
-static void lines_end_in_lf_crlf_and_cr(void)
+TEST("/base/text", lines_end_in_lf_crlf_and_cr)
 {
     assert_lines("", "0");
     assert_lines("a", "0 1");
@@ -108,7 +108,7 @@ static void lines_end_in_lf_crlf_and_cr(void)
                  "0 10");
 }
 
-static void shortened_text_keeps_both_ends_and_says_what_is_left_out(void)
+TEST("/base/text", shortened_text_keeps_both_ends_and_says_what_is_left_out)
 {
     g_autofree char *whole = acr_text_shorten("short", 5);
     g_assert_cmpstr(whole, ==, "short");
@@ -155,7 +155,7 @@ static void assert_decodes(const Source *source)
     g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), source->data, len);
 }
 
-static void sources_are_decoded_by_bom_cookie_and_fallback(void)
+TEST("/base/encoding", sources_are_decoded_by_bom_cookie_and_fallback)
 {
     static const Source sources[] = {
         {"", "utf-8", "", false},
@@ -192,7 +192,7 @@ static void sources_are_decoded_by_bom_cookie_and_fallback(void)
         assert_decodes(&sources[i]);
 }
 
-static void what_python_reads_through_iconv_but_not_back_is_not_exact(void)
+TEST("/base/encoding", what_python_reads_through_iconv_but_not_back_is_not_exact)
 {
     /* The designation of ASCII is written twice; an encoder writes it once. */
     static const char data[] = "# coding: iso-2022-jp\n\x1b(B\x1b(Bx\n";
@@ -203,7 +203,7 @@ static void what_python_reads_through_iconv_but_not_back_is_not_exact(void)
     g_assert_false(text.exact);
 }
 
-static void a_plain_text_is_its_bytes(void)
+TEST("/base/encoding", a_plain_text_is_its_bytes)
 {
     static const struct {
         const char *data;
@@ -229,7 +229,7 @@ static void a_plain_text_is_its_bytes(void)
     g_assert_true(acr_text_is_plain(NULL, 0));
 }
 
-static void a_nul_makes_a_file_binary(void)
+TEST("/base/encoding", a_nul_makes_a_file_binary)
 {
     g_auto(AcrText) text = {0};
     acr_text_decode("a\0b\xff", 4, &text);
@@ -241,7 +241,7 @@ static void a_nul_makes_a_file_binary(void)
     g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
-static void every_byte_has_a_text_that_encodes_back(void)
+TEST("/base/encoding", every_byte_has_a_text_that_encodes_back)
 {
     char data[255];
     for (int i = 0; i < 255; i++)
@@ -253,7 +253,7 @@ static void every_byte_has_a_text_that_encodes_back(void)
     g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), data, sizeof data);
 }
 
-static void a_character_the_encoding_lacks_is_an_error(void)
+TEST("/base/encoding", a_character_the_encoding_lacks_is_an_error)
 {
     static const char *const sources[] = {"# coding: latin-1\n", "# coding: cp1252\n",
                                           "# coding: ascii\n"};
@@ -271,7 +271,7 @@ static void a_character_the_encoding_lacks_is_an_error(void)
     g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
-static void thoughts_are_split_off_an_answer(void)
+TEST("/base/thoughts", are_split_off_an_answer)
 {
     static const struct {
         const char *text, *answer, *thoughts;
@@ -307,28 +307,4 @@ static void thoughts_are_split_off_an_answer(void)
         g_assert_cmpstr(answer, ==, cases[i].answer ? cases[i].answer : cases[i].text);
         g_assert_cmpstr(thoughts, ==, cases[i].thoughts);
     }
-}
-
-void add_text_tests(void)
-{
-    g_test_add_func("/base/thoughts/are_split_off_an_answer", thoughts_are_split_off_an_answer);
-    g_test_add_func("/base/text/what_a_terminal_obeys_is_shown_as_text",
-                    what_a_terminal_obeys_is_shown_as_text);
-    g_test_add_func("/base/text/repair_replaces_each_invalid_byte_and_nul",
-                    repair_replaces_each_invalid_byte_and_nul);
-    g_test_add_func("/base/text/validity_does_not_depend_on_where_a_character_lies",
-                    validity_does_not_depend_on_where_a_character_lies);
-    g_test_add_func("/base/text/lines_end_in_lf_crlf_and_cr", lines_end_in_lf_crlf_and_cr);
-    g_test_add_func("/base/text/shortened_text_keeps_both_ends_and_says_what_is_left_out",
-                    shortened_text_keeps_both_ends_and_says_what_is_left_out);
-    g_test_add_func("/base/encoding/sources_are_decoded_by_bom_cookie_and_fallback",
-                    sources_are_decoded_by_bom_cookie_and_fallback);
-    g_test_add_func("/base/encoding/what_python_reads_through_iconv_but_not_back_is_not_exact",
-                    what_python_reads_through_iconv_but_not_back_is_not_exact);
-    g_test_add_func("/base/encoding/a_plain_text_is_its_bytes", a_plain_text_is_its_bytes);
-    g_test_add_func("/base/encoding/a_nul_makes_a_file_binary", a_nul_makes_a_file_binary);
-    g_test_add_func("/base/encoding/every_byte_has_a_text_that_encodes_back",
-                    every_byte_has_a_text_that_encodes_back);
-    g_test_add_func("/base/encoding/a_character_the_encoding_lacks_is_an_error",
-                    a_character_the_encoding_lacks_is_an_error);
 }

@@ -17,30 +17,22 @@ static char *traced(const char *words)
     return text;
 }
 
-static void all_rooms_are_traced_to_a_file(void)
+TEST("/base/trace", all_rooms_are_traced_to_a_file)
 {
     g_autofree char *text = traced("");
     g_assert_nonnull(strstr(text, " patch: edit 1 lands\n"));
     g_assert_nonnull(strstr(text, " llm: red  [31m text of a model\n"));
 }
 
-static void named_rooms_alone_are_traced(void)
+TEST("/base/trace", named_rooms_alone_are_traced)
 {
     g_autofree char *text = traced("patch,search,");
     g_assert_nonnull(strstr(text, " patch: "));
     g_assert_null(strstr(text, " llm: "));
 }
 
-static void nothing_is_traced_for_other_rooms(void)
+TEST("/base/trace", nothing_is_traced_for_other_rooms)
 {
     g_autofree char *text = traced("search,");
     g_assert_null(text);
-}
-
-void add_trace_tests(void)
-{
-    g_test_add_func("/base/trace/all_rooms_are_traced_to_a_file", all_rooms_are_traced_to_a_file);
-    g_test_add_func("/base/trace/named_rooms_alone_are_traced", named_rooms_alone_are_traced);
-    g_test_add_func("/base/trace/nothing_is_traced_for_other_rooms",
-                    nothing_is_traced_for_other_rooms);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "batch/shards.h"
+#include "unit/cases.h"
 
 typedef struct {
     char *dir; /* owned; a new folder */
@@ -19,6 +20,8 @@ static void tear_down(Place *place, gconstpointer data)
     g_assert_true(acr_dir_remove(place->dir, NULL));
     g_free(place->dir);
 }
+
+#define PLACE_TEST(group, name) TEST_WITH(group, name, Place, place, data, NULL, set_up, tear_down)
 
 static char *write_bytes(const Place *place, const char *name, const char *data, gssize len)
 {
@@ -72,7 +75,7 @@ static void check_refused(const Place *place, const char *text, gssize len, cons
     g_assert_null(strchr(error->message, '\n'));
 }
 
-static void test_lists_and_lines_are_read(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", lists_and_lines_are_read)
 {
     check_ids(place, "[" ROW("a-1", "o/r") "," ROW("b-2", "o/r") "]", NULL, "a-1 b-2");
     check_ids(place, " \n [" ROW("a-1", "o/r") "]\n", NULL, "a-1");
@@ -80,7 +83,7 @@ static void test_lists_and_lines_are_read(Place *place, gconstpointer data)
     check_ids(place, "\n\r\n" ROW("a-1", "o/r") "\r\n\n" ROW("b-2", "o/r"), NULL, "a-1 b-2");
 }
 
-static void test_a_row_gives_what_a_solver_may_see(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", a_row_gives_what_a_solver_may_see)
 {
     g_autofree char *path = write_bytes(place, "set", ROW("a-1", "o/r"), -1);
     g_autoptr(GPtrArray) rows = acr_dataset_read(path, ACR_DATASET_SOLVE, NULL, NULL);
@@ -92,7 +95,7 @@ static void test_a_row_gives_what_a_solver_may_see(Place *place, gconstpointer d
     g_assert_cmpstr(row->problem_statement, ==, "p");
 }
 
-static void test_instances_are_selected(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", instances_are_selected)
 {
     static const char *const some[] = {"c-3", "a-1", "c-3", NULL}, *const none[] = {"a-1", "nope",
                                                                                     NULL};
@@ -101,7 +104,7 @@ static void test_instances_are_selected(Place *place, gconstpointer data)
     check_refused(place, text, -1, none, "'nope'");
 }
 
-static void test_malformed_sets_are_refused_by_row(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", malformed_sets_are_refused_by_row)
 {
     check_refused(place, "", -1, NULL, "empty");
     check_refused(place, " \n\n", -1, NULL, "empty");
@@ -117,7 +120,7 @@ static void test_malformed_sets_are_refused_by_row(Place *place, gconstpointer d
     check_refused(place, nul, sizeof nul - 1, NULL, "line 1");
 }
 
-static void test_names_that_lead_elsewhere_are_refused(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", names_that_lead_elsewhere_are_refused)
 {
     check_refused(place, ROW("..", "o/r"), -1, NULL, "'..'");
     check_refused(place, ROW("../a", "o/r"), -1, NULL, "'../a'");
@@ -131,7 +134,7 @@ static void test_names_that_lead_elsewhere_are_refused(Place *place, gconstpoint
     check_refused(place, ROW("shared", "o/r"), -1, NULL, "'shared'");
 }
 
-static void test_a_set_that_is_not_there_is_named(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", a_set_that_is_not_there_is_named)
 {
     g_autofree char *path = g_build_filename(place->dir, "none.json", NULL);
     g_autoptr(GError) first = NULL, second = NULL;
@@ -142,7 +145,7 @@ static void test_a_set_that_is_not_there_is_named(Place *place, gconstpointer da
     g_assert_error(second, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
 }
 
-static void test_repositories_are_found_by_each_spelling(Place *place, gconstpointer data)
+PLACE_TEST("/batch/dataset", repositories_are_found_by_each_spelling)
 {
     static const char *const names[] = {"own/nam",     "own/nam.git", "own+nam",
                                         "own+nam.git", "own__nam",    "own__nam.git"};
@@ -224,7 +227,7 @@ static char *write_predictions(const Place *place, const GPtrArray *instances)
     "{\"instance_id\":\"" id "\",\"model_patch\":\"" patch                                         \
     "\",\"model_name_or_path\":\"script:/x+openai/y\"}\n"
 
-static void test_finished_runs_become_predictions(Place *place, gconstpointer data)
+PLACE_TEST("/batch/predictions", finished_runs_become_predictions)
 {
     g_autoptr(GPtrArray) instances =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
@@ -244,7 +247,7 @@ static void test_finished_runs_become_predictions(Place *place, gconstpointer da
     }
 }
 
-static void test_lines_of_other_batches_are_kept(Place *place, gconstpointer data)
+PLACE_TEST("/batch/predictions", lines_of_other_batches_are_kept)
 {
     g_autoptr(GPtrArray) instances =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
@@ -260,7 +263,7 @@ static void test_lines_of_other_batches_are_kept(Place *place, gconstpointer dat
     g_assert_cmpstr(text, ==, expected);
 }
 
-static void test_runs_of_other_models_are_not_these_models(Place *place, gconstpointer data)
+PLACE_TEST("/batch/predictions", runs_of_other_models_are_not_these_models)
 {
     static const char *const others[] = {"[]", "[\"script:/x\"]", "[\"script:/x\", \"openai/z\"]",
                                          "[\"script:/x\", \"openai/y\", \"openai/y\"]"};
@@ -280,7 +283,7 @@ static void test_runs_of_other_models_are_not_these_models(Place *place, gconstp
     }
 }
 
-static void test_a_patch_that_is_no_text_is_repaired(Place *place, gconstpointer data)
+PLACE_TEST("/batch/predictions", a_patch_that_is_no_text_is_repaired)
 {
     g_autoptr(GPtrArray) instances =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
@@ -290,7 +293,7 @@ static void test_a_patch_that_is_no_text_is_repaired(Place *place, gconstpointer
     g_assert_cmpstr(text, ==, LINE("a", "caf\xef\xbf\xbd\\n"));
 }
 
-static void test_a_damaged_run_costs_the_others_nothing(Place *place, gconstpointer data)
+PLACE_TEST("/batch/predictions", a_damaged_run_costs_the_others_nothing)
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL), *text = NULL;
     g_autoptr(GPtrArray) instances =
@@ -308,7 +311,7 @@ static void test_a_damaged_run_costs_the_others_nothing(Place *place, gconstpoin
     g_assert_cmpstr(text, ==, LINE("b", "diff"));
 }
 
-static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, gconstpointer data)
+PLACE_TEST("/batch/predictions", predictions_that_cannot_be_read_are_not_replaced)
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
     g_autoptr(GPtrArray) instances =
@@ -323,7 +326,7 @@ static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, 
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
-static void test_a_shard_has_its_tasks_and_its_share(Place *place, gconstpointer data)
+PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
 {
     g_autofree char *set = write_bytes(
         place, "set", ROW("a", "o/a") "\n" ROW("b", "o/b") "\n" ROW("c", "o/c") "\n", -1);
@@ -350,27 +353,4 @@ static void test_a_shard_has_its_tasks_and_its_share(Place *place, gconstpointer
     other.shard = g_strdup("1/2");
     g_assert_false(acr_shard_enter(&other, &bound, again, &second, &error));
     g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(group, name)                                                                           \
-    g_test_add("/batch/" group "/" #name, Place, NULL, set_up, test_##name, tear_down)
-    ADD("dataset", lists_and_lines_are_read);
-    ADD("dataset", a_row_gives_what_a_solver_may_see);
-    ADD("dataset", instances_are_selected);
-    ADD("dataset", malformed_sets_are_refused_by_row);
-    ADD("dataset", names_that_lead_elsewhere_are_refused);
-    ADD("dataset", a_set_that_is_not_there_is_named);
-    ADD("dataset", repositories_are_found_by_each_spelling);
-    ADD("predictions", finished_runs_become_predictions);
-    ADD("predictions", lines_of_other_batches_are_kept);
-    ADD("predictions", runs_of_other_models_are_not_these_models);
-    ADD("predictions", a_patch_that_is_no_text_is_repaired);
-    ADD("predictions", a_damaged_run_costs_the_others_nothing);
-    ADD("predictions", predictions_that_cannot_be_read_are_not_replaced);
-    ADD("shards", a_shard_has_its_tasks_and_its_share);
-#undef ADD
-    return g_test_run();
 }

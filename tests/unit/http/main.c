@@ -8,12 +8,6 @@ int main(int argc, char **argv)
                                             "NO_PROXY",   "SSL_CERT_FILE", "CURL_CA_BUNDLE"};
     for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
         g_unsetenv(variables[i]); /* those of this machine are not the tests' */
-    g_test_init(&argc, &argv, NULL);
     g_assert_true(acr_http_global_init(NULL));
-    add_exchange_tests();
-    add_deadline_tests();
-    add_client_tests();
-    add_reach_tests();
-    add_server_tests();
-    return g_test_run();
+    return run_tests(argc, argv);
 }

@@ -31,7 +31,7 @@ static void post_fails(AcrHttpClient *client, const char *url, int code, bool se
     g_assert_null(response.body);
 }
 
-static void a_client_keeps_its_connection(void)
+TEST("/http/client", a_client_keeps_its_connection)
 {
     static const TestReply replies[] = {
         {.raw = CHUNKED "2\r\nab\r\n0\r\nX-Late: 1\r\n\r\n", .keep = true},
@@ -48,7 +48,7 @@ static void a_client_keeps_its_connection(void)
         g_assert_cmpstr(server_request_body(server, i), ==, "body");
 }
 
-static void an_exchange_without_a_client_keeps_nothing(void)
+TEST("/http/client", an_exchange_without_a_client_keeps_nothing)
 {
     static const TestReply replies[] = {{.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
@@ -57,7 +57,7 @@ static void an_exchange_without_a_client_keeps_nothing(void)
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-static void nothing_of_one_request_stays_for_the_next(void)
+TEST("/http/client", nothing_of_one_request_stays_for_the_next)
 {
     static const TestReply replies[] = {{.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
@@ -76,7 +76,7 @@ static void nothing_of_one_request_stays_for_the_next(void)
     g_assert_null(strstr(server_request(server, 1), "Content-Length"));
 }
 
-static void a_connection_that_the_server_closed_meanwhile_is_not_used(void)
+TEST("/http/client", a_connection_that_the_server_closed_meanwhile_is_not_used)
 {
     static const TestReply replies[] = {{.raw = EMPTY}, {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
@@ -87,7 +87,7 @@ static void a_connection_that_the_server_closed_meanwhile_is_not_used(void)
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-static void a_connection_that_was_idle_for_long_is_not_used(void)
+TEST("/http/client", a_connection_that_was_idle_for_long_is_not_used)
 {
     static const TestReply replies[] = {
         {.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}};
@@ -102,7 +102,7 @@ static void a_connection_that_was_idle_for_long_is_not_used(void)
 }
 
 /* The server takes the request, for which it may charge, and dies: it must not get it again. */
-static void a_request_is_not_sent_again_when_its_connection_dies(void)
+TEST("/http/client", a_request_is_not_sent_again_when_its_connection_dies)
 {
     static const TestReply replies[] = {
         {.raw = EMPTY, .keep = true}, {.raw = NULL}, {.raw = EMPTY}};
@@ -115,7 +115,7 @@ static void a_request_is_not_sent_again_when_its_connection_dies(void)
     g_assert_cmpuint(server->requests->len, ==, 3);
 }
 
-static void a_server_that_has_gone_since_is_unreachable(void)
+TEST("/http/client", a_server_that_has_gone_since_is_unreachable)
 {
     static const TestReply reply = {.raw = EMPTY, .keep = true};
     g_autoptr(TestServer) server = server_start(&reply, 1);
@@ -125,7 +125,7 @@ static void a_server_that_has_gone_since_is_unreachable(void)
     post_fails(client, server->url, ACR_HTTP_ERROR_UNREACHABLE, false);
 }
 
-static void a_response_with_bytes_behind_it_fails_and_they_do_not_begin_the_next(void)
+TEST("/http/client", a_response_with_bytes_behind_it_fails_and_they_do_not_begin_the_next)
 {
     static const TestReply replies[] = {{.raw = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
                                                 "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfake",
@@ -138,7 +138,7 @@ static void a_response_with_bytes_behind_it_fails_and_they_do_not_begin_the_next
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-static void a_failed_exchange_takes_its_connection_with_it(void)
+TEST("/http/client", a_failed_exchange_takes_its_connection_with_it)
 {
     static const TestReply replies[] = {
         {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true}, {.raw = EMPTY}};
@@ -153,7 +153,7 @@ static void a_failed_exchange_takes_its_connection_with_it(void)
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-static void a_socket_and_a_port_have_connections_of_their_own(void)
+TEST("/http/client", a_socket_and_a_port_have_connections_of_their_own)
 {
     static const TestReply reply = {.raw = EMPTY, .keep = true};
     g_autofree char *folder = g_dir_make_tmp("acr-http-XXXXXX", NULL);
@@ -188,7 +188,7 @@ static void assert_enough(AcrHttpClient *client, const TestServer *server, const
     g_assert_cmpuint(g_bytes_get_size(response.body), ==, 0);
 }
 
-static void enough_of_a_stream_that_stays_open_is_success_and_cuts_it(void)
+TEST("/http/client", enough_of_a_stream_that_stays_open_is_success_and_cuts_it)
 {
     static const TestReply replies[] = {{.raw = CHUNKED "3\r\nabc\r\n", .hang = true},
                                         {.raw = EMPTY}};
@@ -202,7 +202,7 @@ static void enough_of_a_stream_that_stays_open_is_success_and_cuts_it(void)
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-static void enough_just_before_the_end_keeps_the_connection(void)
+TEST("/http/client", enough_just_before_the_end_keeps_the_connection)
 {
     static const TestReply replies[] = {
         {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 30, .after = "0\r\n\r\n", .keep = true},
@@ -214,7 +214,7 @@ static void enough_just_before_the_end_keeps_the_connection(void)
     g_assert_cmpuint(server_connections(server), ==, 1);
 }
 
-static void what_comes_after_enough_is_not_handed_on(void)
+TEST("/http/client", what_comes_after_enough_is_not_handed_on)
 {
     static const TestReply reply = {
         .raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .after = "3\r\ndef\r\n0\r\n\r\n"};
@@ -228,7 +228,7 @@ static void what_comes_after_enough_is_not_handed_on(void)
     }
 }
 
-static void a_long_rest_is_not_read_to_keep_the_connection(void)
+TEST("/http/client", a_long_rest_is_not_read_to_keep_the_connection)
 {
     static const TestReply replies[] = {{.raw = CHUNKED "3\r\nabc\r\n",
                                          .after_ms = 20,
@@ -252,7 +252,7 @@ static bool exchange_nearly(const TestReply *reply, GString *text, GError **erro
     return exchange(reply, &request, &response, error);
 }
 
-static void what_comes_after_nearly_is_handed_on(void)
+TEST("/http/client", what_comes_after_nearly_is_handed_on)
 {
     static const TestReply replies[] = {
         {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\n0\r\n\r\n"},
@@ -269,7 +269,7 @@ static void what_comes_after_nearly_is_handed_on(void)
     }
 }
 
-static void a_silence_after_nearly_ends_the_exchange(void)
+TEST("/http/client", a_silence_after_nearly_ends_the_exchange)
 {
     static const TestReply reply = {.raw = CHUNKED "3\r\nabc\r\n", .hang = true};
     g_autoptr(GString) text = g_string_new(NULL);
@@ -277,26 +277,4 @@ static void a_silence_after_nearly_ends_the_exchange(void)
     g_assert_true(exchange_nearly(&reply, text, NULL));
     g_assert_cmpint(now_ms() - start, >=, 1900);
     g_assert_cmpint(now_ms() - start, <, 30000);
-}
-
-#define TEST(name) g_test_add_func("/http/client/" #name, name)
-
-void add_client_tests(void)
-{
-    TEST(a_client_keeps_its_connection);
-    TEST(an_exchange_without_a_client_keeps_nothing);
-    TEST(nothing_of_one_request_stays_for_the_next);
-    TEST(a_connection_that_the_server_closed_meanwhile_is_not_used);
-    TEST(a_connection_that_was_idle_for_long_is_not_used);
-    TEST(a_request_is_not_sent_again_when_its_connection_dies);
-    TEST(a_server_that_has_gone_since_is_unreachable);
-    TEST(a_response_with_bytes_behind_it_fails_and_they_do_not_begin_the_next);
-    TEST(a_failed_exchange_takes_its_connection_with_it);
-    TEST(a_socket_and_a_port_have_connections_of_their_own);
-    TEST(enough_of_a_stream_that_stays_open_is_success_and_cuts_it);
-    TEST(enough_just_before_the_end_keeps_the_connection);
-    TEST(what_comes_after_enough_is_not_handed_on);
-    TEST(a_long_rest_is_not_read_to_keep_the_connection);
-    TEST(what_comes_after_nearly_is_handed_on);
-    TEST(a_silence_after_nearly_ends_the_exchange);
 }

@@ -20,7 +20,7 @@ static void interrupt_in(int ms)
     g_assert_cmpint(setitimer(ITIMER_REAL, &timer, NULL), ==, 0);
 }
 
-static void slow_bytes_are_waited_for(void)
+TEST("/http/deadline", slow_bytes_are_waited_for)
 {
     TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", .byte_ms = 5};
     AcrHttpRequest request = {.idle_timeout_ms = 2000};
@@ -37,7 +37,7 @@ static void assert_times_out(const TestReply *reply, const AcrHttpRequest *reque
     g_assert_cmpint(now_ms() - start, <, 8000);
 }
 
-static void each_deadline_ends_the_exchange(void)
+TEST("/http/deadline", each_deadline_ends_the_exchange)
 {
     TestReply silent = {.hang = true};
     TestReply half = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true};
@@ -52,7 +52,7 @@ static void each_deadline_ends_the_exchange(void)
     assert_times_out(&slow, &(AcrHttpRequest){.total_timeout_ms = 400});
 }
 
-static void silence_before_the_first_byte_is_not_idleness(void)
+TEST("/http/deadline", silence_before_the_first_byte_is_not_idleness)
 {
     TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .wait_ms = 400};
     AcrHttpRequest request = {.idle_timeout_ms = 100};
@@ -79,7 +79,7 @@ static int full_listener(int *fillers, gsize n, int *out_port)
     return fd;
 }
 
-static void a_connection_that_hangs_ends_by_its_deadline_or_an_interrupt(void)
+TEST("/http/deadline", a_connection_that_hangs_ends_by_its_deadline_or_an_interrupt)
 {
     int fillers[8];
     int port = 0;
@@ -105,7 +105,7 @@ static void a_connection_that_hangs_ends_by_its_deadline_or_an_interrupt(void)
     close(fd);
 }
 
-static void an_interrupt_ends_a_wait_within_a_moment(void)
+TEST("/http/deadline", an_interrupt_ends_a_wait_within_a_moment)
 {
     TestReply silent = {.hang = true};
     TestReply half = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true};
@@ -117,15 +117,4 @@ static void an_interrupt_ends_a_wait_within_a_moment(void)
         g_assert_cmpint(now_ms() - start, >=, 190);
         g_assert_cmpint(now_ms() - start, <, 8000);
     }
-}
-
-#define TEST(name) g_test_add_func("/http/deadline/" #name, name)
-
-void add_deadline_tests(void)
-{
-    TEST(slow_bytes_are_waited_for);
-    TEST(each_deadline_ends_the_exchange);
-    TEST(silence_before_the_first_byte_is_not_idleness);
-    TEST(a_connection_that_hangs_ends_by_its_deadline_or_an_interrupt);
-    TEST(an_interrupt_ends_a_wait_within_a_moment);
 }

@@ -1,7 +1,7 @@
 /* Exchanges with a real server on loopback that does what servers do, and what they should not. */
 #include "test_http.h"
 
-static void a_body_of_told_length_comes_whole(void)
+TEST("/http/exchange", a_body_of_told_length_comes_whole)
 {
     g_auto(AcrHttpResponse) response = {0};
     get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Two:  a \r\nx-TWO: b\r\nEmpty:\r\n\r\nhello",
@@ -13,7 +13,7 @@ static void a_body_of_told_length_comes_whole(void)
     g_assert_cmpint(response.wall_ms, >=, response.first_byte_ms);
 }
 
-static void chunked_and_close_delimited_bodies_come_whole(void)
+TEST("/http/exchange", chunked_and_close_delimited_bodies_come_whole)
 {
     g_auto(AcrHttpResponse) chunked = {0};
     g_auto(AcrHttpResponse) closed = {0};
@@ -30,7 +30,7 @@ static void chunked_and_close_delimited_bodies_come_whole(void)
     assert_body(&empty, "");
 }
 
-static void interim_responses_without_end_are_refused(void)
+TEST("/http/exchange", interim_responses_without_end_are_refused)
 {
     AcrHttpRequest request = {0};
     g_autoptr(GString) many = g_string_new(NULL);
@@ -41,7 +41,7 @@ static void interim_responses_without_end_are_refused(void)
     assert_fails(&(TestReply){.raw = many->str}, &request, ACR_HTTP_ERROR_NETWORK);
 }
 
-static void a_head_ends_where_the_body_begins(void)
+TEST("/http/exchange", a_head_ends_where_the_body_begins)
 {
     g_auto(AcrHttpResponse) response = {0};
     get_raw("HTTP/1.1 200 OK\r\nX-Real: 1\r\n\rX-Not: 2\r\nbody", &response);
@@ -49,7 +49,7 @@ static void a_head_ends_where_the_body_begins(void)
     assert_body(&response, "body");
 }
 
-static void trailers_are_not_headers_whatever_they_look_like(void)
+TEST("/http/exchange", trailers_are_not_headers_whatever_they_look_like)
 {
     g_auto(AcrHttpResponse) response = {0};
     get_raw("HTTP/1.1 200 OK\r\nX-Real: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"
@@ -66,7 +66,7 @@ static void trailers_are_not_headers_whatever_they_look_like(void)
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00" \
     "\x00\x00"
 
-static void packed_content_is_not_asked_for_and_passed_as_it_is(void)
+TEST("/http/exchange", packed_content_is_not_asked_for_and_passed_as_it_is)
 {
     static const char raw[] =
         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n\r\n" GZIP;
@@ -88,7 +88,7 @@ static void packed_content_is_not_asked_for_and_passed_as_it_is(void)
     "\x41\x3b\xe8\x03\x00\x00"
 
 /* libcurl unpacks what a transfer coding packed, asked for or not. */
-static void the_ceiling_of_a_body_is_of_what_it_unpacks_to(void)
+TEST("/http/exchange", the_ceiling_of_a_body_is_of_what_it_unpacks_to)
 {
     static const char raw[] =
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1d\r\n" PACKED "\r\n0\r\n\r\n";
@@ -101,7 +101,7 @@ static void the_ceiling_of_a_body_is_of_what_it_unpacks_to(void)
     assert_fails(&reply, &tight, ACR_HTTP_ERROR_TOO_BIG);
 }
 
-static void what_is_sent_is_what_was_given(void)
+TEST("/http/exchange", what_is_sent_is_what_was_given)
 {
     TestReply replies[] = {{.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
                            {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
@@ -130,7 +130,7 @@ static void what_is_sent_is_what_was_given(void)
     g_assert_true(g_str_has_prefix(server_request(server, 2), "DELETE /v1/chat?x=1 HTTP/1.1\r\n"));
 }
 
-static void bodies_over_the_ceiling_are_refused(void)
+TEST("/http/exchange", bodies_over_the_ceiling_are_refused)
 {
     AcrHttpRequest limited = {.body_limit = 1000};
     AcrHttpRequest normal = {0};
@@ -149,7 +149,7 @@ static void bodies_over_the_ceiling_are_refused(void)
     g_assert_cmpuint(g_bytes_get_size(response.body), ==, 1000);
 }
 
-static void headers_over_the_ceilings_are_refused(void)
+TEST("/http/exchange", headers_over_the_ceilings_are_refused)
 {
     AcrHttpRequest request = {0};
     g_autoptr(GString) many = g_string_new("HTTP/1.1 200 OK\r\n");
@@ -165,7 +165,7 @@ static void headers_over_the_ceilings_are_refused(void)
     assert_fails(&(TestReply){.raw = large->str}, &request, ACR_HTTP_ERROR_TOO_BIG);
 }
 
-static void what_came_before_a_failure_is_told(void)
+TEST("/http/exchange", what_came_before_a_failure_is_told)
 {
     static const char *const cut[] = {
         "HTTP/1.1 503 X\r\nRetry-After: 7\r\nContent-Length: 10\r\n\r\nfive!",
@@ -187,7 +187,7 @@ static void what_came_before_a_failure_is_told(void)
     }
 }
 
-static void a_head_that_is_cut_is_no_head(void)
+TEST("/http/exchange", a_head_that_is_cut_is_no_head)
 {
     TestReply reply = {.raw = "HTTP/1.1 503 X\r\nRetry-After: 7\r\n"};
     AcrHttpRequest request = {0};
@@ -198,7 +198,7 @@ static void a_head_that_is_cut_is_no_head(void)
     g_assert_true(response.sent);
 }
 
-static void transfers_that_break_off_are_network_errors(void)
+TEST("/http/exchange", transfers_that_break_off_are_network_errors)
 {
     static const char *const raws[] = {
         NULL,
@@ -224,7 +224,7 @@ static AcrHttpNext take_any(void *ctx, const AcrHttpHead *head, const char *data
     return *(AcrHttpNext *)ctx;
 }
 
-static void a_body_of_another_length_than_was_said_fails(void)
+TEST("/http/exchange", a_body_of_another_length_than_was_said_fails)
 {
 #define FIVE "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
     static const TestReply replies[] = {
@@ -254,7 +254,7 @@ static void a_body_of_another_length_than_was_said_fails(void)
 #undef FIVE
 }
 
-static void a_streamed_body_comes_in_pieces_and_can_be_stopped(void)
+TEST("/http/exchange", a_streamed_body_comes_in_pieces_and_can_be_stopped)
 {
     TestReply reply = {.raw = "HTTP/1.1 418 X\r\nTransfer-Encoding: "
                               "chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"};
@@ -283,33 +283,11 @@ static void *exchange_many(void *data)
     return NULL;
 }
 
-static void threads_exchange_side_by_side(void)
+TEST("/http/exchange", threads_exchange_side_by_side)
 {
     pthread_t threads[4];
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_assert_cmpint(pthread_create(&threads[i], NULL, exchange_many, NULL), ==, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         pthread_join(threads[i], NULL);
-}
-
-#define TEST(name) g_test_add_func("/http/exchange/" #name, name)
-
-void add_exchange_tests(void)
-{
-    TEST(a_body_of_told_length_comes_whole);
-    TEST(chunked_and_close_delimited_bodies_come_whole);
-    TEST(interim_responses_without_end_are_refused);
-    TEST(a_head_ends_where_the_body_begins);
-    TEST(trailers_are_not_headers_whatever_they_look_like);
-    TEST(packed_content_is_not_asked_for_and_passed_as_it_is);
-    TEST(the_ceiling_of_a_body_is_of_what_it_unpacks_to);
-    TEST(what_is_sent_is_what_was_given);
-    TEST(bodies_over_the_ceiling_are_refused);
-    TEST(headers_over_the_ceilings_are_refused);
-    TEST(what_came_before_a_failure_is_told);
-    TEST(a_head_that_is_cut_is_no_head);
-    TEST(transfers_that_break_off_are_network_errors);
-    TEST(a_body_of_another_length_than_was_said_fails);
-    TEST(a_streamed_body_comes_in_pieces_and_can_be_stopped);
-    TEST(threads_exchange_side_by_side);
 }

@@ -4,12 +4,7 @@
 
 #include "http/http.h"
 #include "server.h"
-
-void add_exchange_tests(void);
-void add_deadline_tests(void);
-void add_client_tests(void);
-void add_reach_tests(void);
-void add_server_tests(void);
+#include "unit/cases.h"
 
 gint64 now_ms(void);
 /* One exchange with a server that gives `reply`, at a URL whose path and query hold "secret". */

@@ -2,7 +2,7 @@
  * errors must not show. */
 #include "test_http.h"
 
-static void a_unix_socket_is_spoken_to(void)
+TEST("/http/reach", a_unix_socket_is_spoken_to)
 {
     TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"};
     g_autofree char *folder = g_dir_make_tmp("acr-http-XXXXXX", NULL);
@@ -23,7 +23,7 @@ static void a_unix_socket_is_spoken_to(void)
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
-static void loopback_hosts_are_not_reached_through_a_proxy(void)
+TEST("/http/reach", loopback_hosts_are_not_reached_through_a_proxy)
 {
     g_auto(AcrHttpResponse) response = {0};
     g_setenv("http_proxy", "http://127.0.0.1:1", TRUE);
@@ -33,7 +33,7 @@ static void loopback_hosts_are_not_reached_through_a_proxy(void)
     g_unsetenv("ALL_PROXY");
 }
 
-static void a_proxy_of_the_environment_is_used_for_other_hosts(void)
+TEST("/http/reach", a_proxy_of_the_environment_is_used_for_other_hosts)
 {
     TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"};
     g_autoptr(TestServer) server = server_start(&reply, 1);
@@ -46,7 +46,7 @@ static void a_proxy_of_the_environment_is_used_for_other_hosts(void)
         g_str_has_prefix(server_request(server, 0), "GET http://host.invalid/x HTTP/1.1\r\n"));
 }
 
-static void unusable_requests_are_refused_without_showing_them(void)
+TEST("/http/reach", unusable_requests_are_refused_without_showing_them)
 {
     const char *const broken[] = {"Authorization: secret\r\nX: y", NULL};
     const AcrHttpRequest requests[] = {
@@ -66,7 +66,7 @@ static void unusable_requests_are_refused_without_showing_them(void)
     }
 }
 
-static void a_refused_connection_names_host_and_port_only(void)
+TEST("/http/reach", a_refused_connection_names_host_and_port_only)
 {
     AcrHttpRequest request = {.url = "http://user:secret@127.0.0.1:1/secret?secret"};
     AcrHttpRequest tls = {0};
@@ -87,7 +87,7 @@ static void a_refused_connection_names_host_and_port_only(void)
     g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
 }
 
-static void what_cannot_be_reached_was_sent_nothing(void)
+TEST("/http/reach", what_cannot_be_reached_was_sent_nothing)
 {
     static const struct {
         const char *url, *unix_socket, *proxy;
@@ -116,7 +116,7 @@ static void what_cannot_be_reached_was_sent_nothing(void)
     }
 }
 
-static void a_server_that_speaks_no_tls_is_sent_nothing(void)
+TEST("/http/reach", a_server_that_speaks_no_tls_is_sent_nothing)
 {
     TestReply plain = {.raw = "HTTP/1.1 400 X\r\nContent-Length: 0\r\n\r\n"};
     g_autoptr(TestServer) server = server_start(&plain, 1);
@@ -140,7 +140,7 @@ static char *certificate_failure(const char *ca_file)
     return g_strdup(error->message);
 }
 
-static void certificates_that_are_not_there_are_named_with_their_variable(void)
+TEST("/http/reach", certificates_that_are_not_there_are_named_with_their_variable)
 {
     g_autofree char *first = NULL;
     g_autofree char *second = NULL;
@@ -160,7 +160,7 @@ static void certificates_that_are_not_there_are_named_with_their_variable(void)
     g_assert_nonnull(strstr(given, "'/nonexistent/given.pem'"));
 }
 
-static void urls_are_known_by_host_and_port(void)
+TEST("/http/reach", urls_are_known_by_host_and_port)
 {
     static const struct {
         const char *url, *authority;
@@ -184,19 +184,4 @@ static void urls_are_known_by_host_and_port(void)
         g_assert_cmpstr(authority, ==, rows[i].authority);
         g_assert_cmpint(acr_http_url_is_loopback(rows[i].url), ==, rows[i].loopback);
     }
-}
-
-#define TEST(name) g_test_add_func("/http/reach/" #name, name)
-
-void add_reach_tests(void)
-{
-    TEST(a_unix_socket_is_spoken_to);
-    TEST(loopback_hosts_are_not_reached_through_a_proxy);
-    TEST(a_proxy_of_the_environment_is_used_for_other_hosts);
-    TEST(unusable_requests_are_refused_without_showing_them);
-    TEST(a_refused_connection_names_host_and_port_only);
-    TEST(what_cannot_be_reached_was_sent_nothing);
-    TEST(a_server_that_speaks_no_tls_is_sent_nothing);
-    TEST(certificates_that_are_not_there_are_named_with_their_variable);
-    TEST(urls_are_known_by_host_and_port);
 }

@@ -98,7 +98,7 @@ static AcrHttpIncoming *kept(Fixture *fixture)
     return incoming;
 }
 
-static void only_programs_with_the_token_are_answered(void)
+TEST("/http/server", only_programs_with_the_token_are_answered)
 {
     Fixture fixture;
     start(&fixture, 0);
@@ -122,7 +122,7 @@ static void only_programs_with_the_token_are_answered(void)
     acr_http_server_stop(fixture.server);
 }
 
-static void bodies_are_bounded(void)
+TEST("/http/server", bodies_are_bounded)
 {
     Fixture fixture;
     start(&fixture, 0);
@@ -143,7 +143,7 @@ static void bodies_are_bounded(void)
     acr_http_server_stop(fixture.server);
 }
 
-static void events_are_sent_as_they_come(void)
+TEST("/http/server", events_are_sent_as_they_come)
 {
     Fixture fixture;
     char piece[4096];
@@ -168,7 +168,7 @@ static void events_are_sent_as_they_come(void)
     g_assert_true(g_str_has_suffix(rest, "0\r\n\r\n"));
 }
 
-static void a_client_that_goes_away_is_noticed(void)
+TEST("/http/server", a_client_that_goes_away_is_noticed)
 {
     static const char *const lines[] = {"GET /events", "GET /later"};
     for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
@@ -186,7 +186,7 @@ static void a_client_that_goes_away_is_noticed(void)
     }
 }
 
-static void a_client_that_does_not_read_is_cut(void)
+TEST("/http/server", a_client_that_does_not_read_is_cut)
 {
     Fixture fixture;
     g_autofree char *much = g_strnfill(1 << 20, 'x');
@@ -201,7 +201,7 @@ static void a_client_that_does_not_read_is_cut(void)
     close(fd);
 }
 
-static void those_who_ask_slowly_or_not_at_all_are_cut(void)
+TEST("/http/server", those_who_ask_slowly_or_not_at_all_are_cut)
 {
     Fixture fixture;
     int idle[2 * ACR_HTTP_SERVER_MAX_CONNECTIONS];
@@ -221,7 +221,7 @@ static void those_who_ask_slowly_or_not_at_all_are_cut(void)
     acr_http_server_stop(fixture.server);
 }
 
-static void what_is_not_answered_at_the_end_is_refused(void)
+TEST("/http/server", what_is_not_answered_at_the_end_is_refused)
 {
     Fixture fixture;
     start(&fixture, 0);
@@ -236,20 +236,4 @@ static void what_is_not_answered_at_the_end_is_refused(void)
     acr_http_incoming_answer(incoming, 200, NULL, "", 0);
     acr_http_incoming_unref(incoming);
     assert_status(fd, 503);
-}
-
-void add_server_tests(void)
-{
-    g_test_add_func("/http/server/only_programs_with_the_token_are_answered",
-                    only_programs_with_the_token_are_answered);
-    g_test_add_func("/http/server/bodies_are_bounded", bodies_are_bounded);
-    g_test_add_func("/http/server/events_are_sent_as_they_come", events_are_sent_as_they_come);
-    g_test_add_func("/http/server/a_client_that_goes_away_is_noticed",
-                    a_client_that_goes_away_is_noticed);
-    g_test_add_func("/http/server/a_client_that_does_not_read_is_cut",
-                    a_client_that_does_not_read_is_cut);
-    g_test_add_func("/http/server/those_who_ask_slowly_or_not_at_all_are_cut",
-                    those_who_ask_slowly_or_not_at_all_are_cut);
-    g_test_add_func("/http/server/what_is_not_answered_at_the_end_is_refused",
-                    what_is_not_answered_at_the_end_is_refused);
 }

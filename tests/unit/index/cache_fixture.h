@@ -3,6 +3,7 @@
 #define CACHE_FIXTURE_H
 
 #include "index/index.h"
+#include "unit/cases.h"
 
 #define VERSION "outline-1 test"
 #define CHILD_ARGUMENT "--cache-child"
@@ -30,9 +31,5 @@ pid_t start_child(const char *mode, const char *path, guint number);
 int end_of_child(pid_t pid);
 /* What main does in such a child; NULL-terminated arguments after CHILD_ARGUMENT. */
 int run_cache_child(char **arguments);
-
-void add_cache_tests(void);
-void add_cache_damage_tests(void);
-void add_cache_process_tests(void);
 
 #endif

@@ -141,15 +141,5 @@ int main(int argc, char **argv)
         return peer_main(argv[2]);
     if (argc == 5 && strcmp(argv[1], CHILD_ARGUMENT) == 0)
         return run_cache_child(argv + 2);
-    g_test_init(&argc, &argv, NULL);
-    add_rows_tests();
-    add_build_tests();
-    add_lookup_tests();
-    add_words_tests();
-    add_workers_tests();
-    add_relations_tests();
-    add_cache_tests();
-    add_cache_damage_tests();
-    add_cache_process_tests();
-    return g_test_run();
+    return run_tests(argc, argv);
 }

@@ -6,6 +6,7 @@
 #define INDEX_FIXTURE_H
 
 #include "index/index.h"
+#include "unit/cases.h"
 
 typedef struct {
     const char *path;
@@ -36,15 +37,8 @@ guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
         g_assert_cmpstr(names_, ==, expected);                                                     \
     } while (0)
 
-void add_rows_tests(void);
-void add_build_tests(void);
-void add_lookup_tests(void);
-void add_words_tests(void);
-void add_workers_tests(void);
-
 /* This program as a peer that outlines; its second argument is a mode. */
 #define PEER_OPTION "--peer"
 int peer_main(const char *mode);
-void add_relations_tests(void);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void test_paths(void)
+TEST("/index/build", test_paths_are_known_by_whole_parts)
 {
     static const char *const tests[] = {
         "test/a.py", "tests/a.py",  "a/tests/b/c.py", "a/test/b.py",   "test_a.py", "a/test_b.py",
@@ -20,7 +20,7 @@ static void test_paths(void)
         g_assert_false(acr_index_is_test_path(others[i]));
 }
 
-static void what_product_code_imports_is_no_test(void)
+TEST("/index/build", what_product_code_imports_is_no_test)
 {
     static const TestFile files[] = {
         {"setup.py", "I|run|1|tests.run|\n"},
@@ -48,7 +48,7 @@ static void what_product_code_imports_is_no_test(void)
     g_assert_true(acr_index_is_test(index, "web/test/test_client.py"));
 }
 
-static void files_chosen(void)
+TEST("/index/build", only_python_files_that_are_no_tests)
 {
     static const TestFile files[] = {
         {"b.py", "A|x|1|1|\n"}, {"a/c.py", ""},           {"a/b.py", "A|y|1|1|\n"},
@@ -73,7 +73,7 @@ static void files_chosen(void)
     g_assert_cmpuint(acr_index_file(index, 3)->first_symbol, ==, 1);
 }
 
-static void failing_files(void)
+TEST("/index/build", failing_file_costs_itself_only)
 {
     static const TestFile files[] = {
         {"a.py", "A|x|1|1|\n"}, {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
@@ -94,7 +94,7 @@ static void failing_files(void)
     g_assert_cmpuint(acr_index_symbol(index, 1)->file, ==, 4);
 }
 
-static void missing_objects(void)
+TEST("/index/build", file_whose_object_is_missing_has_no_symbols)
 {
     static const TestFile files[] = {{"a.py", "!never"}, {NULL, NULL}};
     g_autoptr(AcrSnapshot) snapshot = snapshot_without_objects(files);
@@ -109,7 +109,7 @@ static void missing_objects(void)
     g_assert_cmpuint(n_symbols(index), ==, 0);
 }
 
-static void large_file(void)
+TEST("/index/build", size_of_a_file_has_a_limit)
 {
     g_autofree char *most = g_strnfill(ACR_INDEX_MAX_SOURCE_BYTES, '!');
     g_autofree char *more = g_strnfill(ACR_INDEX_MAX_SOURCE_BYTES + 1, '!');
@@ -127,7 +127,7 @@ static bool note_order(void *ctx, const AcrOutlineBatch *batch, GError **error)
     return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "seen enough");
 }
 
-static void large_first(void)
+TEST("/index/build", large_files_are_outlined_first)
 {
     g_autofree char *large = g_strnfill(ACR_OUTLINE_BIG_BYTES, '!');
     const TestFile files[] = {{"a.py", ""}, {"b.py", large}, {"c.py", ""}, {"d.py", large}, {0}};
@@ -150,7 +150,7 @@ static TestFile *failing(guint n, GPtrArray *names)
     return files;
 }
 
-static void outliner_gone(void)
+TEST("/index/build", outliner_that_is_gone_is_an_error)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autofree TestFile *files = failing(60, names);
@@ -162,7 +162,7 @@ static void outliner_gone(void)
     g_assert_cmpstr(error->message, ==, "cannot parse more files: gone");
 }
 
-static void some_failures(void)
+TEST("/index/build", forty_failures_are_not_the_end)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autofree TestFile *files = failing(40, names);
@@ -188,7 +188,7 @@ static bool outline_failing(void *ctx, const AcrOutlineBatch *batch, GError **er
     return true;
 }
 
-static void failures_in_the_cache(void)
+TEST("/index/build", failure_that_lasts_is_kept_for_a_day)
 {
     static const TestFile files[] = {{"a.py", "A|x|1|1|\n"}, {NULL, NULL}};
     g_autoptr(GError) error = NULL;
@@ -219,7 +219,7 @@ static void failures_in_the_cache(void)
     g_assert_true(acr_dir_remove(dir, NULL));
 }
 
-static void interrupted(void)
+TEST("/index/build", interruption_ends_it)
 {
     static const TestFile files[] = {{"a.py", ""}, {NULL, NULL}};
     g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
@@ -231,7 +231,7 @@ static void interrupted(void)
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED);
 }
 
-static void nothing_to_index(void)
+TEST("/index/build", repository_without_python_has_an_empty_index)
 {
     static const TestFile files[] = {{"README", "text"}, {NULL, NULL}};
     gsize n;
@@ -246,7 +246,7 @@ static void nothing_to_index(void)
     assert_names(index, acr_index_resolve_class(index, "a.A"), "");
 }
 
-static void references(void)
+TEST("/index/build", references_are_counted)
 {
     static const TestFile files[] = {{"a.py", "A|x|1|1|\n"}, {NULL, NULL}};
     AcrIndex *index = index_of(files);
@@ -255,22 +255,4 @@ static void references(void)
     g_assert_cmpstr(acr_index_symbol(index, 0)->name, ==, "x");
     acr_index_unref(index);
     acr_index_unref(NULL);
-}
-
-void add_build_tests(void)
-{
-    g_test_add_func("/index/build/what_product_code_imports_is_no_test",
-                    what_product_code_imports_is_no_test);
-    g_test_add_func("/index/build/test_paths_are_known_by_whole_parts", test_paths);
-    g_test_add_func("/index/build/only_python_files_that_are_no_tests", files_chosen);
-    g_test_add_func("/index/build/failing_file_costs_itself_only", failing_files);
-    g_test_add_func("/index/build/file_whose_object_is_missing_has_no_symbols", missing_objects);
-    g_test_add_func("/index/build/size_of_a_file_has_a_limit", large_file);
-    g_test_add_func("/index/build/large_files_are_outlined_first", large_first);
-    g_test_add_func("/index/build/outliner_that_is_gone_is_an_error", outliner_gone);
-    g_test_add_func("/index/build/forty_failures_are_not_the_end", some_failures);
-    g_test_add_func("/index/build/failure_that_lasts_is_kept_for_a_day", failures_in_the_cache);
-    g_test_add_func("/index/build/interruption_ends_it", interrupted);
-    g_test_add_func("/index/build/repository_without_python_has_an_empty_index", nothing_to_index);
-    g_test_add_func("/index/build/references_are_counted", references);
 }

@@ -50,7 +50,7 @@ static goffset size_of(const char *path)
 
 /* ---- Keeping ---- */
 
-static void test_keeps_rows(void)
+TEST("/index/cache", keeps_rows)
 {
     const char *path = cache_path("deep/acr-host");
     AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
@@ -70,7 +70,7 @@ static void test_keeps_rows(void)
     g_assert_cmpuint(st.st_mode & 0777, ==, 0600);
 }
 
-static void test_version_is_part_of_the_key(void)
+TEST("/index/cache", version_is_part_of_the_key)
 {
     const char *path = cache_path("c");
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
@@ -95,7 +95,7 @@ static void test_version_is_part_of_the_key(void)
     g_assert_true(replaced && g_bytes_equal(replaced, two));
 }
 
-static void test_too_much_is_not_kept(void)
+TEST("/index/cache", too_much_is_not_kept)
 {
     const char *path = cache_path("c");
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
@@ -116,7 +116,7 @@ static void test_too_much_is_not_kept(void)
     g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
 }
 
-static void test_no_path_is_no_cache(void)
+TEST("/index/cache", no_path_is_no_cache)
 {
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(NULL, LIMIT);
     put_rows(cache, 0, 3);
@@ -124,7 +124,7 @@ static void test_no_path_is_no_cache(void)
     g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
 }
 
-static void test_reading_writes_nothing(void)
+TEST("/index/cache", reading_writes_nothing)
 {
     const char *path = cache_path("c");
     g_autofree char *journal = beside(path, "-journal");
@@ -140,7 +140,7 @@ static void test_reading_writes_nothing(void)
     g_assert_cmpmem(before, len_before, after, len_after);
 }
 
-static void test_two_caches_in_one_process(void)
+TEST("/index/cache", two_caches_in_one_process)
 {
     const char *path = cache_path("c");
     g_autoptr(AcrIndexCache) one = acr_index_cache_open(path, LIMIT);
@@ -156,7 +156,7 @@ static void test_two_caches_in_one_process(void)
 
 /* ---- Dropping ---- */
 
-static void test_drops_the_oldest(void)
+TEST("/index/cache", drops_the_oldest)
 {
     const char *path = cache_path("c");
     guint64 limit = 4u * 1024 * 1024;
@@ -172,7 +172,7 @@ static void test_drops_the_oldest(void)
     acr_index_cache_free(cache);
 }
 
-static void test_limit_holds_however_much_is_put(void)
+TEST("/index/cache", limit_holds_however_much_is_put)
 {
     const char *path = cache_path("c");
     AcrIndexCache *cache = acr_index_cache_open(path, 0); /* raised to 1 MiB */
@@ -198,7 +198,7 @@ static void use_foreign(const char *path, const char *part)
     acr_index_cache_free(cache);
 }
 
-static void test_text_file_is_left_alone(void)
+TEST("/index/cache", text_file_is_left_alone)
 {
     const char *path = cache_path("notes");
     const char *text = "Not a database, and nobody's cache.\n";
@@ -212,7 +212,7 @@ static void test_text_file_is_left_alone(void)
     g_assert_cmpmem(now, len, text, strlen(text));
 }
 
-static void test_database_of_another_program_is_left_alone(void)
+TEST("/index/cache", database_of_another_program_is_left_alone)
 {
     const char *path = cache_path("acr-host");
     g_autofree char *folder = g_path_get_dirname(path);
@@ -240,7 +240,7 @@ static void set_format(const char *path, guint32 format)
     set_contents(path, contents, len);
 }
 
-static void test_other_formats_are_replaced_without_a_word(void)
+TEST("/index/cache", other_formats_are_replaced_without_a_word)
 {
     static const guint32 formats[] = {0, ACR_CACHE_FORMAT - 1, ACR_CACHE_FORMAT + 1, 1u << 30};
     for (gsize i = 0; i < G_N_ELEMENTS(formats); i++) {
@@ -258,7 +258,7 @@ static void test_other_formats_are_replaced_without_a_word(void)
 
 /* ---- Places ---- */
 
-static void test_folder_or_pipe_at_the_path(void)
+TEST("/index/cache", folder_or_pipe_at_the_path)
 {
     const char *folder = cache_path("c"), *pipe = cache_path("d");
     g_autofree char *above = g_path_get_dirname(pipe);
@@ -271,7 +271,7 @@ static void test_folder_or_pipe_at_the_path(void)
     g_assert_false(acr_index_cache_clear(pipe, NULL));
 }
 
-static void test_no_folder_can_be_made(void)
+TEST("/index/cache", no_folder_can_be_made)
 {
     const char *path = cache_path("c");
     set_contents(path, "x", 1);
@@ -279,7 +279,7 @@ static void test_no_folder_can_be_made(void)
     use_foreign(below, "cannot be created");
 }
 
-static void test_path_longer_than_sqlite_takes(void)
+TEST("/index/cache", path_longer_than_sqlite_takes)
 {
     const char *path = cache_path("c");
     g_autofree char *part = g_strnfill(200, 'p');
@@ -288,7 +288,7 @@ static void test_path_longer_than_sqlite_takes(void)
     use_foreign(longer, "it is not used");
 }
 
-static void test_link_leads_to_the_file(void)
+TEST("/index/cache", link_leads_to_the_file)
 {
     const char *path = cache_path("c"), *link = cache_path("d");
     g_autofree char *folder = g_path_get_dirname(link);
@@ -303,7 +303,7 @@ static void test_link_leads_to_the_file(void)
     g_assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
 }
 
-static void test_odd_names(void)
+TEST("/index/cache", odd_names)
 {
     static const char *const names[] = {"a b%20c?x=1#y", "file:x", ":memory:", "\xff\xfe", "l\ni"};
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
@@ -316,7 +316,7 @@ static void test_odd_names(void)
     }
 }
 
-static void test_folder_in_place_of_a_file_beside(void)
+TEST("/index/cache", folder_in_place_of_a_file_beside)
 {
     const char *path = cache_path("c");
     make_cache(path, 50);
@@ -331,7 +331,7 @@ static void test_folder_in_place_of_a_file_beside(void)
 
 /* ---- Removing ---- */
 
-static void test_clear_removes_its_own_files_only(void)
+TEST("/index/cache", clear_removes_its_own_files_only)
 {
     const char *path = cache_path("acr-host");
     g_autoptr(GError) error = NULL;
@@ -351,7 +351,7 @@ static void test_clear_removes_its_own_files_only(void)
     make_cache(path, 5);
 }
 
-static void test_clear_under_a_user(void)
+TEST("/index/cache", clear_under_a_user)
 {
     const char *path = cache_path("c");
     make_cache(path, 50);
@@ -368,7 +368,7 @@ static void test_clear_under_a_user(void)
 
 /* ---- Other processes ---- */
 
-static void test_locked_for_writing(void)
+TEST("/index/cache", locked_for_writing)
 {
     const char *path = cache_path("c");
     make_cache(path, 50);
@@ -386,7 +386,7 @@ static void test_locked_for_writing(void)
     sqlite3_close(db);
 }
 
-static void test_locked_altogether(void)
+TEST("/index/cache", locked_altogether)
 {
     const char *path = cache_path("c");
     make_cache(path, 50);
@@ -405,7 +405,7 @@ static void test_locked_altogether(void)
     g_assert_cmpuint(count_rows(cache, 0, 50), ==, 50);
 }
 
-static void test_descriptors_are_closed_on_exec(void)
+TEST("/index/cache", descriptors_are_closed_on_exec)
 {
     const char *path = cache_path("c");
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
@@ -425,37 +425,4 @@ static void test_descriptors_are_closed_on_exec(void)
     }
     closedir(descriptors);
     g_assert_cmpuint(found, >=, 1);
-}
-
-void add_cache_tests(void)
-{
-    g_test_add_func("/index/cache/keeps_rows", test_keeps_rows);
-    g_test_add_func("/index/cache/version_is_part_of_the_key", test_version_is_part_of_the_key);
-    g_test_add_func("/index/cache/too_much_is_not_kept", test_too_much_is_not_kept);
-    g_test_add_func("/index/cache/no_path_is_no_cache", test_no_path_is_no_cache);
-    g_test_add_func("/index/cache/reading_writes_nothing", test_reading_writes_nothing);
-    g_test_add_func("/index/cache/two_caches_in_one_process", test_two_caches_in_one_process);
-    g_test_add_func("/index/cache/drops_the_oldest", test_drops_the_oldest);
-    g_test_add_func("/index/cache/limit_holds_however_much_is_put",
-                    test_limit_holds_however_much_is_put);
-    g_test_add_func("/index/cache/text_file_is_left_alone", test_text_file_is_left_alone);
-    g_test_add_func("/index/cache/database_of_another_program_is_left_alone",
-                    test_database_of_another_program_is_left_alone);
-    g_test_add_func("/index/cache/other_formats_are_replaced_without_a_word",
-                    test_other_formats_are_replaced_without_a_word);
-    g_test_add_func("/index/cache/folder_or_pipe_at_the_path", test_folder_or_pipe_at_the_path);
-    g_test_add_func("/index/cache/no_folder_can_be_made", test_no_folder_can_be_made);
-    g_test_add_func("/index/cache/path_longer_than_sqlite_takes",
-                    test_path_longer_than_sqlite_takes);
-    g_test_add_func("/index/cache/link_leads_to_the_file", test_link_leads_to_the_file);
-    g_test_add_func("/index/cache/odd_names", test_odd_names);
-    g_test_add_func("/index/cache/folder_in_place_of_a_file_beside",
-                    test_folder_in_place_of_a_file_beside);
-    g_test_add_func("/index/cache/clear_removes_its_own_files_only",
-                    test_clear_removes_its_own_files_only);
-    g_test_add_func("/index/cache/clear_under_a_user", test_clear_under_a_user);
-    g_test_add_func("/index/cache/locked_for_writing", test_locked_for_writing);
-    g_test_add_func("/index/cache/locked_altogether", test_locked_altogether);
-    g_test_add_func("/index/cache/descriptors_are_closed_on_exec",
-                    test_descriptors_are_closed_on_exec);
 }

@@ -62,7 +62,7 @@ static void assert_rebuilt(const char *path)
     g_assert_nonnull(strstr(remark, "was damaged and has been rebuilt"));
 }
 
-static void test_cut_short(void)
+TEST("/index/cache_damage", cut_short)
 {
     const char *path = cache_path("acr-host");
     g_auto(Template) whole = template_at(path);
@@ -78,7 +78,7 @@ static void test_cut_short(void)
     }
 }
 
-static void test_empty_file_becomes_a_cache(void)
+TEST("/index/cache_damage", empty_file_becomes_a_cache)
 {
     const char *path = cache_path("c");
     g_autofree char *folder = g_path_get_dirname(path);
@@ -88,7 +88,7 @@ static void test_empty_file_becomes_a_cache(void)
     g_assert_cmpstr(remark, ==, NULL);
 }
 
-static void test_noise(void)
+TEST("/index/cache_damage", noise)
 {
     const char *path = cache_path("acr-host");
     g_auto(Template) whole = template_at(path);
@@ -109,7 +109,7 @@ static void test_noise(void)
 }
 
 /* Each page in turn has some of its bytes changed; the first ones hold how it is laid out. */
-static void test_changed_bytes_in_any_page(void)
+TEST("/index/cache_damage", changed_bytes_in_any_page)
 {
     const char *path = cache_path("acr-host");
     g_auto(Template) whole = template_at(path);
@@ -130,7 +130,7 @@ static void test_changed_bytes_in_any_page(void)
 }
 
 /* The header of the file, byte for byte. */
-static void test_changed_bytes_in_the_header(void)
+TEST("/index/cache_damage", changed_bytes_in_the_header)
 {
     const char *path = cache_path("acr-host");
     g_auto(Template) whole = template_at(path);
@@ -151,7 +151,7 @@ static void test_changed_bytes_in_the_header(void)
 }
 
 /* SQLite cannot know of it. */
-static void test_changed_rows_are_damage(void)
+TEST("/index/cache_damage", changed_rows_are_damage)
 {
     const char *path = cache_path("c");
     g_auto(Template) whole = template_at(path);
@@ -172,7 +172,7 @@ static void test_changed_rows_are_damage(void)
 }
 
 /* Rows put under another blob's id: the checksum covers the id. Those of a few are the same anyway. */
-static void test_rows_of_another_blob_are_absent(void)
+TEST("/index/cache_damage", rows_of_another_blob_are_absent)
 {
     const char *path = cache_path("c");
     make_cache(path, ROWS);
@@ -187,7 +187,7 @@ static void test_rows_of_another_blob_are_absent(void)
 }
 
 /* A trigger would run on every put. */
-static void test_other_tables_are_damage(void)
+TEST("/index/cache_damage", other_tables_are_damage)
 {
     static const char *const changes[] = {
         "CREATE TRIGGER t AFTER INSERT ON outline BEGIN DELETE FROM outline; END",
@@ -206,7 +206,7 @@ static void test_other_tables_are_damage(void)
     }
 }
 
-static void test_damaged_files_beside_it(void)
+TEST("/index/cache_damage", damaged_files_beside_it)
 {
     static const char *const suffixes[] = {"-wal", "-shm", "-journal", "-lock"};
     g_autoptr(GRand) rand = g_rand_new_with_seed(6);
@@ -224,21 +224,4 @@ static void test_damaged_files_beside_it(void)
         bool stays = g_file_test(name, G_FILE_TEST_EXISTS);
         g_assert_true(stays == (strcmp(suffixes[i], "-lock") == 0));
     }
-}
-
-void add_cache_damage_tests(void)
-{
-    g_test_add_func("/index/cache_damage/cut_short", test_cut_short);
-    g_test_add_func("/index/cache_damage/empty_file_becomes_a_cache",
-                    test_empty_file_becomes_a_cache);
-    g_test_add_func("/index/cache_damage/noise", test_noise);
-    g_test_add_func("/index/cache_damage/changed_bytes_in_any_page",
-                    test_changed_bytes_in_any_page);
-    g_test_add_func("/index/cache_damage/changed_bytes_in_the_header",
-                    test_changed_bytes_in_the_header);
-    g_test_add_func("/index/cache_damage/changed_rows_are_damage", test_changed_rows_are_damage);
-    g_test_add_func("/index/cache_damage/rows_of_another_blob_are_absent",
-                    test_rows_of_another_blob_are_absent);
-    g_test_add_func("/index/cache_damage/other_tables_are_damage", test_other_tables_are_damage);
-    g_test_add_func("/index/cache_damage/damaged_files_beside_it", test_damaged_files_beside_it);
 }

@@ -154,7 +154,7 @@ static guint rounds(void)
     return text ? (guint)g_ascii_strtoull(text, NULL, 10) : 6;
 }
 
-static void test_killed_at_random(void)
+TEST("/index/cache_process", killed_at_random)
 {
     const char *path = cache_path("c");
     g_autoptr(GRand) rand = g_rand_new_with_seed(8);
@@ -172,7 +172,7 @@ static void test_killed_at_random(void)
 }
 
 /* Removed and damaged under eight processes that use it: no wrong answer, no crash. */
-static void test_replaced_under_users(void)
+TEST("/index/cache_process", replaced_under_users)
 {
     const char *path = cache_path("acr-host");
     g_autoptr(GRand) rand = g_rand_new_with_seed(9);
@@ -194,7 +194,7 @@ static void test_replaced_under_users(void)
     g_autofree char *remark = use_cache(path, 10);
 }
 
-static void test_damage_found_by_all_at_once(void)
+TEST("/index/cache_process", damage_found_by_all_at_once)
 {
     for (int round = 0; round < 5; round++) {
         const char *path = cache_path("acr-host");
@@ -216,7 +216,7 @@ static void test_damage_found_by_all_at_once(void)
     }
 }
 
-static void test_made_by_all_at_once(void)
+TEST("/index/cache_process", made_by_all_at_once)
 {
     const char *path = cache_path("c");
     pid_t pids[PROCESSES];
@@ -247,7 +247,7 @@ static void assert_child(const char *mode, const char *path, guint number)
         g_assert_cmpint(end, ==, 0);
 }
 
-static void test_read_only(void)
+TEST("/index/cache_process", read_only)
 {
     const char *path = cache_path("c");
     g_autofree char *folder = g_path_get_dirname(path);
@@ -267,7 +267,7 @@ static void test_read_only(void)
     g_assert_cmpint(g_chmod(folder, 0755), ==, 0);
 }
 
-static void test_no_room(void)
+TEST("/index/cache_process", no_room)
 {
     static const guint kib[] = {0, 1, 5, 20, 33, 40, 100, 700, 3000};
     for (gsize i = 0; i < G_N_ELEMENTS(kib); i++) {
@@ -280,15 +280,4 @@ static void test_no_room(void)
         g_autofree char *after = use_cache(full, 60);
         g_assert_cmpstr(after, ==, NULL);
     }
-}
-
-void add_cache_process_tests(void)
-{
-    g_test_add_func("/index/cache_process/killed_at_random", test_killed_at_random);
-    g_test_add_func("/index/cache_process/replaced_under_users", test_replaced_under_users);
-    g_test_add_func("/index/cache_process/damage_found_by_all_at_once",
-                    test_damage_found_by_all_at_once);
-    g_test_add_func("/index/cache_process/made_by_all_at_once", test_made_by_all_at_once);
-    g_test_add_func("/index/cache_process/read_only", test_read_only);
-    g_test_add_func("/index/cache_process/no_room", test_no_room);
 }

@@ -51,14 +51,14 @@ static void look_up_all(const AcrIndex *index)
 }
 
 /* The first times without a table, then with one, which is the same. */
-static void lookup(void)
+TEST("/index/lookup", names_give_all_places_in_order)
 {
     g_autoptr(AcrIndex) index = index_of(FILES);
     for (guint round = 0; round < ACR_INDEX_MAX_SCANS + 1; round++)
         look_up_all(index);
 }
 
-static void distinct_names(void)
+TEST("/index/lookup", names_are_distinct_and_sorted)
 {
     gsize n;
     g_autoptr(AcrIndex) index = index_of(FILES);
@@ -73,7 +73,7 @@ static void distinct_names(void)
 }
 
 /* Every line against a plain reading of the table above: "class/function". */
-static void enclosing(void)
+TEST("/index/lookup", each_line_has_its_innermost_class_and_function)
 {
     static const struct {
         guint32 from, to;
@@ -99,7 +99,7 @@ static void enclosing(void)
     }
 }
 
-static void enclosing_in_other_files(void)
+TEST("/index/lookup", lines_belong_to_their_file)
 {
     gint32 klass, func;
     g_autoptr(AcrIndex) index = index_of(FILES);
@@ -111,7 +111,7 @@ static void enclosing_in_other_files(void)
     g_assert_cmpint(func, ==, -1);
 }
 
-static void owners(void)
+TEST("/index/lookup", symbols_know_their_class_and_function)
 {
     g_autoptr(AcrIndex) index = index_of(FILES);
     guint32 id = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "A.B");
@@ -135,7 +135,7 @@ static void owners(void)
     g_assert_cmpstr(acr_index_func_of(index, id), ==, "f");
 }
 
-static void members(void)
+TEST("/index/lookup", members_are_direct_ones_only)
 {
     g_autoptr(AcrIndex) index = index_of(FILES);
     guint32 id = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "A");
@@ -149,7 +149,7 @@ static void members(void)
 }
 
 /* Names are put in order by their first eight bytes and then by the rest. */
-static void names_that_begin_alike(void)
+TEST("/index/lookup", names_that_begin_alike_are_in_order)
 {
     static const TestFile files[] = {
         {"a.py", "A|prefix_8z|1|1|\nA|b|2|2|\nA|prefix_8|3|3|\nA|prefix_8\xc3\xa9|4|4|\n"
@@ -168,15 +168,4 @@ static void names_that_begin_alike(void)
     g_assert_cmpuint(n, ==, 2);
     g_assert_cmpuint(ids[0], ==, 0);
     g_assert_cmpuint(ids[1], ==, 10);
-}
-
-void add_lookup_tests(void)
-{
-    g_test_add_func("/index/lookup/names_that_begin_alike_are_in_order", names_that_begin_alike);
-    g_test_add_func("/index/lookup/names_give_all_places_in_order", lookup);
-    g_test_add_func("/index/lookup/names_are_distinct_and_sorted", distinct_names);
-    g_test_add_func("/index/lookup/each_line_has_its_innermost_class_and_function", enclosing);
-    g_test_add_func("/index/lookup/lines_belong_to_their_file", enclosing_in_other_files);
-    g_test_add_func("/index/lookup/symbols_know_their_class_and_function", owners);
-    g_test_add_func("/index/lookup/members_are_direct_ones_only", members);
 }

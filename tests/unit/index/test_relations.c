@@ -15,7 +15,7 @@ static void expect_class(const AcrIndex *index, const char *name, const char *ex
     assert_names(index, acr_index_resolve_class(index, name), expected);
 }
 
-static void same_file_first(void)
+TEST("/index/relations", same_file_comes_first)
 {
     static const TestFile files[] = {
         {"a.py", "C|B|1|1|1|2|\n"},
@@ -30,7 +30,7 @@ static void same_file_first(void)
     expect_bases(index, "b.py", "B", "");
 }
 
-static void imported(void)
+TEST("/index/relations", imports_are_followed)
 {
     static const TestFile files[] = {
         {"pkg/__init__.py", "I|Base|1|.core.base|Base\n"},
@@ -52,7 +52,7 @@ static void imported(void)
         expect_bases(index, "pkg/core/user.py", users[i], "pkg/core/base.py:Base");
 }
 
-static void outside(void)
+TEST("/index/relations", bases_outside_the_repository_give_none)
 {
     static const TestFile files[] = {
         {"a.py", "C|Enum|1|1|1|2|\nC|Model|3|3|3|4|\nC|Exception|5|5|5|6|\n"},
@@ -70,7 +70,7 @@ static void outside(void)
     expect_bases(index, "b.py", "V", "");
 }
 
-static void aliased(void)
+TEST("/index/relations", aliases_are_followed)
 {
     static const TestFile files[] = {
         {"m/__init__.py", "I|Matrix|1|.dense|MutableMatrix\n"},
@@ -90,7 +90,7 @@ static void aliased(void)
     expect_class(index, "Loop1", "");
 }
 
-static void stars(void)
+TEST("/index/relations", circular_star_imports_end)
 {
     static const TestFile files[] = {
         {"p/__init__.py", "I|*|1|.a|*\nI|*|2|.b|*\n"},
@@ -105,7 +105,7 @@ static void stars(void)
     expect_bases(index, "u.py", "V", "");
 }
 
-static void attribute_bases(void)
+TEST("/index/relations", attribute_bases_are_resolved)
 {
     static const TestFile files[] = {
         {"django/db/models/__init__.py", "I|Model|1|django.db.models.base|Model\n"},
@@ -122,7 +122,7 @@ static void attribute_bases(void)
     expect_bases(index, "app/m.py", "C", "django/db/models/base.py:Model");
 }
 
-static void nearest_root(void)
+TEST("/index/relations", packages_are_imported_from_the_nearest_root)
 {
     static const TestFile files[] = {
         {"build/lib/pkg/__init__.py", ""},
@@ -140,7 +140,7 @@ static void nearest_root(void)
     expect_bases(index, "src/pkg/sub/c.py", "C", ""); /* the standard library's, not pkg.enum */
 }
 
-static void redefined(void)
+TEST("/index/relations", class_of_the_same_name_is_not_its_own_base)
 {
     static const TestFile files[] = {
         {"a.py", "C|A|1|1|1|2|\nC|A|3|3|3|4|A\nC|B|5|5|5|6|B\n"},
@@ -156,7 +156,7 @@ static void redefined(void)
     expect_bases(index, "c.py", "D", "c.py:A c.py:A"); /* either branch of an if */
 }
 
-static void scoped(void)
+TEST("/index/relations", inner_scopes_come_before_outer_ones)
 {
     static const TestFile files[] = {
         {"a.py", "C|Out|1|1|1|9|\nC|Out.A|2|2|2|3|\nC|Out.B|4|4|4|8|A\nC|Out.B.C|5|5|5|6|A\nC|A|10|"
@@ -168,7 +168,7 @@ static void scoped(void)
     expect_bases(index, "a.py", "Out.B.C", "a.py:Out.A");
 }
 
-static void metaclass_helper(void)
+TEST("/index/relations", with_metaclass_stands_for_its_bases)
 {
     static const TestFile files[] = {
         {"a.py", "C|M|1|1|1|2|\nC|B|3|3|3|4|\nC|C|5|5|5|6|six.with_metaclass(M, B, D[int, "
@@ -185,7 +185,7 @@ static void metaclass_helper(void)
     expect_bases(index, "a.py", "H", "");
 }
 
-static void ancestors(void)
+TEST("/index/relations", ancestors_are_breadth_first_and_cycles_end)
 {
     static const TestFile files[] = {
         {"a.py", "C|A|1|1|1|2|\nC|B|3|3|3|4|A\nC|C|5|5|5|6|A\nC|D|7|7|7|8|B^C\nC|X|9|9|9|10|Y\nC|Y|"
@@ -199,7 +199,7 @@ static void ancestors(void)
     assert_names(index, acr_index_ancestors(index, x), "a.py:Y a.py:D a.py:B a.py:C a.py:A");
 }
 
-static void many_ancestors(void)
+TEST("/index/relations", number_of_ancestors_has_a_limit)
 {
     g_autoptr(GString) rows = g_string_new("C|K0|1|1|1|1|\n");
     for (guint i = 1; i <= 600; i++)
@@ -212,7 +212,7 @@ static void many_ancestors(void)
     g_assert_cmpuint(found->len, ==, ACR_INDEX_MAX_ANCESTORS);
 }
 
-static void dotted_names(void)
+TEST("/index/relations", dotted_names_narrow)
 {
     static const TestFile files[] = {
         {"pkg/mod.py", "C|A|1|1|1|5|\nC|A.In|2|2|2|3|\n"},
@@ -236,7 +236,7 @@ static void dotted_names(void)
     expect_class(index, "A.", "");
 }
 
-static void hostile_names(void)
+TEST("/index/relations", hostile_names_cost_nothing)
 {
     g_autofree char *dots = g_strnfill(100000, '.');
     g_autofree char *long_name = g_strnfill(200000, 'a');
@@ -251,22 +251,4 @@ static void hostile_names(void)
     expect_bases(index, "a.py", "B", "");
     expect_class(index, parts, "");
     expect_class(index, dots, "");
-}
-
-void add_relations_tests(void)
-{
-    g_test_add_func("/index/relations/same_file_comes_first", same_file_first);
-    g_test_add_func("/index/relations/imports_are_followed", imported);
-    g_test_add_func("/index/relations/bases_outside_the_repository_give_none", outside);
-    g_test_add_func("/index/relations/aliases_are_followed", aliased);
-    g_test_add_func("/index/relations/circular_star_imports_end", stars);
-    g_test_add_func("/index/relations/attribute_bases_are_resolved", attribute_bases);
-    g_test_add_func("/index/relations/packages_are_imported_from_the_nearest_root", nearest_root);
-    g_test_add_func("/index/relations/class_of_the_same_name_is_not_its_own_base", redefined);
-    g_test_add_func("/index/relations/inner_scopes_come_before_outer_ones", scoped);
-    g_test_add_func("/index/relations/with_metaclass_stands_for_its_bases", metaclass_helper);
-    g_test_add_func("/index/relations/ancestors_are_breadth_first_and_cycles_end", ancestors);
-    g_test_add_func("/index/relations/number_of_ancestors_has_a_limit", many_ancestors);
-    g_test_add_func("/index/relations/dotted_names_narrow", dotted_names);
-    g_test_add_func("/index/relations/hostile_names_cost_nothing", hostile_names);
 }

@@ -41,7 +41,7 @@ static void refused(const char *text)
     g_assert_true(g_str_has_prefix(error->message, "rows malformed"));
 }
 
-static void class_row(void)
+TEST("/index/rows", class_row_is_read_whole)
 {
     g_autoptr(AcrIndex) index = decode_ok("C|A|1|3|5|9|B^c.D[int]^E\n");
     const AcrSymbol *symbol = acr_index_symbol(index, 0);
@@ -57,14 +57,14 @@ static void class_row(void)
     g_assert_null(symbol->bases[3]);
 }
 
-static void no_bases(void)
+TEST("/index/rows", class_without_bases_has_an_empty_list)
 {
     g_autoptr(AcrIndex) index = decode_ok("C|A|1|1|1|1|\nC|B|2|2|2|2|X\n");
     g_assert_null(acr_index_symbol(index, 0)->bases[0]);
     g_assert_cmpstr(acr_index_symbol(index, 1)->bases[0], ==, "X");
 }
 
-static void parents(void)
+TEST("/index/rows", parents_follow_qualified_names_and_lines)
 {
     g_autoptr(AcrIndex) index =
         decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9\nD|A.f.g|3|3|3|4\nC|A.f.L|5|5|5|8|\n"
@@ -82,7 +82,7 @@ static void parents(void)
     g_assert_null(acr_index_symbol(index, 9)->value);
 }
 
-static void imports(void)
+TEST("/index/rows", imports_keep_module_and_name)
 {
     g_autoptr(AcrIndex) index = decode_ok("I|c|1|a.b|\nI|x|1|.m|n\nI|*|2|..|*\nI|a.b|3|a.b|\n");
     g_assert_cmpstr(acr_index_symbol(index, 0)->name, ==, "c");
@@ -93,7 +93,7 @@ static void imports(void)
     g_assert_cmpstr(acr_index_symbol(index, 3)->name, ==, "a.b");
 }
 
-static void unparsed_row(void)
+TEST("/index/rows", unparsed_file_gives_its_reason_on_one_line)
 {
     const char *unparsed = NULL;
     g_autoptr(GError) error = NULL;
@@ -102,14 +102,14 @@ static void unparsed_row(void)
     g_assert_cmpstr(unparsed, ==, "line 7: a   b   c \\ d");
 }
 
-static void escapes(void)
+TEST("/index/rows", escapes_are_undone)
 {
     g_autoptr(AcrIndex) index = decode_ok("C|A|1|1|1|1|a\\tb^c\\u\\\\d\\r\n");
     g_assert_cmpstr(acr_index_symbol(index, 0)->bases[0], ==, "a\tb");
     g_assert_cmpstr(acr_index_symbol(index, 0)->bases[1], ==, "c\x1f\\d\r");
 }
 
-static void damage(void)
+TEST("/index/rows", damage_is_refused)
 {
     static const char *const damaged[] = {
         "C|A|1|1|1|1|",                  /* no line end */
@@ -152,7 +152,7 @@ static void damage(void)
         refused(damaged[i]);
 }
 
-static void earlier_files_stay(void)
+TEST("/index/rows", earlier_files_stay_when_one_is_refused)
 {
     const char *unparsed;
     g_autoptr(GError) error = NULL;
@@ -170,7 +170,7 @@ static void earlier_files_stay(void)
     g_assert_cmpuint(acr_index_symbol(index, 1)->file, ==, 2);
 }
 
-static void nul_bytes(void)
+TEST("/index/rows", nul_byte_is_refused)
 {
     const char *unparsed;
     g_autoptr(GError) error = NULL;
@@ -192,7 +192,7 @@ static char *nested(guint n)
     return g_string_free(rows, FALSE);
 }
 
-static void depth_limit(void)
+TEST("/index/rows", depth_has_a_limit)
 {
     g_autofree char *most = nested(ACR_INDEX_MAX_DEPTH);
     g_autofree char *more = nested(ACR_INDEX_MAX_DEPTH + 1);
@@ -209,7 +209,7 @@ static char *with_bases(guint n)
     return g_string_free(g_string_append_c(row, '\n'), FALSE);
 }
 
-static void bases_limit(void)
+TEST("/index/rows", number_of_bases_has_a_limit)
 {
     g_autofree char *most = with_bases(ACR_INDEX_MAX_BASES);
     g_autofree char *more = with_bases(ACR_INDEX_MAX_BASES + 1);
@@ -218,7 +218,7 @@ static void bases_limit(void)
     refused(more);
 }
 
-static void field_limit(void)
+TEST("/index/rows", length_of_a_field_has_a_limit)
 {
     g_autofree char *most = g_strnfill(ACR_INDEX_MAX_FIELD, 'b');
     g_autofree char *fits = g_strdup_printf("C|A|1|1|1|1|%s\n", most);
@@ -228,7 +228,7 @@ static void field_limit(void)
     refused(more);
 }
 
-static void symbols_limit(void)
+TEST("/index/rows", number_of_symbols_has_a_limit)
 {
     static const char row[] = "A|x|1|1|\n";
     GString *text = g_string_sized_new(sizeof row * (ACR_INDEX_MAX_SYMBOLS_PER_FILE + 1));
@@ -239,21 +239,4 @@ static void symbols_limit(void)
     g_string_append(text, row);
     refused(text->str);
     g_string_free(text, TRUE);
-}
-
-void add_rows_tests(void)
-{
-    g_test_add_func("/index/rows/class_row_is_read_whole", class_row);
-    g_test_add_func("/index/rows/class_without_bases_has_an_empty_list", no_bases);
-    g_test_add_func("/index/rows/parents_follow_qualified_names_and_lines", parents);
-    g_test_add_func("/index/rows/imports_keep_module_and_name", imports);
-    g_test_add_func("/index/rows/unparsed_file_gives_its_reason_on_one_line", unparsed_row);
-    g_test_add_func("/index/rows/escapes_are_undone", escapes);
-    g_test_add_func("/index/rows/damage_is_refused", damage);
-    g_test_add_func("/index/rows/earlier_files_stay_when_one_is_refused", earlier_files_stay);
-    g_test_add_func("/index/rows/nul_byte_is_refused", nul_bytes);
-    g_test_add_func("/index/rows/depth_has_a_limit", depth_limit);
-    g_test_add_func("/index/rows/number_of_bases_has_a_limit", bases_limit);
-    g_test_add_func("/index/rows/length_of_a_field_has_a_limit", field_limit);
-    g_test_add_func("/index/rows/number_of_symbols_has_a_limit", symbols_limit);
 }

@@ -54,7 +54,7 @@ static void expect_known(AcrIndex *index)
     expect(index, "x(alpha, beta_2)", false, "adef");
 }
 
-static void words_of_files(void)
+TEST("/index/words", files_without_a_word_are_left_out)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "cache", NULL);
@@ -67,7 +67,7 @@ static void words_of_files(void)
 }
 
 /* What stands behind the rows in a cache that this program did not write. */
-static void hostile_words(void)
+TEST("/index/words", what_stands_behind_rows_is_checked)
 {
     static const TestFile files[] = {{"a.py", ""}, {NULL, NULL}};
     static const struct {
@@ -105,10 +105,4 @@ static void hostile_words(void)
         g_assert_true(found->len == 1 || !unparsed);
     }
     g_assert_true(acr_dir_remove(dir, NULL));
-}
-
-void add_words_tests(void)
-{
-    g_test_add_func("/index/words/files_without_a_word_are_left_out", words_of_files);
-    g_test_add_func("/index/words/what_stands_behind_rows_is_checked", hostile_words);
 }

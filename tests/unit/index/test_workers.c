@@ -135,7 +135,7 @@ static void assert_rows(const Batch *batch, gsize i)
 
 /* ---- Tests ---- */
 
-static void all_files(void)
+TEST("/index/workers", every_file_gets_its_rows_by_any_number_of_peers)
 {
     static const guint jobs[] = {1, 2, 5};
     for (gsize j = 0; j < G_N_ELEMENTS(jobs); j++) {
@@ -150,7 +150,7 @@ static void all_files(void)
     }
 }
 
-static void empty_files(void)
+TEST("/index/workers", empty_and_missing_files)
 {
     g_autoptr(GError) error = NULL;
     g_auto(Batch) batch;
@@ -166,7 +166,7 @@ static void empty_files(void)
     g_assert_true(outline(&none, "serves", 2, 0, NULL, &error));
 }
 
-static void bad_files(void)
+TEST("/index/workers", crash_hang_exit_and_junk_cost_their_file)
 {
     g_autoptr(GError) error = NULL;
     g_auto(Batch) batch;
@@ -191,7 +191,7 @@ static void bad_files(void)
             assert_rows(&batch, i);
 }
 
-static void only_bad_files(void)
+TEST("/index/workers", sixty_bad_files_are_not_the_end)
 {
     g_autoptr(GError) error = NULL;
     g_auto(Batch) batch;
@@ -203,7 +203,7 @@ static void only_bad_files(void)
         g_assert_cmpstr(result(&batch, i), ==, "!the outline worker ended with exit code 7");
 }
 
-static void large_files(void)
+TEST("/index/workers", large_files_get_their_rows_too)
 {
     g_autoptr(GError) error = NULL;
     g_auto(Batch) batch;
@@ -226,7 +226,7 @@ static void large_files(void)
     }
 }
 
-static void no_peers(void)
+TEST("/index/workers", peers_that_cannot_start_are_an_error)
 {
     static const struct {
         const char *mode, *message;
@@ -245,7 +245,7 @@ static void no_peers(void)
     }
 }
 
-static void no_program(void)
+TEST("/index/workers", missing_program_is_an_error)
 {
     g_autoptr(GError) error = NULL;
     g_auto(Batch) batch;
@@ -260,7 +260,7 @@ static void no_program(void)
 }
 
 /* Sixty-four peers asked for, when so many descriptors are left as a few peers need. */
-static void few_descriptors(void)
+TEST("/index/workers", few_descriptors_make_few_peers)
 {
     struct rlimit was, few;
     g_autoptr(GArray) taken = g_array_new(FALSE, FALSE, sizeof(int));
@@ -287,7 +287,7 @@ static void few_descriptors(void)
 }
 
 /* Of eight peers the first alone can work; without a file to make, none. */
-static void one_peer(void)
+TEST("/index/workers", one_peer_does_it_all_where_others_are_refused)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_dir_make_tmp("acr-workers-XXXXXX", &error);
@@ -307,7 +307,7 @@ static void one_peer(void)
     g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
-static void interrupted(void)
+TEST("/index/workers", interruption_ends_it)
 {
     g_autoptr(GError) error = NULL;
     g_auto(Batch) batch;
@@ -317,18 +317,4 @@ static void interrupted(void)
     AcrInterrupt interrupt = {.signal = SIGINT};
     g_assert_false(outline(&batch, "serves", 2, 0, &interrupt, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED);
-}
-
-void add_workers_tests(void)
-{
-    g_test_add_func("/index/workers/every_file_gets_its_rows_by_any_number_of_peers", all_files);
-    g_test_add_func("/index/workers/empty_and_missing_files", empty_files);
-    g_test_add_func("/index/workers/crash_hang_exit_and_junk_cost_their_file", bad_files);
-    g_test_add_func("/index/workers/sixty_bad_files_are_not_the_end", only_bad_files);
-    g_test_add_func("/index/workers/large_files_get_their_rows_too", large_files);
-    g_test_add_func("/index/workers/peers_that_cannot_start_are_an_error", no_peers);
-    g_test_add_func("/index/workers/missing_program_is_an_error", no_program);
-    g_test_add_func("/index/workers/few_descriptors_make_few_peers", few_descriptors);
-    g_test_add_func("/index/workers/one_peer_does_it_all_where_others_are_refused", one_peer);
-    g_test_add_func("/index/workers/interruption_ends_it", interrupted);
 }

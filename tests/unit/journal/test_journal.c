@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test_recorded_call.h"
 #include "unit/base/syncs.h"
+#include "unit/cases.h"
 
 typedef struct {
     char *folder; /* owned */
@@ -35,6 +35,8 @@ static void tear_down(Fixture *f, gconstpointer data)
     g_free(f->path);
     g_free(f->folder);
 }
+
+#define JOURNAL_TEST(group, name) TEST_WITH(group, name, Fixture, f, data, NULL, set_up, tear_down)
 
 static AcrJson *parse(const char *text)
 {
@@ -131,7 +133,7 @@ static void put(const Fixture *f, const char *text, gsize len)
     g_assert_no_error(error);
 }
 
-static void records_are_read_again_and_gone_on_from(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", records_are_read_again_and_gone_on_from)
 {
     g_autofree char *text = NULL;
     gsize len = 0;
@@ -155,7 +157,7 @@ static void records_are_read_again_and_gone_on_from(Fixture *f, gconstpointer da
 }
 
 /* What was paid for is never asked for again after a crash: record and name are on the disk by then. */
-static void a_record_is_on_the_disk_when_append_returns(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", a_record_is_on_the_disk_when_append_returns)
 {
     g_autoptr(AcrJournal) journal = NULL;
 
@@ -168,7 +170,7 @@ static void a_record_is_on_the_disk_when_append_returns(Fixture *f, gconstpointe
     }
 }
 
-static void what_a_crash_left_is_taken_off_the_disk(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", what_a_crash_left_is_taken_off_the_disk)
 {
     g_autofree char *text = NULL;
     g_autoptr(AcrJournal) journal = NULL;
@@ -183,7 +185,7 @@ static void what_a_crash_left_is_taken_off_the_disk(Fixture *f, gconstpointer da
     g_assert_true(is_synced(f->path));
 }
 
-static void answers_live_until_the_journal_is_freed(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", answers_live_until_the_journal_is_freed)
 {
     g_autoptr(AcrJournal) journal = NULL;
     const AcrJson *answers[20];
@@ -199,7 +201,7 @@ static void answers_live_until_the_journal_is_freed(Fixture *f, gconstpointer da
         g_assert_cmpint(acr_json_int(answers[i], -1), ==, i * 10);
 }
 
-static void replay_ends_after_the_last_record_and_writes_nothing(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", replay_ends_after_the_last_record_and_writes_nothing)
 {
     g_autoptr(AcrJournal) journal = NULL;
     g_autoptr(AcrJson) asked = request(1);
@@ -216,7 +218,7 @@ static void replay_ends_after_the_last_record_and_writes_nothing(Fixture *f, gco
 
 /* The file ends at every byte of its last record in turn: it is dropped, the rest is whole, and the
  * run goes on. */
-static void every_cut_of_the_last_record_drops_it_alone(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", every_cut_of_the_last_record_drops_it_alone)
 {
     g_autofree char *two = NULL;
     g_autofree char *three = NULL;
@@ -250,7 +252,7 @@ static void every_cut_of_the_last_record_drops_it_alone(Fixture *f, gconstpointe
     }
 }
 
-static void a_damaged_last_record_is_dropped(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", a_damaged_last_record_is_dropped)
 {
     static const char *const tails[] = {
         "{\"n\":1,\"event\":\"model\",\"request\":{},\"answer\"#1}\n",
@@ -287,7 +289,7 @@ static void a_damaged_last_record_is_dropped(Fixture *f, gconstpointer data)
     write_records(f, 2);
 }
 
-static void zeros_behind_the_last_record_are_dropped(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", zeros_behind_the_last_record_are_dropped)
 {
     g_autoptr(AcrJournal) journal = NULL;
 
@@ -299,8 +301,7 @@ static void zeros_behind_the_last_record_are_dropped(Fixture *f, gconstpointer d
     g_assert_nonnull(acr_journal_remark(journal));
 }
 
-static void damage_before_the_last_record_is_an_error_that_names_the_line(Fixture *f,
-                                                                          gconstpointer data)
+JOURNAL_TEST("/journal/index", damage_before_the_last_record_is_an_error_that_names_the_line)
 {
     static const char *const middles[] = {
         "\n", "garbage\n", "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n"};
@@ -322,7 +323,7 @@ static void damage_before_the_last_record_is_an_error_that_names_the_line(Fixtur
     }
 }
 
-static void damage_inside_a_record_is_found_when_it_is_asked_for(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", damage_inside_a_record_is_found_when_it_is_asked_for)
 {
     g_autoptr(AcrJournal) journal = NULL;
     g_autoptr(AcrJson) asked = request(1);
@@ -342,7 +343,7 @@ static void damage_inside_a_record_is_found_when_it_is_asked_for(Fixture *f, gco
     g_assert_nonnull(strstr(error->message, "line 2"));
 }
 
-static void a_record_whose_members_stand_in_another_order_counts(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", a_record_whose_members_stand_in_another_order_counts)
 {
     static const char text[] =
         "{\"event\":\"a\", \"answer\":7, \"request\":{\"x\":{\"time\":1},\"y\":2}, \"n\":0}\n";
@@ -382,7 +383,7 @@ static void assert_divergence(const char *then, const char *now, const char *con
     tear_down(&f, NULL);
 }
 
-static void a_divergence_shows_the_first_difference_of_both_texts(void)
+TEST("/journal/difference", a_divergence_shows_the_first_difference_of_both_texts)
 {
     g_autofree char *pad = g_strnfill(5000, 'p');
     g_autofree char *then =
@@ -403,7 +404,7 @@ static void a_divergence_shows_the_first_difference_of_both_texts(void)
     assert_divergence("[\"1\"]", "[1]", (const char *[]){"recorded \"1\"", "now 1", NULL});
 }
 
-static void another_event_is_a_divergence(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", another_event_is_a_divergence)
 {
     g_autoptr(AcrJournal) journal = NULL;
     g_autoptr(AcrJson) asked = request(0);
@@ -420,7 +421,7 @@ static void another_event_is_a_divergence(Fixture *f, gconstpointer data)
 }
 
 /* The limit on file sizes plays the full disk: the record is cut in its middle, then taken back. */
-static void a_full_disk_leaves_the_journal_good(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", a_full_disk_leaves_the_journal_good)
 {
     g_autoptr(AcrJournal) journal = NULL;
     g_autoptr(AcrJson) asked = request(2);
@@ -460,7 +461,7 @@ static void a_full_disk_leaves_the_journal_good(Fixture *f, gconstpointer data)
     g_assert_null(acr_journal_remark(journal));
 }
 
-static void what_is_no_regular_file_is_refused(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/journal", what_is_no_regular_file_is_refused)
 {
     g_autofree char *target = g_build_filename(f->folder, "target", NULL);
 
@@ -479,7 +480,7 @@ static void what_is_no_regular_file_is_refused(Fixture *f, gconstpointer data)
 }
 
 /* Sparse files: nothing of such a size is read. */
-static void ceilings_of_line_and_file_hold(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", ceilings_of_line_and_file_hold)
 {
     g_autofree char *long_line = g_strnfill(ACR_JOURNAL_MAX_RECORD + 1, '\n');
 
@@ -497,7 +498,7 @@ static void ceilings_of_line_and_file_hold(Fixture *f, gconstpointer data)
 }
 
 /* Opening looks at the bytes once and asking at one record: no step grows with the square. */
-static void a_large_journal_opens_and_answers_quickly(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/index", a_large_journal_opens_and_answers_quickly)
 {
     enum { RECORDS = 20000 };
     g_autoptr(GString) text = g_string_new(NULL);
@@ -520,32 +521,4 @@ static void a_large_journal_opens_and_answers_quickly(Fixture *f, gconstpointer 
     g_assert_cmpstr(acr_json_string(answer), ==, pad);
     g_test_message("answered in %d ms", (int)((g_get_monotonic_time() - start) / 1000));
     g_assert_cmpint(g_get_monotonic_time() - start, <, 20 * G_USEC_PER_SEC);
-}
-
-#define TEST(group, name)                                                                          \
-    g_test_add("/journal/" group "/" #name, Fixture, NULL, set_up, name, tear_down)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    add_recorded_call_tests();
-    TEST("journal", records_are_read_again_and_gone_on_from);
-    TEST("journal", a_record_is_on_the_disk_when_append_returns);
-    TEST("journal", what_a_crash_left_is_taken_off_the_disk);
-    TEST("journal", answers_live_until_the_journal_is_freed);
-    TEST("journal", replay_ends_after_the_last_record_and_writes_nothing);
-    TEST("journal", a_full_disk_leaves_the_journal_good);
-    TEST("journal", what_is_no_regular_file_is_refused);
-    TEST("journal", another_event_is_a_divergence);
-    TEST("index", every_cut_of_the_last_record_drops_it_alone);
-    TEST("index", a_damaged_last_record_is_dropped);
-    TEST("index", zeros_behind_the_last_record_are_dropped);
-    TEST("index", damage_before_the_last_record_is_an_error_that_names_the_line);
-    TEST("index", damage_inside_a_record_is_found_when_it_is_asked_for);
-    TEST("index", a_record_whose_members_stand_in_another_order_counts);
-    TEST("index", ceilings_of_line_and_file_hold);
-    TEST("index", a_large_journal_opens_and_answers_quickly);
-    g_test_add_func("/journal/difference/a_divergence_shows_the_first_difference_of_both_texts",
-                    a_divergence_shows_the_first_difference_of_both_texts);
-    return g_test_run();
 }

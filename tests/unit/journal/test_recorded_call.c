@@ -1,9 +1,9 @@
 /* Recorded calls: a port is live once, then the journal answers for it, and both are read by one decoder. */
-#include "test_recorded_call.h"
 
 #include <string.h>
 
 #include "journal/journal.h"
+#include "unit/cases.h"
 
 /* Doubles a number; what is outside says no below zero, and breaks at a hundred. */
 typedef struct {
@@ -72,6 +72,8 @@ static void tear_down(Fixture *f, gconstpointer data)
     g_free(f->path);
 }
 
+#define JOURNAL_TEST(group, name) TEST_WITH(group, name, Fixture, f, data, NULL, set_up, tear_down)
+
 static gint64 call_port(const Fixture *f, AcrJournalMode mode, Doubling *doubling, GError **error)
 {
     gint64 twice = 0;
@@ -80,7 +82,7 @@ static gint64 call_port(const Fixture *f, AcrJournalMode mode, Doubling *doublin
     return acr_recorded_call(journal, &port, doubling, &twice, error) ? twice : -1;
 }
 
-static void an_event_happens_once_and_is_read_again(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", an_event_happens_once_and_is_read_again)
 {
     Doubling live = {21, 0}, resumed = {21, 0};
     g_assert_cmpint(call_port(f, ACR_JOURNAL_APPEND, &live, NULL), ==, 42);
@@ -90,7 +92,7 @@ static void an_event_happens_once_and_is_read_again(Fixture *f, gconstpointer da
     g_assert_cmpuint(resumed.happened, ==, 0);
 }
 
-static void a_failure_that_does_not_end_the_run_is_an_answer(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", a_failure_that_does_not_end_the_run_is_an_answer)
 {
     for (guint i = 0; i < 2; i++) {
         g_autoptr(GError) error = NULL;
@@ -102,7 +104,7 @@ static void a_failure_that_does_not_end_the_run_is_an_answer(Fixture *f, gconstp
     }
 }
 
-static void a_failure_that_ends_the_run_is_tried_again(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", a_failure_that_ends_the_run_is_tried_again)
 {
     for (guint i = 0; i < 2; i++) {
         g_autoptr(GError) error = NULL;
@@ -114,7 +116,7 @@ static void a_failure_that_ends_the_run_is_tried_again(Fixture *f, gconstpointer
     }
 }
 
-static void another_request_diverges(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", another_request_diverges)
 {
     g_autoptr(GError) error = NULL;
     Doubling one = {1, 0}, two = {2, 0};
@@ -124,7 +126,7 @@ static void another_request_diverges(Fixture *f, gconstpointer data)
     g_assert_cmpuint(two.happened, ==, 0);
 }
 
-static void without_a_journal_each_call_is_live(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", without_a_journal_each_call_is_live)
 {
     Doubling doubling = {4, 0};
     gint64 twice = 0;
@@ -134,7 +136,7 @@ static void without_a_journal_each_call_is_live(Fixture *f, gconstpointer data)
     g_assert_cmpuint(doubling.happened, ==, 2);
 }
 
-static void equal_requests_are_one_event_where_it_happens_once(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", equal_requests_are_one_event_where_it_happens_once)
 {
     for (guint i = 0; i < 2; i++) { /* live, and from the journal */
         g_autoptr(AcrJournal) journal = acr_journal_open(f->path, ACR_JOURNAL_APPEND, NULL);
@@ -151,7 +153,7 @@ static void equal_requests_are_one_event_where_it_happens_once(Fixture *f, gcons
     }
 }
 
-static void a_port_may_do_without_request_and_decoder(Fixture *f, gconstpointer data)
+JOURNAL_TEST("/journal/recorded_call", a_port_may_do_without_request_and_decoder)
 {
     static const AcrJournalPort plain = {.event = "plain", .live = double_live};
     g_autoptr(AcrJournal) journal = acr_journal_open(f->path, ACR_JOURNAL_APPEND, NULL);
@@ -159,18 +161,4 @@ static void a_port_may_do_without_request_and_decoder(Fixture *f, gconstpointer 
     AcrJson *const *first = acr_recorded_once(journal, &plain, &one, NULL);
     g_assert_cmpint(acr_json_get_int(*first, "twice", 0), ==, 6);
     g_assert_true(acr_recorded_once(journal, &plain, &two, NULL) == (const void *)first);
-}
-
-#define ADD(name)                                                                                  \
-    g_test_add("/journal/recorded_call/" #name, Fixture, NULL, set_up, name, tear_down)
-
-void add_recorded_call_tests(void)
-{
-    ADD(an_event_happens_once_and_is_read_again);
-    ADD(a_failure_that_does_not_end_the_run_is_an_answer);
-    ADD(a_failure_that_ends_the_run_is_tried_again);
-    ADD(another_request_diverges);
-    ADD(without_a_journal_each_call_is_live);
-    ADD(equal_requests_are_one_event_where_it_happens_once);
-    ADD(a_port_may_do_without_request_and_decoder);
 }

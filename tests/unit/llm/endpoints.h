@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "llm/provider.h"
+#include "unit/cases.h"
 
 typedef struct {
     AcrEndpoint endpoint;

@@ -7,6 +7,7 @@
 
 #include "pieces.h"
 #include "test_llm.h"
+#include "unit/cases.h"
 
 /* Test's JSON is written with ' for every quotation mark, so that it can be read; owned. */
 static inline char *quoted(const char *text)

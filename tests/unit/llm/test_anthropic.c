@@ -27,7 +27,7 @@ static void assert_auth(const char *const *headers, const char *version, const c
     acr_endpoint_clear(&endpoint);
 }
 
-static void each_version_has_its_way_to_send_a_key(void)
+TEST("/llm/anthropic", each_version_has_its_way_to_send_a_key)
 {
     const char *const newer[] = {"Anthropic-Version: 2026-10-21", NULL};
     clear_variables();
@@ -43,7 +43,7 @@ static void each_version_has_its_way_to_send_a_key(void)
     clear_variables();
 }
 
-static void headers_of_the_environment_go_before_ours_and_behind_the_options(void)
+TEST("/llm/anthropic", headers_of_the_environment_go_before_ours_and_behind_the_options)
 {
     const char *const given[] = {"X-Team: first", "x-team: given", NULL};
     AcrEndpoint endpoint = {0};
@@ -66,7 +66,7 @@ static void headers_of_the_environment_go_before_ours_and_behind_the_options(voi
 
 /* ---- Requests ---- */
 
-static void a_conversation_that_grows_is_marked_where_it_ended_before(void)
+TEST("/llm/anthropic", a_conversation_that_grows_is_marked_where_it_ended_before)
 {
     AcrDialect bare = {.model = "m", .temperature = -1};
     assert_request(
@@ -91,7 +91,7 @@ static void a_conversation_that_grows_is_marked_where_it_ended_before(void)
     "{'type':'error','error':{'type':'invalid_request_error','message':'" message                  \
     "'},'request_id':'req_1'}"
 
-static void each_correction_is_made_once(void)
+TEST("/llm/anthropic", each_correction_is_made_once)
 {
     static const char *const refusals[] = {
         REFUSED("`temperature` is deprecated for this model."),
@@ -111,7 +111,7 @@ static void each_correction_is_made_once(void)
     g_assert_false(learns(P, &dialect, 400, REFUSED("max_tokens: 64000 > 8192")));
 }
 
-static void an_older_server_without_output_config_loses_schema_and_effort(void)
+TEST("/llm/anthropic", an_older_server_without_output_config_loses_schema_and_effort)
 {
     AcrDialect dialect = {.model = "m", .temperature = -1, .effort = "low"};
     static const char refusal[] = REFUSED("output_config: Extra inputs are not permitted");
@@ -133,7 +133,7 @@ static void an_older_server_without_output_config_loses_schema_and_effort(void)
     EVENT("message_delta", ",'delta':{'stop_reason':'" reason "'},'usage':{" usage "}")
 #define STOP EVENT("message_stop", "")
 
-static void counters_of_a_stream_are_cumulative_and_disjoint(void)
+TEST("/llm/anthropic", counters_of_a_stream_are_cumulative_and_disjoint)
 {
     /* read and written, however long it is kept */
     assert_shown(P,
@@ -149,16 +149,4 @@ static void counters_of_a_stream_are_cumulative_and_disjoint(void)
                      END("end_turn", "'input_tokens':40,'cache_read_input_tokens':5,'cache_"
                                      "creation_input_tokens':6,'output_tokens':2") STOP,
                  "x|stop|claude-x|40+5+6>2(-1)");
-}
-
-#define TEST(name) g_test_add_func("/llm/anthropic/" #name, name)
-
-void add_anthropic_tests(void)
-{
-    TEST(each_version_has_its_way_to_send_a_key);
-    TEST(headers_of_the_environment_go_before_ours_and_behind_the_options);
-    TEST(a_conversation_that_grows_is_marked_where_it_ended_before);
-    TEST(each_correction_is_made_once);
-    TEST(an_older_server_without_output_config_loses_schema_and_effort);
-    TEST(counters_of_a_stream_are_cumulative_and_disjoint);
 }

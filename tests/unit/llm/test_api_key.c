@@ -32,7 +32,7 @@ static char *refusal(const AcrModelOptions *options)
     return g_strdup(error->message);
 }
 
-static void neither_command_nor_file_is_no_key(void)
+TEST("/llm/keys", neither_command_nor_file_is_no_key)
 {
     AcrModelOptions options = {0};
     char *key = (char *)"";
@@ -40,7 +40,7 @@ static void neither_command_nor_file_is_no_key(void)
     g_assert_null(key);
 }
 
-static void a_command_and_a_file_together_are_refused(void)
+TEST("/llm/keys", a_command_and_a_file_together_are_refused)
 {
     AcrModelOptions options = {.key_command = "true", .key_file = "/dev/null"};
     g_autoptr(GError) error = NULL;
@@ -49,7 +49,7 @@ static void a_command_and_a_file_together_are_refused(void)
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
 }
 
-static void the_first_line_that_a_command_prints_is_the_key(void)
+TEST("/llm/keys", the_first_line_that_a_command_prints_is_the_key)
 {
     static const char *const commands[] = {
         "printf " SECRET,
@@ -65,7 +65,7 @@ static void the_first_line_that_a_command_prints_is_the_key(void)
     }
 }
 
-static void a_command_that_gives_no_key_shows_nothing_of_it(void)
+TEST("/llm/keys", a_command_that_gives_no_key_shows_nothing_of_it)
 {
     static const struct {
         const char *command, *expected;
@@ -91,7 +91,7 @@ static void a_command_that_gives_no_key_shows_nothing_of_it(void)
     }
 }
 
-static void a_command_ends_with_an_interrupt(void)
+TEST("/llm/keys", a_command_ends_with_an_interrupt)
 {
     AcrInterrupt interrupt = {.signal = SIGINT};
     AcrModelOptions options = {.key_command = "sleep 60", .interrupt = &interrupt};
@@ -101,7 +101,7 @@ static void a_command_ends_with_an_interrupt(void)
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED);
 }
 
-static void a_file_is_taken_only_from_its_owner_alone(void)
+TEST("/llm/keys", a_file_is_taken_only_from_its_owner_alone)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-keys-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "key", NULL);
@@ -127,7 +127,7 @@ static void a_file_is_taken_only_from_its_owner_alone(void)
     g_assert_cmpint(g_rmdir(dir), ==, 0);
 }
 
-static void what_is_no_key_file_is_refused(void)
+TEST("/llm/keys", what_is_no_key_file_is_refused)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-keys-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "key", NULL);
@@ -149,17 +149,4 @@ static void what_is_no_key_file_is_refused(void)
     g_free(refusal(&options));
     g_assert_cmpint(g_unlink(path), ==, 0);
     g_assert_cmpint(g_rmdir(dir), ==, 0);
-}
-
-#define TEST(name) g_test_add_func("/llm/keys/" #name, name)
-
-void add_key_tests(void)
-{
-    TEST(neither_command_nor_file_is_no_key);
-    TEST(a_command_and_a_file_together_are_refused);
-    TEST(the_first_line_that_a_command_prints_is_the_key);
-    TEST(a_command_that_gives_no_key_shows_nothing_of_it);
-    TEST(a_command_ends_with_an_interrupt);
-    TEST(a_file_is_taken_only_from_its_owner_alone);
-    TEST(what_is_no_key_file_is_refused);
 }

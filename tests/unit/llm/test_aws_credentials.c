@@ -46,6 +46,8 @@ static void tear_down(Place *place, gconstpointer data)
     g_free(place->credentials);
 }
 
+#define PLACE_TEST(group, name) TEST_WITH(group, name, Place, place, data, NULL, set_up, tear_down)
+
 static void write_file(const char *path, const char *text)
 {
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
@@ -75,7 +77,7 @@ static void assert_no_settings(AcrLlmError code, const char *words)
     g_assert_null(settings.access_key);
 }
 
-static void files_are_read_as_other_tools_read_them(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", files_are_read_as_other_tools_read_them)
 {
     assert_settings(NULL, NULL, NULL, NULL); /* no files */
     write_file(place->config, "# mine\r\n[default]\r\nregion=eu-west-1 ; near\r\n"
@@ -101,7 +103,7 @@ static void files_are_read_as_other_tools_read_them(Place *place, gconstpointer 
     assert_settings(NULL, NULL, NULL, NULL);
 }
 
-static void the_environment_goes_before_the_files(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", the_environment_goes_before_the_files)
 {
     write_file(place->config, "[default]\nregion=eu-west-1\n");
     write_file(place->credentials, "[default]\naws_access_key_id=A\naws_secret_access_key=b\n"
@@ -116,7 +118,7 @@ static void the_environment_goes_before_the_files(Place *place, gconstpointer da
     assert_settings("E", "f", "g", "us-east-1");
 }
 
-static void what_cannot_be_used_is_named_without_its_value(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", what_cannot_be_used_is_named_without_its_value)
 {
     g_setenv("AWS_SECRET_ACCESS_KEY", "f", TRUE);
     assert_no_settings(ACR_LLM_ERROR_AUTH, "AWS_ACCESS_KEY_ID is not");
@@ -152,7 +154,7 @@ static void assert_url(const char *model, const char *base_url, const char *url,
     acr_endpoint_clear(&endpoint);
 }
 
-static void addresses_follow_the_region_unless_given(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", addresses_follow_the_region_unless_given)
 {
     g_setenv("AWS_BEARER_TOKEN_BEDROCK", "bearer-0123456789", TRUE);
     g_setenv("AWS_REGION", "eu-west-1", TRUE);
@@ -192,7 +194,7 @@ static void assert_refused(const char *base_url, AcrLlmError code, const char *w
         g_error("'%s' is not in: %s", words, error->message);
 }
 
-static void a_missing_key_is_told_with_its_variables(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", a_missing_key_is_told_with_its_variables)
 {
     assert_refused(NULL, ACR_LLM_ERROR_AUTH, "AWS_BEARER_TOKEN_BEDROCK");
     assert_refused("https://gateway.example", ACR_LLM_ERROR_AUTH, "AWS_SECRET_ACCESS_KEY");
@@ -233,7 +235,7 @@ static void assert_holds(const char *text, const char *words)
         g_error("'%s' is not in:\n%s", words, text);
 }
 
-static void requests_are_signed_with_the_keys(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", requests_are_signed_with_the_keys)
 {
     static const char *const extra[] = {"X-Team: blue", NULL};
     static const char *const other[] = {"authorization: Bearer of-a-gateway", NULL};
@@ -255,7 +257,7 @@ static void requests_are_signed_with_the_keys(Place *place, gconstpointer data)
     g_assert_null(strstr(replaced, "AWS4-HMAC"));
 }
 
-static void a_bearer_key_goes_before_signatures(Place *place, gconstpointer data)
+PLACE_TEST("/llm/aws_settings", a_bearer_key_goes_before_signatures)
 {
     g_autofree char *headers = NULL;
     g_setenv("AWS_REGION", "us-east-1", TRUE);
@@ -266,17 +268,4 @@ static void a_bearer_key_goes_before_signatures(Place *place, gconstpointer data
     assert_holds(headers, "Authorization: Bearer bearer-0123456789\n");
     g_assert_null(strstr(headers, "AWS4-HMAC"));
     g_assert_null(g_strrstr(headers, "0123456789 bearer-0123456789")); /* in what is shown */
-}
-
-#define TEST(name) g_test_add("/llm/aws_settings/" #name, Place, NULL, set_up, name, tear_down)
-
-void add_aws_credentials_tests(void)
-{
-    TEST(files_are_read_as_other_tools_read_them);
-    TEST(the_environment_goes_before_the_files);
-    TEST(what_cannot_be_used_is_named_without_its_value);
-    TEST(addresses_follow_the_region_unless_given);
-    TEST(a_missing_key_is_told_with_its_variables);
-    TEST(requests_are_signed_with_the_keys);
-    TEST(a_bearer_key_goes_before_signatures);
 }

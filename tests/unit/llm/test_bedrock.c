@@ -42,7 +42,7 @@ static guint marks_of(AcrDialect dialect)
     return g_strv_length(parts) - 1;
 }
 
-static void what_stays_the_same_is_marked_for_the_cache(void)
+TEST("/llm/bedrock", what_stays_the_same_is_marked_for_the_cache)
 {
     static const char *const texts[] = {"s", "u1", "a1", "u2", "a2", "u3", NULL};
     g_autoptr(AcrConversation) c = talk(texts);
@@ -110,7 +110,7 @@ static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code
     g_assert_cmpint(outcome.usage.input, ==, input);
 }
 
-static void only_reason_and_usage_together_are_an_end(void)
+TEST("/llm/bedrock", only_reason_and_usage_together_are_an_end)
 {
     static const char *const no_metadata[] = {TEXT("a"), STOP, NULL};
     static const char *const no_reason[] = {TEXT("a"), METADATA, NULL};
@@ -123,7 +123,7 @@ static void only_reason_and_usage_together_are_an_end(void)
     assert_broken(whole, 1, ACR_LLM_ERROR_TRUNCATED, true, words, -1);
 }
 
-static void exceptions_in_a_stream_have_their_class(void)
+TEST("/llm/bedrock", exceptions_in_a_stream_have_their_class)
 {
     static const struct {
         const char *name, *message;
@@ -173,7 +173,7 @@ static bool correct(AcrDialect *dialect, int status, const char *type, const cha
     return acr_correct(&acr_provider_bedrock, dialect, &failure);
 }
 
-static void each_correction_is_made_once(void)
+TEST("/llm/bedrock", each_correction_is_made_once)
 {
     static const char cache[] = "You invoked an unsupported model or your request did not allow "
                                 "prompt caching. See the documentation for more information.";
@@ -194,14 +194,4 @@ static void each_correction_is_made_once(void)
     g_assert_true(!d.effort);
     g_assert_false(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
     g_assert_false(correct(&bare, 400, "ValidationException", "temperature and effort"));
-}
-
-#define TEST(name) g_test_add_func("/llm/bedrock/" #name, name)
-
-void add_bedrock_tests(void)
-{
-    TEST(what_stays_the_same_is_marked_for_the_cache);
-    TEST(only_reason_and_usage_together_are_an_end);
-    TEST(exceptions_in_a_stream_have_their_class);
-    TEST(each_correction_is_made_once);
 }

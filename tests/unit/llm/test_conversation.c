@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void messages_stand_in_order_and_are_copied(void)
+TEST("/llm/conversation", messages_stand_in_order_and_are_copied)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("attempt_0/search");
     char text[] = "first";
@@ -17,7 +17,7 @@ static void messages_stand_in_order_and_are_copied(void)
     g_assert_cmpint(acr_conversation_message(c, 1)->role, ==, ACR_ROLE_USER);
 }
 
-static void text_that_is_no_utf8_is_repaired(void)
+TEST("/llm/conversation", text_that_is_no_utf8_is_repaired)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     acr_conversation_add(c, ACR_ROLE_USER,
@@ -30,7 +30,7 @@ static void text_that_is_no_utf8_is_repaired(void)
     g_assert_cmpstr(acr_conversation_message(c, 0)->content, ==, "\xef\xbf\xbd");
 }
 
-static void a_message_can_be_replaced_by_a_part_of_itself(void)
+TEST("/llm/conversation", a_message_can_be_replaced_by_a_part_of_itself)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     acr_conversation_add(c, ACR_ROLE_USER, "heading: body");
@@ -39,7 +39,7 @@ static void a_message_can_be_replaced_by_a_part_of_itself(void)
     g_assert_cmpint(acr_conversation_message(c, 0)->role, ==, ACR_ROLE_USER);
 }
 
-static void json_holds_the_messages_from_a_given_one_on(void)
+TEST("/llm/conversation", json_holds_the_messages_from_a_given_one_on)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     g_autoptr(AcrJson) json = NULL;
@@ -59,7 +59,7 @@ static void json_holds_the_messages_from_a_given_one_on(void)
     g_assert_cmpstr(none_text, ==, "[]");
 }
 
-static void a_model_name_without_a_known_provider_is_refused_with_the_known_ones(void)
+TEST("/llm/model", a_model_name_without_a_known_provider_is_refused_with_the_known_ones)
 {
     static const char *const names[] = {"nobodys-model", "openai/",    "/x",     "",    "script:",
                                         "nobody/gpt",    "OPENAI/gpt", "open/x", "a\nb"};
@@ -75,7 +75,7 @@ static void a_model_name_without_a_known_provider_is_refused_with_the_known_ones
     }
 }
 
-static void providers_are_found_by_all_their_names(void)
+TEST("/llm/model", providers_are_found_by_all_their_names)
 {
     g_assert_true(acr_provider_find("gemini", 6) == acr_provider_find("google", 6));
     g_assert_nonnull(acr_provider_find("google", 6));
@@ -83,7 +83,7 @@ static void providers_are_found_by_all_their_names(void)
     g_assert_null(acr_provider_find("googl", 5));
 }
 
-static void models_share_a_key_where_their_providers_do(void)
+TEST("/llm/model", models_share_a_key_where_their_providers_do)
 {
     g_assert_true(acr_llm_same_key("openai/gpt-4.1", "gpt-4o"));
     g_assert_true(acr_llm_same_key("openai/gpt-4.1", "responses/gpt-4.1"));
@@ -93,7 +93,7 @@ static void models_share_a_key_where_their_providers_do(void)
     g_assert_false(acr_llm_same_key("openai/x", "nobodys-model"));
 }
 
-static void every_error_has_a_name_of_its_own(void)
+TEST("/llm/model", every_error_has_a_name_of_its_own)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     for (int code = 0; code < ACR_LLM_ERRORS; code++) {
@@ -107,7 +107,7 @@ static void every_error_has_a_name_of_its_own(void)
     g_assert_cmpstr(acr_llm_error_name(ACR_LLM_ERROR_CONTEXT_OVERFLOW), ==, "context_overflow");
 }
 
-static void messages_in_the_middle_can_be_taken_out(void)
+TEST("/llm/conversation", messages_in_the_middle_can_be_taken_out)
 {
     g_autoptr(AcrConversation) conversation = acr_conversation_new("talk");
     static const char *const texts[] = {"a", "b", "c", "d"};
@@ -144,7 +144,7 @@ static char *shown_results(const AcrConversation *conversation)
         acr_json_get(acr_conversation_message(conversation, 2)->tools, "results"));
 }
 
-static void results_answer_the_calls_before_them_each_by_its_id(void)
+TEST("/llm/conversation", results_answer_the_calls_before_them_each_by_its_id)
 {
     g_autoptr(AcrConversation) conversation = conversation_with_calls();
     g_autoptr(GPtrArray) texts = g_ptr_array_new();
@@ -163,7 +163,7 @@ static void results_answer_the_calls_before_them_each_by_its_id(void)
                     "{\"id\":\"2\",\"name\":\"look\",\"text\":\"two\"}]");
 }
 
-static void what_is_replaced_or_left_without_its_calls_is_text(void)
+TEST("/llm/conversation", what_is_replaced_or_left_without_its_calls_is_text)
 {
     for (gsize changed = 1; changed <= 2; changed++) {
         g_autoptr(AcrConversation) conversation = conversation_with_calls();
@@ -176,38 +176,9 @@ static void what_is_replaced_or_left_without_its_calls_is_text(void)
     g_assert_null(acr_conversation_message(conversation, 0)->tools);
 }
 
-static void what_was_never_made_can_be_freed(void)
+TEST("/llm/conversation", what_was_never_made_can_be_freed)
 {
     acr_conversation_free(NULL);
     acr_model_free(NULL);
     acr_model_answer_clear(&(AcrModelAnswer){0});
-}
-
-void add_conversation_tests(void)
-{
-    g_test_add_func("/llm/conversation/results_answer_the_calls_before_them_each_by_its_id",
-                    results_answer_the_calls_before_them_each_by_its_id);
-    g_test_add_func("/llm/conversation/what_is_replaced_or_left_without_its_calls_is_text",
-                    what_is_replaced_or_left_without_its_calls_is_text);
-    g_test_add_func("/llm/conversation/what_was_never_made_can_be_freed",
-                    what_was_never_made_can_be_freed);
-    g_test_add_func("/llm/conversation/messages_in_the_middle_can_be_taken_out",
-                    messages_in_the_middle_can_be_taken_out);
-    g_test_add_func("/llm/conversation/messages_stand_in_order_and_are_copied",
-                    messages_stand_in_order_and_are_copied);
-    g_test_add_func("/llm/conversation/text_that_is_no_utf8_is_repaired",
-                    text_that_is_no_utf8_is_repaired);
-    g_test_add_func("/llm/conversation/a_message_can_be_replaced_by_a_part_of_itself",
-                    a_message_can_be_replaced_by_a_part_of_itself);
-    g_test_add_func("/llm/conversation/json_holds_the_messages_from_a_given_one_on",
-                    json_holds_the_messages_from_a_given_one_on);
-    g_test_add_func(
-        "/llm/model/a_model_name_without_a_known_provider_is_refused_with_the_known_ones",
-        a_model_name_without_a_known_provider_is_refused_with_the_known_ones);
-    g_test_add_func("/llm/model/every_error_has_a_name_of_its_own",
-                    every_error_has_a_name_of_its_own);
-    g_test_add_func("/llm/model/models_share_a_key_where_their_providers_do",
-                    models_share_a_key_where_their_providers_do);
-    g_test_add_func("/llm/model/providers_are_found_by_all_their_names",
-                    providers_are_found_by_all_their_names);
 }

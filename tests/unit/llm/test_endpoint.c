@@ -31,7 +31,7 @@ static void assert_address(const char *base_url, const char *url, const char *so
     acr_endpoint_clear(&endpoint);
 }
 
-static void addresses_are_read_with_their_sockets(void)
+TEST("/llm/endpoint", addresses_are_read_with_their_sockets)
 {
     g_setenv("OPENAI_API_KEY", "sk-0123456789", TRUE);
     assert_address("http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions", NULL);
@@ -44,7 +44,7 @@ static void addresses_are_read_with_their_sockets(void)
                    "/run/a b.sock");
 }
 
-static void the_providers_own_address_is_known_as_such(void)
+TEST("/llm/endpoint", the_providers_own_address_is_known_as_such)
 {
     AcrModelOptions own = {.temperature = -1};
     AcrModelOptions same = {.temperature = -1, .base_url = "https://api.openai.com/v1"};
@@ -61,7 +61,7 @@ static void the_providers_own_address_is_known_as_such(void)
     acr_endpoint_clear(&endpoint);
 }
 
-static void given_headers_take_the_place_of_ours_and_stay_secret(void)
+TEST("/llm/endpoint", given_headers_take_the_place_of_ours_and_stay_secret)
 {
     const char *headers[] = {"authorization: Bearer gateway-0123456789", "X-Title: me", NULL};
     AcrModelOptions options = {
@@ -80,7 +80,7 @@ static void given_headers_take_the_place_of_ours_and_stay_secret(void)
 }
 
 /* Before anything is sent, and not as an answer that refuses. */
-static void every_provider_that_needs_a_key_says_so(void)
+TEST("/llm/endpoint", every_provider_that_needs_a_key_says_so)
 {
     static const char *const needing[] = {"openai",    "openai-responses", "azure",
                                           "anthropic", "gemini",           "groq",
@@ -99,10 +99,8 @@ static void every_provider_that_needs_a_key_says_so(void)
     }
 }
 
-#define TEST(name) g_test_add_func("/llm/endpoint/" #name, name)
-
 /* libcurl shows an address that it cannot read; a proxy may give back what it was sent. */
-static void what_addresses_of_proxies_hold_is_secret(void)
+TEST("/llm/endpoint", what_addresses_of_proxies_hold_is_secret)
 {
     static const char *const values[] = {"http://user:proxy-word@host:99999", "user:proxy-word@",
                                          "socks9://user:proxy%2dword@[::1"};
@@ -122,13 +120,4 @@ static void what_addresses_of_proxies_hold_is_secret(void)
         g_assert_null(strstr(shown, basic)); /* as it is sent */
         acr_endpoint_clear(&endpoint);
     }
-}
-
-void add_endpoint_tests(void)
-{
-    TEST(every_provider_that_needs_a_key_says_so);
-    TEST(addresses_are_read_with_their_sockets);
-    TEST(the_providers_own_address_is_known_as_such);
-    TEST(given_headers_take_the_place_of_ours_and_stay_secret);
-    TEST(what_addresses_of_proxies_hold_is_secret);
 }

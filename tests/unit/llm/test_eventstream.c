@@ -67,7 +67,7 @@ static void assert_literal_reads(const char *data, gsize len, const char *seen, 
     assert_literal_reads(text, sizeof(text) - 1, seen, problem)
 
 /* The bytes are those of the tests of AWS's Python client. */
-static void frames_of_other_clients_are_read(void)
+TEST("/llm/eventstream", frames_of_other_clients_are_read)
 {
     ASSERT_LITERAL("\x00\x00\x00\x10\x00\x00\x00\x00\x05\xc2H\xeb}\x98\xc8\xff", "|\n", NULL);
     ASSERT_LITERAL("\x00\x00\x00\x1d\x00\x00\x00\x00\xfdR\x8cZ{'foo':'bar'}\xc3"
@@ -99,7 +99,7 @@ static void frames_of_other_clients_are_read(void)
                    "code!{\"message\":\"message\"}\n", NULL);
 }
 
-static void wrong_sums_are_found_at_once(void)
+TEST("/llm/eventstream", wrong_sums_are_found_at_once)
 {
     static const char lengths[] = "the checksum of an event's lengths is wrong";
     static const char whole[] = "the checksum of an event is wrong";
@@ -117,7 +117,7 @@ static void wrong_sums_are_found_at_once(void)
     ASSERT_LITERAL("data: {\"text\":\"no such stream\"}\n\n", "", lengths);
 }
 
-static void events_are_told_from_exceptions(void)
+TEST("/llm/eventstream", events_are_told_from_exceptions)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     frame_add(bytes, "event", "messageStart", "{\"role\":\"assistant\"}");
@@ -132,7 +132,7 @@ static void events_are_told_from_exceptions(void)
                  NULL);
 }
 
-static void names_that_are_no_text_are_repaired(void)
+TEST("/llm/eventstream", names_that_are_no_text_are_repaired)
 {
     g_autoptr(GByteArray) headers = g_byte_array_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -155,7 +155,7 @@ static void assert_headers(const char *data, gsize len, const char *seen, const 
 }
 #define ASSERT_HEADERS(text, seen, problem) assert_headers(text, sizeof(text) - 1, seen, problem)
 
-static void malformed_headers_are_a_problem(void)
+TEST("/llm/eventstream", malformed_headers_are_a_problem)
 {
     static const char problem[] = "an event's headers are malformed";
     ASSERT_HEADERS("\x03"
@@ -194,7 +194,7 @@ static void assert_prelude(guint32 total, guint32 headers, const char *problem)
     assert_reads(bytes, "", problem);
 }
 
-static void lengths_are_checked_before_they_are_believed(void)
+TEST("/llm/eventstream", lengths_are_checked_before_they_are_believed)
 {
     static const char contradiction[] = "an event's lengths contradict each other";
     static const char size[] = "an event is too large";
@@ -210,7 +210,7 @@ static void lengths_are_checked_before_they_are_believed(void)
     assert_prelude(16 + 128 * 1024 + 24 * 1024 * 1024, 128 * 1024, NULL);
 }
 
-static void the_largest_payload_is_read(void)
+TEST("/llm/eventstream", the_largest_payload_is_read)
 {
     g_autofree char *text = g_strnfill(ACR_MAX_EVENT_BYTES, 'a');
     g_autoptr(GByteArray) headers = g_byte_array_new();
@@ -223,7 +223,7 @@ static void the_largest_payload_is_read(void)
     g_assert_cmpuint(strlen(seen), ==, ACR_MAX_EVENT_BYTES + 2);
 }
 
-static void nothing_is_read_after_a_stop(void)
+TEST("/llm/eventstream", nothing_is_read_after_a_stop)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     Log log = {.seen = g_string_new(NULL), .stop_after = 2};
@@ -237,18 +237,4 @@ static void nothing_is_read_after_a_stop(void)
     acr_eventstream_free(stream);
     acr_eventstream_free(NULL);
     g_string_free(log.seen, TRUE);
-}
-
-#define TEST(name) g_test_add_func("/llm/eventstream/" #name, name)
-
-void add_eventstream_tests(void)
-{
-    TEST(frames_of_other_clients_are_read);
-    TEST(wrong_sums_are_found_at_once);
-    TEST(events_are_told_from_exceptions);
-    TEST(names_that_are_no_text_are_repaired);
-    TEST(malformed_headers_are_a_problem);
-    TEST(lengths_are_checked_before_they_are_believed);
-    TEST(the_largest_payload_is_read);
-    TEST(nothing_is_read_after_a_stop);
 }

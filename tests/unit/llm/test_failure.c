@@ -33,7 +33,7 @@ static void check_rows(const Row *rows, gsize n, GHashTable *headers)
     }
 }
 
-static void openai_tells_of_keys_and_limits_by_code_and_type(void)
+TEST("/llm/failure", openai_tells_of_keys_and_limits_by_code_and_type)
 {
     static const Row rows[] = {
         {401,
@@ -68,7 +68,7 @@ static void openai_tells_of_keys_and_limits_by_code_and_type(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void azure_tells_by_inner_error_and_digits(void)
+TEST("/llm/failure", azure_tells_by_inner_error_and_digits)
 {
     static const Row rows[] = {
         {400,
@@ -93,7 +93,7 @@ static void azure_tells_by_inner_error_and_digits(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void gemini_tells_by_status_words_and_details(void)
+TEST("/llm/failure", gemini_tells_by_status_words_and_details)
 {
     static const Row rows[] = {
         {400, "{\"error\":{\"code\":400,\"message\":\"m\",\"status\":\"INVALID_ARGUMENT\"}}",
@@ -133,7 +133,7 @@ static void gemini_tells_by_status_words_and_details(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void bedrock_tells_by_header_or_exception_name(void)
+TEST("/llm/failure", bedrock_tells_by_header_or_exception_name)
 {
     static const struct {
         int status;
@@ -177,7 +177,7 @@ static void bedrock_tells_by_header_or_exception_name(void)
     check_rows(bodies, G_N_ELEMENTS(bodies), NULL);
 }
 
-static void services_that_imitate_openai_tell_in_their_own_ways(void)
+TEST("/llm/failure", services_that_imitate_openai_tell_in_their_own_ways)
 {
     static const Row rows[] = {
         /* Groq */
@@ -236,7 +236,7 @@ static void services_that_imitate_openai_tell_in_their_own_ways(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void servers_of_ones_own_tell_in_words(void)
+TEST("/llm/failure", servers_of_ones_own_tell_in_words)
 {
     static const Row rows[] = {
         /* llama.cpp */
@@ -285,7 +285,7 @@ static void servers_of_ones_own_tell_in_words(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void a_window_that_is_nonsense_is_not_kept(void)
+TEST("/llm/failure", a_window_that_is_nonsense_is_not_kept)
 {
     static const Row rows[] = {
         {400, "{\"error\":{\"message\":\"maximum context length is 99999999999999999999 tokens\"}}",
@@ -302,7 +302,7 @@ static void a_window_that_is_nonsense_is_not_kept(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void each_class_has_a_number_of_retries(void)
+TEST("/llm/failure", each_class_has_a_number_of_retries)
 {
     static const guint expected[ACR_LLM_ERRORS] = {
         [ACR_LLM_ERROR_RATE_LIMIT] = 8, [ACR_LLM_ERROR_OVERLOADED] = 8,
@@ -321,7 +321,7 @@ static void each_class_has_a_number_of_retries(void)
     }
 }
 
-static void a_refusal_is_about_the_parameter_that_it_names(void)
+TEST("/llm/failure", a_refusal_is_about_the_parameter_that_it_names)
 {
     static const struct {
         const char *param, *message;
@@ -348,7 +348,7 @@ static void a_refusal_is_about_the_parameter_that_it_names(void)
     }
 }
 
-static void the_server_may_say_whether_to_try_again(void)
+TEST("/llm/failure", the_server_may_say_whether_to_try_again)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
     g_auto(AcrFailure) no = {0};
@@ -364,7 +364,7 @@ static void the_server_may_say_whether_to_try_again(void)
     g_assert_false(never.retryable);
 }
 
-static void a_message_tells_status_code_words_and_request_id(void)
+TEST("/llm/failure", a_message_tells_status_code_words_and_request_id)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
     g_autofree char *big = g_strnfill(100000, 'w');
@@ -380,21 +380,4 @@ static void a_message_tells_status_code_words_and_request_id(void)
     g_assert_cmpstr(failure.param, ==, "model");
     classify(500, big, NULL, &long_one);
     g_assert_cmpuint(strlen(long_one.message), <, 2 * ACR_LLM_MAX_MESSAGE);
-}
-
-#define TEST(name) g_test_add_func("/llm/failure/" #name, name)
-
-void add_failure_tests(void)
-{
-    TEST(openai_tells_of_keys_and_limits_by_code_and_type);
-    TEST(azure_tells_by_inner_error_and_digits);
-    TEST(gemini_tells_by_status_words_and_details);
-    TEST(bedrock_tells_by_header_or_exception_name);
-    TEST(services_that_imitate_openai_tell_in_their_own_ways);
-    TEST(servers_of_ones_own_tell_in_words);
-    TEST(a_window_that_is_nonsense_is_not_kept);
-    TEST(each_class_has_a_number_of_retries);
-    TEST(a_refusal_is_about_the_parameter_that_it_names);
-    TEST(the_server_may_say_whether_to_try_again);
-    TEST(a_message_tells_status_code_words_and_request_id);
 }

@@ -23,7 +23,7 @@ static void assert_url(const char *model, const char *base, const char *url)
     acr_endpoint_clear(&endpoint);
 }
 
-static void addresses_name_version_and_model(void)
+TEST("/llm/gemini", addresses_name_version_and_model)
 {
 #define TAIL ":streamGenerateContent?alt=sse"
     clear_variables();
@@ -55,7 +55,7 @@ static void assert_thinking(const char *model, const char *effort, const char *e
         g_error("'%s' is not in: %s", wanted, text);
 }
 
-static void effort_is_a_level_or_a_budget_by_the_models_age(void)
+TEST("/llm/gemini", effort_is_a_level_or_a_budget_by_the_models_age)
 {
     assert_thinking("gemini-3-pro", "high", "{'thinkingLevel':'HIGH'}");
     assert_thinking("gemini-3-pro", "xhigh", "{'thinkingLevel':'HIGH'}");
@@ -70,7 +70,7 @@ static void effort_is_a_level_or_a_budget_by_the_models_age(void)
 #define REFUSED(message)                                                                           \
     "{'error':{'code':400,'message':'" message "','status':'INVALID_ARGUMENT'}}"
 
-static void each_correction_is_made_once(void)
+TEST("/llm/gemini", each_correction_is_made_once)
 {
     static const char *const refusals[] = {
         REFUSED("Unable to submit request because temperature must be 1"),
@@ -99,7 +99,7 @@ static void each_correction_is_made_once(void)
 #define SAID(parts, more) "'candidates':[{'content':{'parts':[" parts "],'role':'model'}" more "}]"
 #define ENDED(reason) ",'finishReason':'" reason "'"
 
-static void a_settled_stream_is_told_from_one_that_goes_on(void)
+TEST("/llm/gemini", a_settled_stream_is_told_from_one_that_goes_on)
 {
     g_autofree char *first = quoted(CHUNK(SAID(PART("a"), ENDED("FINISH_REASON_UNSPECIFIED"))));
     g_autofree char *second = quoted(CHUNK(SAID(PART("b"), ENDED("STOP"))));
@@ -140,7 +140,7 @@ static char *ask(const TestReply *reply, gint64 *out_ms)
                                 error->message);
 }
 
-static void a_stream_that_stays_open_after_its_end_is_an_answer_soon(void)
+TEST("/llm/gemini", a_stream_that_stays_open_after_its_end_is_an_answer_soon)
 {
     g_autofree char *raw =
         quoted("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" CHUNK(
@@ -152,15 +152,4 @@ static void a_stream_that_stays_open_after_its_end_is_an_answer_soon(void)
     g_assert_cmpstr(shown, ==, "a|stop|3");
     g_assert_cmpint(ms, >=, 300);
     g_assert_cmpint(ms, <, 30000);
-}
-
-#define TEST(name) g_test_add_func("/llm/gemini/" #name, name)
-
-void add_gemini_tests(void)
-{
-    TEST(addresses_name_version_and_model);
-    TEST(effort_is_a_level_or_a_budget_by_the_models_age);
-    TEST(each_correction_is_made_once);
-    TEST(a_settled_stream_is_told_from_one_that_goes_on);
-    TEST(a_stream_that_stays_open_after_its_end_is_an_answer_soon);
 }

@@ -85,7 +85,7 @@ static void assert_fails(Call *call, AcrLlmError code, guint waits)
     g_assert_cmpuint(call->waits.waits, ==, waits);
 }
 
-static void an_answer_comes_back(void)
+TEST("/llm/http_model", an_answer_comes_back)
 {
     TestReply replies[] = {{.raw = ANSWER}};
     g_auto(Call) call = {.options.temperature = 0.5};
@@ -110,7 +110,7 @@ static void an_answer_comes_back(void)
                     "\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
 }
 
-static void what_may_pass_is_tried_again(void)
+TEST("/llm/http_model", what_may_pass_is_tried_again)
 {
     TestReply replies[] = {
         {.raw =
@@ -137,7 +137,7 @@ static void what_may_pass_is_tried_again(void)
         strstr(call.waits.told->str, "|malformed: the server's answer is not JSON (HTTP 200"));
 }
 
-static void a_wait_longer_than_the_time_left_is_not_begun(void)
+TEST("/llm/http_model", a_wait_longer_than_the_time_left_is_not_begun)
 {
     TestReply replies[] = {{.raw = REPLY("429", "Retry-After: 60\r\n", "")}};
     g_autoptr(AcrBudget) budget = acr_budget_new();
@@ -149,7 +149,7 @@ static void a_wait_longer_than_the_time_left_is_not_begun(void)
     g_assert_cmpint(g_get_monotonic_time() - start, <, 30 * G_USEC_PER_SEC);
 }
 
-static void a_refused_parameter_is_corrected_once_and_remembered(void)
+TEST("/llm/http_model", a_refused_parameter_is_corrected_once_and_remembered)
 {
     TestReply replies[] = {
         {.raw = REPLY("400", "",
@@ -184,7 +184,7 @@ static void a_refused_parameter_is_corrected_once_and_remembered(void)
     }
 }
 
-static void a_silence_before_the_deadline_is_tried_again(void)
+TEST("/llm/http_model", a_silence_before_the_deadline_is_tried_again)
 {
     TestReply replies[] = {{.hang = true}, {.raw = ANSWER}};
     g_autoptr(AcrBudget) budget = acr_budget_new();
@@ -196,7 +196,7 @@ static void a_silence_before_the_deadline_is_tried_again(void)
     g_assert_true(g_str_has_prefix(call.waits.told->str, "timeout"));
 }
 
-static void the_deadline_of_a_budget_ends_a_try_as_a_ceiling(void)
+TEST("/llm/http_model", the_deadline_of_a_budget_ends_a_try_as_a_ceiling)
 {
     TestReply replies[] = {{.hang = true}};
     g_autoptr(AcrBudget) budget = acr_budget_new();
@@ -215,7 +215,7 @@ static void on_alarm(int number)
     alarm_interrupt.signal = number;
 }
 
-static void interrupts_end_exchanges_and_waits(void)
+TEST("/llm/http_model", interrupts_end_exchanges_and_waits)
 {
     static const TestReply replies[] = {{.hang = true},
                                         {.raw = REPLY("429", "Retry-After: 30\r\n", "")}};
@@ -232,7 +232,7 @@ static void interrupts_end_exchanges_and_waits(void)
     }
 }
 
-static void a_base_url_may_end_in_slashes(void)
+TEST("/llm/http_model", a_base_url_may_end_in_slashes)
 {
     TestReply replies[] = {{.raw = ANSWER}};
     g_autoptr(TestServer) server = server_start(replies, 1);
@@ -255,18 +255,4 @@ static void a_base_url_may_end_in_slashes(void)
     g_assert_nonnull(strstr(server_request(server, 0), "Authorization: Bearer sk-1\r\n"));
     g_assert_true(
         g_str_has_prefix(server_request_body(server, 0), "{\"model\":\"org/m\",\"messages\":[]"));
-}
-
-#define TEST(name) g_test_add_func("/llm/http_model/" #name, name)
-
-void add_http_model_tests(void)
-{
-    TEST(an_answer_comes_back);
-    TEST(what_may_pass_is_tried_again);
-    TEST(a_wait_longer_than_the_time_left_is_not_begun);
-    TEST(a_refused_parameter_is_corrected_once_and_remembered);
-    TEST(a_silence_before_the_deadline_is_tried_again);
-    TEST(the_deadline_of_a_budget_ends_a_try_as_a_ceiling);
-    TEST(interrupts_end_exchanges_and_waits);
-    TEST(a_base_url_may_end_in_slashes);
 }

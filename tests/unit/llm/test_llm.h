@@ -8,6 +8,7 @@
 #include "llm/llm_private.h"
 #include "llm/response_reader.h"
 #include "llm/spend.h"
+#include "unit/cases.h"
 
 /* A whole body of that status, read as a response of the provider. */
 static inline bool read_response(const AcrProvider *provider, int status, const char *text,
@@ -20,29 +21,7 @@ static inline bool read_response(const AcrProvider *provider, int status, const 
     return acr_reader_end(reader, NULL, out, &usage, out_failure);
 }
 
-void add_conversation_tests(void);
-void add_script_tests(void);
-void add_failure_tests(void);
-void add_wait_tests(void);
-void add_redact_tests(void);
-void add_key_tests(void);
-void add_limiter_tests(void);
-void add_shared_tests(void);
 /* What the test binary does as another process: takes a slot and stays. */
 int hold_a_slot(const char *dir);
-void add_responses_tests(void);
-void add_compatible_tests(void);
-void add_http_model_tests(void);
-void add_endpoint_tests(void);
-void add_spend_tests(void);
-
-void add_sigv4_tests(void);
-void add_eventstream_tests(void);
-void add_bedrock_tests(void);
-void add_aws_credentials_tests(void);
-void add_anthropic_tests(void);
-void add_gemini_tests(void);
-void add_sse_tests(void);
-void add_reader_tests(void);
 
 #endif

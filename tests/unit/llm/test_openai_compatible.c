@@ -12,7 +12,7 @@ static void assert_url(const char *provider, const char *base, const char *url)
     g_assert_cmpstr(made.endpoint.url, ==, url);
 }
 
-static void each_provider_has_its_address_and_key(void)
+TEST("/llm/compatible", each_provider_has_its_address_and_key)
 {
     static const struct {
         const char *provider, *variable, *url;
@@ -38,7 +38,7 @@ static void each_provider_has_its_address_and_key(void)
     }
 }
 
-static void addresses_come_from_the_environment(void)
+TEST("/llm/compatible", addresses_come_from_the_environment)
 {
     static const struct {
         const char *provider, *variable, *value, *url;
@@ -59,7 +59,7 @@ static void addresses_come_from_the_environment(void)
     }
 }
 
-static void an_address_without_path_gets_the_usual_one(void)
+TEST("/llm/compatible", an_address_without_path_gets_the_usual_one)
 {
     assert_url("vllm", "http://127.0.0.1:99", "http://127.0.0.1:99/v1/chat/completions");
     assert_url("vllm", "http://127.0.0.1:99/v1/", "http://127.0.0.1:99/v1/chat/completions");
@@ -71,7 +71,7 @@ static void an_address_without_path_gets_the_usual_one(void)
     assert_url("ollama", "http://127.0.0.1:99", "http://127.0.0.1:99/v1/chat/completions");
 }
 
-static void ollama_s_address_is_read_in_all_its_forms(void)
+TEST("/llm/compatible", ollama_s_address_is_read_in_all_its_forms)
 {
     static const char *const rows[][2] = {
         {"", "http://127.0.0.1:11434/v1"},        {"box", "http://box:11434/v1"},
@@ -99,7 +99,7 @@ static void ollama_s_address_is_read_in_all_its_forms(void)
     g_unsetenv("OLLAMA_HOST");
 }
 
-static void only_one_s_own_servers_do_without_a_key(void)
+TEST("/llm/compatible", only_one_s_own_servers_do_without_a_key)
 {
     static const char *const open[] = {"litellm", "vllm", "llamacpp", "ollama"};
     static const char *const closed[][2] = {{"groq", "GROQ_API_KEY"},
@@ -132,7 +132,7 @@ static void assert_read(const AcrProvider *provider, const char *begin, const ch
     *out_usage = answer.usage;
 }
 
-static void deepseek_counts_what_its_cache_had(void)
+TEST("/llm/compatible", deepseek_counts_what_its_cache_had)
 {
     AcrUsage usage;
     assert_read(&acr_provider_deepseek, "\n\n: keep-alive\n\n" DELTA("\"content\":\"x\""),
@@ -141,16 +141,4 @@ static void deepseek_counts_what_its_cache_had(void)
                 "x", &usage);
     g_assert_cmpint(usage.input, ==, 36);
     g_assert_cmpint(usage.cached, ==, 64);
-}
-
-#define TEST(name) g_test_add_func("/llm/compatible/" #name, name)
-
-void add_compatible_tests(void)
-{
-    TEST(each_provider_has_its_address_and_key);
-    TEST(addresses_come_from_the_environment);
-    TEST(an_address_without_path_gets_the_usual_one);
-    TEST(ollama_s_address_is_read_in_all_its_forms);
-    TEST(only_one_s_own_servers_do_without_a_key);
-    TEST(deepseek_counts_what_its_cache_had);
 }

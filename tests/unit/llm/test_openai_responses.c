@@ -15,7 +15,7 @@ static bool correct(AcrDialect *dialect, const char *param)
     return acr_correct(PROVIDER, dialect, &failure);
 }
 
-static void each_correction_is_made_once(void)
+TEST("/llm/responses", each_correction_is_made_once)
 {
     AcrDialect dialect = {.model = "m", .temperature = 0.5, .effort = "low", .asks_schema = true};
     AcrDialect plain = {.model = "m", .temperature = -1};
@@ -49,7 +49,7 @@ static bool names_cache_key(const AcrProvider *provider, const AcrDialect *diale
     return key != NULL;
 }
 
-static void requests_that_begin_alike_have_one_cache_key(void)
+TEST("/llm/responses", requests_that_begin_alike_have_one_cache_key)
 {
     g_autoptr(AcrConversation) one = acr_conversation_new("attempt_0/patch"),
                                other = acr_conversation_new("attempt_1/patch");
@@ -70,12 +70,4 @@ static void requests_that_begin_alike_have_one_cache_key(void)
     g_assert_true(correct(&dialect, "prompt_cache_key"));
     g_assert_false(names_cache_key(PROVIDER, &dialect, one));
     g_assert_false(correct(&dialect, "prompt_cache_key"));
-}
-
-#define TEST(name) g_test_add_func("/llm/responses/" #name, name)
-
-void add_responses_tests(void)
-{
-    TEST(each_correction_is_made_once);
-    TEST(requests_that_begin_alike_have_one_cache_key);
 }

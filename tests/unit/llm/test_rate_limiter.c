@@ -93,7 +93,7 @@ static guint count_slots(const char *dir)
     }
 }
 
-static void names_of_files_hold_no_key(void)
+TEST("/llm/limiter", names_of_files_hold_no_key)
 {
     g_autofree char *base = make_folder();
     g_autofree char *dir = g_build_filename(base, "a", "b", NULL);
@@ -111,14 +111,14 @@ static void names_of_files_hold_no_key(void)
     remove_folder(base);
 }
 
-static void a_file_in_place_of_the_folder_is_an_error(void)
+TEST("/llm/limiter", a_file_in_place_of_the_folder_is_an_error)
 {
     g_autoptr(GError) error = NULL;
     g_assert_null(acr_limiter_open("/dev/null", ENDPOINT, KEY, &error));
     g_assert_nonnull(error);
 }
 
-static void as_many_as_there_are_slots_enter(void)
+TEST("/llm/limiter", as_many_as_there_are_slots_enter)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) first = open_limiter(dir);
@@ -135,7 +135,7 @@ static void as_many_as_there_are_slots_enter(void)
     remove_folder(dir);
 }
 
-static void a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually(void)
+TEST("/llm/limiter", a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) first = open_limiter(dir);
@@ -158,7 +158,7 @@ static void a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually(void)
     remove_folder(dir);
 }
 
-static void throttling_holds_all_and_begins_anew_with_one(void)
+TEST("/llm/limiter", throttling_holds_all_and_begins_anew_with_one)
 {
     g_autofree char *dir = make_folder();
     gint64 start = g_get_monotonic_time();
@@ -184,7 +184,7 @@ static void throttling_holds_all_and_begins_anew_with_one(void)
     remove_folder(dir);
 }
 
-static void a_shorter_hold_does_not_end_a_longer_one(void)
+TEST("/llm/limiter", a_shorter_hold_does_not_end_a_longer_one)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) first = open_limiter(dir);
@@ -197,7 +197,7 @@ static void a_shorter_hold_does_not_end_a_longer_one(void)
     remove_folder(dir);
 }
 
-static void a_damaged_file_and_a_clock_that_jumped_limit_nobody(void)
+TEST("/llm/limiter", a_damaged_file_and_a_clock_that_jumped_limit_nobody)
 {
     static const char *const damaged[] = {"", "x", "-0000000000000000001", "99999999999999999999",
                                           "acr-limit 1\nhold_until_ms 1\n"};
@@ -246,7 +246,7 @@ static pid_t start_holder(const char *dir)
     return pid;
 }
 
-static void the_slot_of_a_killed_process_is_free(void)
+TEST("/llm/limiter", the_slot_of_a_killed_process_is_free)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
@@ -288,7 +288,7 @@ static void *use_slots(void *data)
     return NULL;
 }
 
-static void a_crowd_never_passes_the_limit(void)
+TEST("/llm/limiter", a_crowd_never_passes_the_limit)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
@@ -305,7 +305,7 @@ static void a_crowd_never_passes_the_limit(void)
     remove_folder(dir);
 }
 
-static void a_pause_holds_for_all_until_it_is_taken_off(void)
+TEST("/llm/limiter", a_pause_holds_for_all_until_it_is_taken_off)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
@@ -337,7 +337,7 @@ static void count_waits(void *ctx, const char *why, gint64 wait_ms)
     (*(guint *)ctx)++;
 }
 
-static void a_wait_is_told_once_and_ends_with_an_interrupt(void)
+TEST("/llm/limiter", a_wait_is_told_once_and_ends_with_an_interrupt)
 {
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) first = open_limiter(dir);
@@ -356,21 +356,4 @@ static void a_wait_is_told_once_and_ends_with_an_interrupt(void)
     g_assert_cmpuint(told, ==, 1);
     g_assert_null(why);
     remove_folder(dir);
-}
-
-#define TEST(name) g_test_add_func("/llm/limiter/" #name, name)
-
-void add_limiter_tests(void)
-{
-    TEST(names_of_files_hold_no_key);
-    TEST(a_file_in_place_of_the_folder_is_an_error);
-    TEST(as_many_as_there_are_slots_enter);
-    TEST(a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually);
-    TEST(throttling_holds_all_and_begins_anew_with_one);
-    TEST(a_shorter_hold_does_not_end_a_longer_one);
-    TEST(a_damaged_file_and_a_clock_that_jumped_limit_nobody);
-    TEST(the_slot_of_a_killed_process_is_free);
-    TEST(a_crowd_never_passes_the_limit);
-    TEST(a_pause_holds_for_all_until_it_is_taken_off);
-    TEST(a_wait_is_told_once_and_ends_with_an_interrupt);
 }

@@ -12,7 +12,7 @@ static GPtrArray *secrets_of(const char *a, const char *b)
     return secrets;
 }
 
-static void public_text_is_one_bounded_line_without_the_key(void)
+TEST("/llm/redact", public_text_is_one_bounded_line_without_the_key)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("sk-123", NULL);
     g_autofree char *big = g_strnfill(10000, 'a');
@@ -27,7 +27,7 @@ static void public_text_is_one_bounded_line_without_the_key(void)
     g_assert_cmpstr(plain, ==, "text");
 }
 
-static void a_key_is_found_in_each_spelling(void)
+TEST("/llm/redact", a_key_is_found_in_each_spelling)
 {
     static const char *const spelled[] = {
         "sk/a\"b\\c+d&e%f=01234567",
@@ -52,7 +52,7 @@ static void a_key_is_found_in_each_spelling(void)
     }
 }
 
-static void parts_of_a_key_that_was_cut_are_taken_out(void)
+TEST("/llm/redact", parts_of_a_key_that_was_cut_are_taken_out)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("sk-live-0123456789abcdef", NULL);
     g_autofree char *head = acr_redact_line("wrong key sk-live-01234", secrets, 500);
@@ -68,29 +68,18 @@ static void parts_of_a_key_that_was_cut_are_taken_out(void)
     g_assert_cmpstr(middle, ==, "of [key] and 0123456789a");
 }
 
-static void a_placeholder_spoils_no_text(void)
+TEST("/llm/redact", a_placeholder_spoils_no_text)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("x", "");
     g_autofree char *text = acr_redact_line("an example", secrets, 500);
     g_assert_cmpstr(text, ==, "an example");
 }
 
-static void an_answer_is_copied_only_where_it_holds_a_key(void)
+TEST("/llm/redact", an_answer_is_copied_only_where_it_holds_a_key)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("sk-live-0123456789abcdef", "EMPTY");
     g_autofree char *none = acr_redact_answer("The list is EMPTY.", secrets);
     g_autofree char *some = acr_redact_answer("EMPTY\nkey = 'sk-live-0123456789abcdef'\n", secrets);
     g_assert_null(none);
     g_assert_cmpstr(some, ==, "EMPTY\nkey = '[key]'\n");
-}
-
-#define TEST(name) g_test_add_func("/llm/redact/" #name, name)
-
-void add_redact_tests(void)
-{
-    TEST(public_text_is_one_bounded_line_without_the_key);
-    TEST(a_key_is_found_in_each_spelling);
-    TEST(parts_of_a_key_that_was_cut_are_taken_out);
-    TEST(a_placeholder_spoils_no_text);
-    TEST(an_answer_is_copied_only_where_it_holds_a_key);
 }

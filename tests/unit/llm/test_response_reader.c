@@ -31,7 +31,7 @@ static void assert_typed(const char *type, const char *text, const char *expecte
     }
 }
 
-static void a_body_is_known_by_its_type_and_by_its_first_byte(void)
+TEST("/llm/reader", a_body_is_known_by_its_type_and_by_its_first_byte)
 {
     static const char *const types[] = {"text/event-stream",
                                         "text/event-stream; charset=utf-8",
@@ -62,7 +62,7 @@ static void a_body_is_known_by_its_type_and_by_its_first_byte(void)
     assert_typed("text/event-stream", "\n", "truncated_stream: ");
 }
 
-static void what_comes_after_the_end_is_not_wanted(void)
+TEST("/llm/reader", what_comes_after_the_end_is_not_wanted)
 {
     g_autofree char *text = quoted(STREAM CHUNK("more", "null"));
     g_autoptr(AcrReader) reader = acr_reader_new(P, 200, NULL);
@@ -98,7 +98,7 @@ static void assert_end(const char *text, const char *cut, const char *expected)
     g_assert_false(knows_usage);
 }
 
-static void a_body_that_is_cut_is_truncated_and_its_usage_unknown(void)
+TEST("/llm/reader", a_body_that_is_cut_is_truncated_and_its_usage_unknown)
 {
 #define USED "data: {'choices':[],'usage':{'prompt_tokens':1,'completion_tokens':1}}\n\n"
     bool knows_usage = false;
@@ -117,7 +117,7 @@ static void a_body_that_is_cut_is_truncated_and_its_usage_unknown(void)
     g_assert_cmpstr(whole, ==, "ab"); /* all of the answer came */
 }
 
-static void an_error_that_is_written_into_a_stream_is_found(void)
+TEST("/llm/reader", an_error_that_is_written_into_a_stream_is_found)
 {
     assert_class(P, 200, CHUNK("a", "null") "{'error':{'message':'M','code':503}}\n",
                  "overloaded: HTTP 200: M");
@@ -127,7 +127,7 @@ static void an_error_that_is_written_into_a_stream_is_found(void)
     assert_class(P, 200, CHUNK("a", "null") "upstream closed\n", "truncated_stream: ");
 }
 
-static void a_refusal_is_read_up_to_a_ceiling(void)
+TEST("/llm/reader", a_refusal_is_read_up_to_a_ceiling)
 {
     static const gsize mega = 1024 * 1024;
     g_autofree char *filler = g_strnfill(mega, 'x');
@@ -161,7 +161,7 @@ static gsize fill(const char *first, AcrFailure *out)
     return taken;
 }
 
-static void what_passes_a_ceiling_is_malformed_for_good(void)
+TEST("/llm/reader", what_passes_a_ceiling_is_malformed_for_good)
 {
     g_auto(AcrFailure) body = {0};
     g_auto(AcrFailure) event = {0};
@@ -192,7 +192,7 @@ static gint64 cost_of(const char *said_by_header, const char *said_by_body)
     return usage.cost_pico;
 }
 
-static void a_stated_cost_is_the_bodys_or_else_the_headers(void)
+TEST("/llm/reader", a_stated_cost_is_the_bodys_or_else_the_headers)
 {
     g_assert_cmpint(cost_of("0.0025", ""), ==, 2500000000);
     g_assert_cmpint(cost_of("1.5e-06", ""), ==, 1500000);
@@ -206,7 +206,7 @@ static void a_stated_cost_is_the_bodys_or_else_the_headers(void)
     g_assert_cmpint(cost_of("0.5", ",'cost':-3"), ==, 500000000000);
 }
 
-static void a_cost_at_another_provider_is_added(void)
+TEST("/llm/reader", a_cost_at_another_provider_is_added)
 {
 #define BYOK(more) ",'cost':0.5,'is_byok':" more
     g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':2}")), ==,
@@ -230,7 +230,7 @@ static void assert_usages(const char *first, const char *second, const char *exp
     assert_shown(P, text, expected);
 }
 
-static void of_two_usages_the_larger_counts(void)
+TEST("/llm/reader", of_two_usages_the_larger_counts)
 {
     static const char large[] = USAGE("'prompt_tokens':90,'completion_tokens':70"),
                       small[] = USAGE("'prompt_tokens':8,'completion_tokens':7"),
@@ -244,14 +244,14 @@ static void of_two_usages_the_larger_counts(void)
     assert_usages(large, "{'choices':[]}", "a|stop|-|90+-1+-1>70(-1)");
 }
 
-static void an_output_that_was_counted_before_the_text_is_unknown(void)
+TEST("/llm/reader", an_output_that_was_counted_before_the_text_is_unknown)
 {
     static const char text[] =
         "data: " USAGE("'prompt_tokens':9,'completion_tokens':1") "\n\n" STREAM;
     assert_shown(P, text, "ab|stop|-|9+-1+-1>-1(-1)");
 }
 
-static void what_a_total_holds_beyond_its_parts_is_output(void)
+TEST("/llm/reader", what_a_total_holds_beyond_its_parts_is_output)
 {
 #define TOTAL(n) USAGE("'prompt_tokens':9,'completion_tokens':5,'total_tokens':" n)
     assert_usages(TOTAL("14"), TOTAL("114"), "a|stop|-|9+-1+-1>105(-1)");
@@ -261,7 +261,7 @@ static void what_a_total_holds_beyond_its_parts_is_output(void)
 }
 
 /* In each dialect, with each of its counters: the other ones are not believed either. */
-static void a_counter_that_is_no_number_of_tokens_makes_all_unknown(void)
+TEST("/llm/reader", a_counter_that_is_no_number_of_tokens_makes_all_unknown)
 {
     static const struct {
         const AcrProvider *provider;
@@ -319,7 +319,7 @@ static void a_counter_that_is_no_number_of_tokens_makes_all_unknown(void)
     }
 }
 
-static void pings_are_no_content(void)
+TEST("/llm/reader", pings_are_no_content)
 {
     g_autofree char *text = quoted(CHUNK("a", "null"));
     g_autoptr(AcrReader) reader = acr_reader_new(P, 200, NULL);
@@ -334,23 +334,4 @@ static void pings_are_no_content(void)
     g_assert_true(acr_reader_partial(reader)->began);
     g_assert_true(acr_reader_feed(reader, "\n\n: ping\n", 9));
     g_assert_cmpint(acr_reader_partial(reader)->content_us, ==, content_us);
-}
-
-#define TEST(name) g_test_add_func("/llm/reader/" #name, name)
-
-void add_reader_tests(void)
-{
-    TEST(a_body_is_known_by_its_type_and_by_its_first_byte);
-    TEST(what_comes_after_the_end_is_not_wanted);
-    TEST(a_body_that_is_cut_is_truncated_and_its_usage_unknown);
-    TEST(an_error_that_is_written_into_a_stream_is_found);
-    TEST(a_refusal_is_read_up_to_a_ceiling);
-    TEST(what_passes_a_ceiling_is_malformed_for_good);
-    TEST(a_stated_cost_is_the_bodys_or_else_the_headers);
-    TEST(a_cost_at_another_provider_is_added);
-    TEST(of_two_usages_the_larger_counts);
-    TEST(an_output_that_was_counted_before_the_text_is_unknown);
-    TEST(what_a_total_holds_beyond_its_parts_is_output);
-    TEST(a_counter_that_is_no_number_of_tokens_makes_all_unknown);
-    TEST(pings_are_no_content);
 }

@@ -6,7 +6,7 @@
 #define DAY_MS ((gint64)24 * 3600 * 1000)
 #define NOW 784111747 /* Sun, 06 Nov 1994 08:49:07 GMT */
 
-static void retry_after_is_read_in_each_of_its_forms(void)
+TEST("/llm/waits", retry_after_is_read_in_each_of_its_forms)
 {
     static const struct {
         const char *ms, *after, *amazon;
@@ -50,7 +50,7 @@ static void retry_after_is_read_in_each_of_its_forms(void)
     g_assert_cmpint(acr_retry_after_ms(NULL, 0), ==, -1);
 }
 
-static void a_duration_is_numbers_with_units(void)
+TEST("/llm/waits", a_duration_is_numbers_with_units)
 {
     static const struct {
         const char *text;
@@ -80,7 +80,7 @@ static void a_duration_is_numbers_with_units(void)
         g_assert_cmpint(acr_duration_ms(rows[i].text), ==, rows[i].expected);
 }
 
-static void a_message_may_say_when_to_try_again(void)
+TEST("/llm/waits", a_message_may_say_when_to_try_again)
 {
     static const struct {
         const char *prose;
@@ -101,7 +101,7 @@ static void a_message_may_say_when_to_try_again(void)
     g_assert_cmpint(acr_retry_hint_ms(error, "try again in 9s"), ==, 1500);
 }
 
-static void waits_double_up_to_a_cap_and_are_spread_over_their_whole_length(void)
+TEST("/llm/waits", waits_double_up_to_a_cap_and_are_spread_over_their_whole_length)
 {
     g_assert_cmpint(acr_backoff_ms(1000, 0, -1, 0.0), ==, 0);
     g_assert_cmpint(acr_backoff_ms(1000, 0, -1, 0.5), ==, 500);
@@ -114,7 +114,7 @@ static void waits_double_up_to_a_cap_and_are_spread_over_their_whole_length(void
     g_assert_cmpint(acr_backoff_ms(1000, 1, 0, 0.5), ==, 1000);
 }
 
-static void a_wait_ends_when_interrupted(void)
+TEST("/llm/waits", a_wait_ends_when_interrupted)
 {
     AcrInterrupt interrupt = {.signal = SIGTERM};
     gint64 start = g_get_monotonic_time();
@@ -125,15 +125,4 @@ static void a_wait_ends_when_interrupted(void)
     g_assert_true(acr_llm_wait(60, &interrupt));
     g_assert_true(acr_llm_wait(0, NULL));
     g_assert_cmpint(g_get_monotonic_time() - start, >=, 60000);
-}
-
-#define TEST(name) g_test_add_func("/llm/waits/" #name, name)
-
-void add_wait_tests(void)
-{
-    TEST(retry_after_is_read_in_each_of_its_forms);
-    TEST(a_duration_is_numbers_with_units);
-    TEST(a_message_may_say_when_to_try_again);
-    TEST(waits_double_up_to_a_cap_and_are_spread_over_their_whole_length);
-    TEST(a_wait_ends_when_interrupted);
 }

@@ -50,7 +50,7 @@ static void assert_refused(const char *text, const char *words)
         g_error("'%s' is not in: %s", words, error->message);
 }
 
-static void each_agent_takes_its_lines_in_order(void)
+TEST("/llm/script", each_agent_takes_its_lines_in_order)
 {
     g_autoptr(AcrModel) script = parse("{\"agent\":\"search\",\"content\":\"s1\"}\n"
                                        "\n  \r\n"
@@ -67,7 +67,7 @@ static void each_agent_takes_its_lines_in_order(void)
     assert_next(script, "nobody", 0, NULL);
 }
 
-static void lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_empty(void)
+TEST("/llm/script", lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_empty)
 {
     g_autoptr(AcrModel) script = parse("{\"agent\":\"search\",\"round\":1,\"content\":\"1a\"}\n"
                                        "{\"agent\":\"search\",\"round\":1,\"content\":\"1b\"}\n"
@@ -84,7 +84,7 @@ static void lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_empty(void)
 }
 
 /* The machine asks the proxy again within a round; the file holds one line for each round. */
-static void a_second_try_within_a_round_gets_an_empty_answer(void)
+TEST("/llm/script", a_second_try_within_a_round_gets_an_empty_answer)
 {
     g_autoptr(AcrModel) script = parse("{\"agent\":\"extract\",\"round\":1,\"content\":\"e1\"}\n"
                                        "{\"agent\":\"extract\",\"round\":2,\"content\":\"e2\"}\n",
@@ -96,7 +96,7 @@ static void a_second_try_within_a_round_gets_an_empty_answer(void)
     assert_next(script, "extract", 2, NULL);
 }
 
-static void lines_without_a_round_serve_any_but_keep_their_place(void)
+TEST("/llm/script", lines_without_a_round_serve_any_but_keep_their_place)
 {
     g_autoptr(AcrModel) script = parse("{\"agent\":\"search\",\"content\":\"any\"}\n"
                                        "{\"agent\":\"search\",\"round\":2,\"content\":\"two\"}\n"
@@ -108,7 +108,7 @@ static void lines_without_a_round_serve_any_but_keep_their_place(void)
 }
 
 /* Rounds that fall begin another attempt: what is left of the first is not given to the second. */
-static void a_further_attempt_begins_at_its_own_lines(void)
+TEST("/llm/script", a_further_attempt_begins_at_its_own_lines)
 {
     static const char text[] = "{\"agent\":\"search\",\"round\":1,\"content\":\"a1\"}\n"
                                "{\"agent\":\"search\",\"round\":2,\"content\":\"a2\"}\n"
@@ -128,7 +128,7 @@ static void a_further_attempt_begins_at_its_own_lines(void)
     assert_next(whole, "search", 1, "b1");
 }
 
-static void a_line_with_a_round_serves_no_call_outside_retrieval(void)
+TEST("/llm/script", a_line_with_a_round_serves_no_call_outside_retrieval)
 {
     g_autoptr(AcrModel) script = parse("{\"agent\":\"patch\",\"round\":1,\"content\":\"r\"}\n"
                                        "{\"agent\":\"patch\",\"content\":\"p\"}\n",
@@ -137,7 +137,7 @@ static void a_line_with_a_round_serves_no_call_outside_retrieval(void)
     assert_next(script, "patch", 0, NULL);
 }
 
-static void lines_of_other_tasks_are_left_out(void)
+TEST("/llm/script", lines_of_other_tasks_are_left_out)
 {
     static const char text[] =
         "{\"agent\":\"patch\",\"instance_id\":\"a__b-1\",\"content\":\"one\"}\n"
@@ -152,7 +152,7 @@ static void lines_of_other_tasks_are_left_out(void)
     assert_next(none, "patch", 0, NULL);
 }
 
-static void without_a_list_of_labels_a_line_may_name_any(void)
+TEST("/llm/script", without_a_list_of_labels_a_line_may_name_any)
 {
     static const char text[] = "{\"agent\":\"a label of the caller's\",\"content\":\"x\"}\n";
     g_autoptr(GError) error = NULL;
@@ -163,7 +163,7 @@ static void without_a_list_of_labels_a_line_may_name_any(void)
     assert_next(script, "another", 0, NULL);
 }
 
-static void malformed_scripts_are_refused_with_the_line(void)
+TEST("/llm/script", malformed_scripts_are_refused_with_the_line)
 {
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\"}\n\n{\"agent\":",
                    "s.jsonl' is malformed at line 3");
@@ -222,7 +222,7 @@ static char *expect_error(const char *expect)
     return g_strdup(error->message);
 }
 
-static void expected_strings_are_looked_for_in_the_newest_messages(void)
+TEST("/llm/script", expected_strings_are_looked_for_in_the_newest_messages)
 {
     g_autofree char *old = expect_error("[\"new one\",\"old\"]");
     g_autofree char *system = expect_error("[\"system\"]");
@@ -241,7 +241,7 @@ static void expected_strings_are_looked_for_in_the_newest_messages(void)
     g_assert_nonnull(answer);
 }
 
-static void an_unmet_expectation_shows_a_bounded_part_of_the_request(void)
+TEST("/llm/script", an_unmet_expectation_shows_a_bounded_part_of_the_request)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     g_autofree char *big = g_strnfill(1000000, 'b');
@@ -261,7 +261,7 @@ static void an_unmet_expectation_shows_a_bounded_part_of_the_request(void)
                     20 * G_USEC_PER_SEC); /* the search is linear */
 }
 
-static void a_model_reads_its_file_once_and_whole(void)
+TEST("/llm/script", a_model_reads_its_file_once_and_whole)
 {
     static const char line[] = "{\"agent\":\"patch\",\"content\":\"from a file\"}\n";
     g_autofree char *folder = g_dir_make_tmp("acr-script-XXXXXX", NULL);
@@ -296,7 +296,7 @@ static void a_model_reads_its_file_once_and_whole(void)
 }
 
 /* A resumed run: the journal answers, and the script moves on as if it had been asked. */
-static void a_skipped_call_uses_its_line(void)
+TEST("/llm/script", a_skipped_call_uses_its_line)
 {
     g_autoptr(AcrModel) script =
         parse("{\"agent\":\"search\",\"round\":1,\"content\":\"1\",\"expect\":[\"never there\"]}\n"
@@ -310,23 +310,4 @@ static void a_skipped_call_uses_its_line(void)
     assert_next(script, "search", 3, "3");
     acr_model_skip(script, &first);
     assert_next(script, "search", 3, NULL);
-}
-
-#define TEST(name) g_test_add_func("/llm/script/" #name, name)
-
-void add_script_tests(void)
-{
-    TEST(each_agent_takes_its_lines_in_order);
-    TEST(lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_empty);
-    TEST(a_second_try_within_a_round_gets_an_empty_answer);
-    TEST(lines_without_a_round_serve_any_but_keep_their_place);
-    TEST(a_further_attempt_begins_at_its_own_lines);
-    TEST(a_line_with_a_round_serves_no_call_outside_retrieval);
-    TEST(lines_of_other_tasks_are_left_out);
-    TEST(without_a_list_of_labels_a_line_may_name_any);
-    TEST(malformed_scripts_are_refused_with_the_line);
-    TEST(expected_strings_are_looked_for_in_the_newest_messages);
-    TEST(an_unmet_expectation_shows_a_bounded_part_of_the_request);
-    TEST(a_model_reads_its_file_once_and_whole);
-    TEST(a_skipped_call_uses_its_line);
 }

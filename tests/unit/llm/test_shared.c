@@ -63,7 +63,7 @@ static char *models_asked(AcrModel *model)
     return g_string_free(names, FALSE);
 }
 
-static void the_second_model_takes_over_and_stays(void)
+TEST("/llm/shared", the_second_model_takes_over_and_stays)
 {
     static const TestReply failing[] = {
         {.raw = REFUSAL("503")}, {.raw = REFUSAL("503")}, {.raw = REFUSAL("503")}};
@@ -84,7 +84,7 @@ static void the_second_model_takes_over_and_stays(void)
     g_assert_cmpstr(then, ==, "openai/b!");
 }
 
-static void what_the_request_is_guilty_of_stays_with_the_first(void)
+TEST("/llm/shared", what_the_request_is_guilty_of_stays_with_the_first)
 {
     static const struct {
         const char *raw, *expected;
@@ -109,7 +109,7 @@ static void what_the_request_is_guilty_of_stays_with_the_first(void)
     }
 }
 
-static void the_failure_of_both_tells_of_both(void)
+TEST("/llm/shared", the_failure_of_both_tells_of_both)
 {
     static const TestReply first[] = {{.raw = REFUSAL("402")}};
     static const TestReply second[] = {{.raw = REFUSAL("401")}};
@@ -124,7 +124,7 @@ static void the_failure_of_both_tells_of_both(void)
     g_assert_nonnull(strstr(error->message, "HTTP 402"));
 }
 
-static void a_refused_key_stops_all_who_use_it(void)
+TEST("/llm/shared", a_refused_key_stops_all_who_use_it)
 {
     static const TestReply replies[] = {{.raw = REFUSAL("401")}, {.raw = ANSWER("again")}};
     g_autofree char *dir = g_dir_make_tmp("acr-shared-XXXXXX", NULL);
@@ -142,7 +142,7 @@ static void a_refused_key_stops_all_who_use_it(void)
     g_assert_true(acr_dir_remove(dir, NULL));
 }
 
-static void a_throttled_request_holds_all_who_use_the_key(void)
+TEST("/llm/shared", a_throttled_request_holds_all_who_use_the_key)
 {
     static const TestReply replies[] = {
         {.raw = "HTTP/1.1 429 X\r\nRetry-After: 0.4\r\nConnection: close\r\n\r\n{}"},
@@ -165,7 +165,7 @@ static void a_throttled_request_holds_all_who_use_the_key(void)
     g_assert_true(acr_dir_remove(dir, NULL));
 }
 
-static void a_key_that_comes_back_goes_no_further(void)
+TEST("/llm/shared", a_key_that_comes_back_goes_no_further)
 {
     static const TestReply replies[] = {
         {.raw = "HTTP/1.1 200 OK\r\nx-request-id: r-" KEY
@@ -186,7 +186,7 @@ static void a_key_that_comes_back_goes_no_further(void)
 }
 
 /* Nothing is sent past limits that cannot be kept. */
-static void a_model_whose_limits_cannot_be_shared_is_not_made(void)
+TEST("/llm/shared", a_model_whose_limits_cannot_be_shared_is_not_made)
 {
     AcrModelOptions options = {.base_url = "http://127.0.0.1:9", .shared_dir = "/dev/null/limits"};
     g_autoptr(GError) error = NULL;
@@ -194,17 +194,4 @@ static void a_model_whose_limits_cannot_be_shared_is_not_made(void)
     g_assert_null(acr_model_new("openai/a", &options, &error));
     g_assert_nonnull(error);
     g_assert_nonnull(strstr(error->message, "/dev/null"));
-}
-
-#define TEST(name) g_test_add_func("/llm/shared/" #name, name)
-
-void add_shared_tests(void)
-{
-    TEST(the_second_model_takes_over_and_stays);
-    TEST(what_the_request_is_guilty_of_stays_with_the_first);
-    TEST(the_failure_of_both_tells_of_both);
-    TEST(a_refused_key_stops_all_who_use_it);
-    TEST(a_throttled_request_holds_all_who_use_the_key);
-    TEST(a_model_whose_limits_cannot_be_shared_is_not_made);
-    TEST(a_key_that_comes_back_goes_no_further);
 }

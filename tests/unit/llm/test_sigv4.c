@@ -19,7 +19,7 @@ static GPtrArray *sign(const char *url, const char *type, const char *body, char
     return out;
 }
 
-static void the_published_vector_holds(void)
+TEST("/llm/sigv4", the_published_vector_holds)
 {
     g_autoptr(GPtrArray) out =
         sign(SUITE_URL "/", "application/x-www-form-urlencoded", "Param1=value1", NULL);
@@ -32,7 +32,7 @@ static void the_published_vector_holds(void)
         "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a");
 }
 
-static void a_session_token_is_sent_and_signed(void)
+TEST("/llm/sigv4", a_session_token_is_sent_and_signed)
 {
     g_autoptr(GPtrArray) out = sign(SUITE_URL, "application/json", "{}", (char *)"TOKEN");
     g_assert_cmpuint(out->len, ==, 3);
@@ -41,7 +41,7 @@ static void a_session_token_is_sent_and_signed(void)
 }
 
 /* What is signed is what libcurl sends: no port of the scheme's own, "/" for no path. */
-static void addresses_are_signed_as_they_are_sent(void)
+TEST("/llm/sigv4", addresses_are_signed_as_they_are_sent)
 {
     static const char *const same[][2] = {
         {SUITE_URL, SUITE_URL "/"},
@@ -53,13 +53,4 @@ static void addresses_are_signed_as_they_are_sent(void)
         g_autoptr(GPtrArray) other = sign(same[i][1], "application/json", "{}", NULL);
         g_assert_cmpstr(one->pdata[1], ==, other->pdata[1]);
     }
-}
-
-#define TEST(name) g_test_add_func("/llm/sigv4/" #name, name)
-
-void add_sigv4_tests(void)
-{
-    TEST(the_published_vector_holds);
-    TEST(a_session_token_is_sent_and_signed);
-    TEST(addresses_are_signed_as_they_are_sent);
 }

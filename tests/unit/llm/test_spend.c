@@ -62,7 +62,7 @@ static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
 
 #define RESERVED (BODY * 2000000ll + 100 * 8000000ll)
 
-static void each_outcome_is_settled_by_its_rule(void)
+TEST("/llm/spend", each_outcome_is_settled_by_its_rule)
 {
     static const struct {
         const char *name;
@@ -120,7 +120,7 @@ static void each_outcome_is_settled_by_its_rule(void)
 
 /* Only the provider's own server is believed that it served a cheaper tier than was asked for; a
  * dearer one is counted up to what was reserved, and reserved from then on. */
-static void no_word_of_a_tier_exceeds_what_was_reserved(void)
+TEST("/llm/spend", no_word_of_a_tier_exceeds_what_was_reserved)
 {
     static const struct {
         bool own;
@@ -175,7 +175,7 @@ static gint64 charge_stated(AcrSpend *spend, gint64 cost)
     return charge(spend, &attempt).pico;
 }
 
-static void a_stated_cost_is_believed_as_far_as_it_can_be(void)
+TEST("/llm/spend", a_stated_cost_is_believed_as_far_as_it_can_be)
 {
     static const AcrPrice dear = {.base = {150000000, -1, -1, 600000000, -1}};
     /* 100 bytes are 3 tokens at least, and 40 bytes one. */
@@ -200,7 +200,7 @@ static void a_stated_cost_is_believed_as_far_as_it_can_be(void)
     g_assert_cmpint(charge_stated(&own, 0), ==, 0);
 }
 
-static void an_unknown_price_is_the_highest_and_its_cost_stays_unknown(void)
+TEST("/llm/spend", an_unknown_price_is_the_highest_and_its_cost_stays_unknown)
 {
     g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
     AcrSpend spend = {.budget = budget, .assumed = price};
@@ -211,7 +211,7 @@ static void an_unknown_price_is_the_highest_and_its_cost_stays_unknown(void)
     g_assert_cmpint(attempt.usage.cost_pico, ==, -1);
 }
 
-static void a_server_of_ones_own_costs_nothing_but_tokens(void)
+TEST("/llm/spend", a_server_of_ones_own_costs_nothing_but_tokens)
 {
     g_autoptr(AcrBudget) budget = new_budget(0, 2000);
     AcrSpend spend = {.budget = budget, .assumed = price, .is_free = true};
@@ -221,7 +221,7 @@ static void a_server_of_ones_own_costs_nothing_but_tokens(void)
     g_assert_cmpint(spent.tokens, ==, 1100);
 }
 
-static void a_limit_is_sent_where_a_ceiling_holds(void)
+TEST("/llm/spend", a_limit_is_sent_where_a_ceiling_holds)
 {
     g_autoptr(AcrBudget) bounded = new_budget(1, ACR_NO_CEILING);
     g_autoptr(AcrBudget) open = new_budget(ACR_NO_CEILING, ACR_NO_CEILING);
@@ -237,7 +237,7 @@ static void a_limit_is_sent_where_a_ceiling_holds(void)
     g_assert_cmpuint(acr_spend_limit(&with, 0, 0), ==, 8192);
 }
 
-static void a_limit_is_made_smaller_until_it_fits(void)
+TEST("/llm/spend", a_limit_is_made_smaller_until_it_fits)
 {
     /* The body's tokens, and 1,000 of answer. */
     g_autoptr(AcrBudget) budget = new_budget(BODY * 2000000ll + 1000 * 8000000ll, ACR_NO_CEILING);
@@ -253,7 +253,7 @@ static void a_limit_is_made_smaller_until_it_fits(void)
     g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
 }
 
-static void a_limit_that_makes_no_sense_is_refused(void)
+TEST("/llm/spend", a_limit_that_makes_no_sense_is_refused)
 {
     g_autoptr(AcrBudget) budget = new_budget(BODY * 2000000ll + 255 * 8000000ll, ACR_NO_CEILING);
     AcrSpend spend = spend_of(budget);
@@ -270,7 +270,7 @@ static void a_limit_that_makes_no_sense_is_refused(void)
     g_assert_cmpint(attempt.reserved_pico, ==, 0);
 }
 
-static void without_a_limit_the_usual_one_is_counted(void)
+TEST("/llm/spend", without_a_limit_the_usual_one_is_counted)
 {
     g_autoptr(AcrBudget) budget = new_budget(ACR_NO_CEILING, ACR_NO_CEILING);
     AcrSpend spend = spend_of(budget);
@@ -287,7 +287,7 @@ static void without_a_limit_the_usual_one_is_counted(void)
 }
 
 /* A ledger that is away when the answer is there. */
-static void an_answer_that_cannot_be_settled_is_kept_within_its_reservation(void)
+TEST("/llm/spend", an_answer_that_cannot_be_settled_is_kept_within_its_reservation)
 {
     static const gint64 outputs[] = {50, 101};
     g_autofree char *dir = g_dir_make_tmp("acr-spend-XXXXXX", NULL);
@@ -359,13 +359,13 @@ static guint limit_after(gint64 spent)
     return ok ? limit : 0;
 }
 
-static void a_call_waits_for_what_others_hold(void)
+TEST("/llm/spend", a_call_waits_for_what_others_hold)
 {
     g_assert_cmpuint(limit_after(RESERVED), ==, 100);
     g_assert_cmpuint(limit_after(RESERVED + 1), ==, 0);
 }
 
-static void a_wait_for_others_ends_when_interrupted(void)
+TEST("/llm/spend", a_wait_for_others_ends_when_interrupted)
 {
     g_autoptr(AcrBudget) budget = new_budget(RESERVED, ACR_NO_CEILING);
     AcrInterrupt interrupt = {.signal = 2};
@@ -380,22 +380,4 @@ static void a_wait_for_others_ends_when_interrupted(void)
     g_assert_true(acr_budget_reserve(budget, &held, NULL, &id, NULL));
     g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
     g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_INTERRUPTED);
-}
-
-void add_spend_tests(void)
-{
-#define ADD(name) g_test_add_func("/llm/spend/" #name, name)
-    ADD(each_outcome_is_settled_by_its_rule);
-    ADD(no_word_of_a_tier_exceeds_what_was_reserved);
-    ADD(a_stated_cost_is_believed_as_far_as_it_can_be);
-    ADD(an_unknown_price_is_the_highest_and_its_cost_stays_unknown);
-    ADD(a_server_of_ones_own_costs_nothing_but_tokens);
-    ADD(a_limit_is_sent_where_a_ceiling_holds);
-    ADD(a_limit_is_made_smaller_until_it_fits);
-    ADD(a_limit_that_makes_no_sense_is_refused);
-    ADD(without_a_limit_the_usual_one_is_counted);
-    ADD(an_answer_that_cannot_be_settled_is_kept_within_its_reservation);
-    ADD(a_call_waits_for_what_others_hold);
-    ADD(a_wait_for_others_ends_when_interrupted);
-#undef ADD
 }

@@ -45,7 +45,7 @@ static void assert_events(const char *text, gsize len, const char *expected)
 }
 #define EVENTS(text, expected) assert_events(text, sizeof text - 1, expected)
 
-static void fields_are_read_by_the_standard(void)
+TEST("/llm/sse", fields_are_read_by_the_standard)
 {
     EVENTS("data:a\n\n", "[|a]");
     EVENTS("data:  a \n\n", "[| a ]");
@@ -58,7 +58,7 @@ static void fields_are_read_by_the_standard(void)
     EVENTS("data: a\nevent: e\nid: 7\nretry: 9\nother: x\nDATA: y\n data: z\n\n", "[e|a]");
 }
 
-static void comments_and_events_without_data_are_nothing(void)
+TEST("/llm/sse", comments_and_events_without_data_are_nothing)
 {
     EVENTS(": ping\n\n:\n\n: data: x\n\n", "");
     EVENTS("event: e\n\n", "");
@@ -68,7 +68,7 @@ static void comments_and_events_without_data_are_nothing(void)
     EVENTS("", "");
 }
 
-static void a_byte_order_mark_is_dropped_at_the_start_alone(void)
+TEST("/llm/sse", a_byte_order_mark_is_dropped_at_the_start_alone)
 {
     EVENTS("\xef\xbb\xbf"
            "data: a\n\n",
@@ -83,7 +83,7 @@ static void a_byte_order_mark_is_dropped_at_the_start_alone(void)
            "a]");
 }
 
-static void a_nul_is_a_byte_of_data(void)
+TEST("/llm/sse", a_nul_is_a_byte_of_data)
 {
     static const char text[] = "data: a\0b\n\n";
     Seen seen = {.seen = g_string_new(NULL)};
@@ -100,7 +100,7 @@ static int by_offset(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void it_does_not_matter_where_bytes_are_split(void)
+TEST("/llm/sse", it_does_not_matter_where_bytes_are_split)
 {
     static const char *const atoms[] = {"data: ",   "data",     ":",  "a",
                                         "\n",       "\r\n",     "\r", "\n\n",
@@ -122,7 +122,7 @@ static void it_does_not_matter_where_bytes_are_split(void)
     }
 }
 
-static void nothing_is_read_after_a_stop(void)
+TEST("/llm/sse", nothing_is_read_after_a_stop)
 {
     static const char text[] = "data: a\n\ndata: b\n\ndata: c\n\n";
     Seen seen = {.seen = g_string_new(NULL), .stop_after = 2};
@@ -136,7 +136,7 @@ static void nothing_is_read_after_a_stop(void)
     g_string_free(seen.seen, TRUE);
 }
 
-static void lines_of_bare_json_are_data_and_other_lines_nothing(void)
+TEST("/llm/sse", lines_of_bare_json_are_data_and_other_lines_nothing)
 {
     static const char text[] = "data: a\n\n{\n  \"error\": {\"code\": 5}\n}\n\n: note\nid: 7\n"
                                "no field\ndata\n\n{\"error\":\"x\"}";
@@ -157,7 +157,7 @@ static bool count_bytes(void *ctx, const AcrEvent *event)
     return true;
 }
 
-static void long_lines_work_up_to_the_ceiling(void)
+TEST("/llm/sse", long_lines_work_up_to_the_ceiling)
 {
     const gsize mega = 1024 * 1024;
     g_autofree char *filler = g_strnfill(mega, 'x');
@@ -180,7 +180,7 @@ static void long_lines_work_up_to_the_ceiling(void)
     acr_sse_free(sse);
 }
 
-static void many_lines_of_one_event_are_bounded_too(void)
+TEST("/llm/sse", many_lines_of_one_event_are_bounded_too)
 {
     g_autofree char *filler = g_strnfill(1024 * 1024, 'x');
     gsize bytes = 0;
@@ -193,19 +193,4 @@ static void many_lines_of_one_event_are_bounded_too(void)
     g_assert_true(acr_sse_is_too_big(sse));
     g_assert_cmpuint(bytes, ==, 0);
     acr_sse_free(sse);
-}
-
-#define TEST(name) g_test_add_func("/llm/sse/" #name, name)
-
-void add_sse_tests(void)
-{
-    TEST(fields_are_read_by_the_standard);
-    TEST(comments_and_events_without_data_are_nothing);
-    TEST(a_byte_order_mark_is_dropped_at_the_start_alone);
-    TEST(a_nul_is_a_byte_of_data);
-    TEST(it_does_not_matter_where_bytes_are_split);
-    TEST(nothing_is_read_after_a_stop);
-    TEST(lines_of_bare_json_are_data_and_other_lines_nothing);
-    TEST(long_lines_work_up_to_the_ceiling);
-    TEST(many_lines_of_one_event_are_bounded_too);
 }

@@ -3,6 +3,7 @@
 #define ACR_TEST_LOOPS_STAGE_H
 
 #include "loops/attempt_work.h"
+#include "unit/cases.h"
 
 typedef struct {
     AcrPrompts *prompts;
@@ -29,6 +30,9 @@ typedef struct {
 
 void stage_set_up(Stage *stage, gconstpointer script);
 void stage_tear_down(Stage *stage, gconstpointer script);
+
+#define STAGE_TEST(group, name, lines)                                                             \
+    TEST_WITH(group, name, Stage, stage, script, lines, stage_set_up, stage_tear_down)
 /* The next trial ends with that exit code and standard error; borrowed. */
 AcrExecuted *stage_give(Stage *stage, int exit_code, const char *err);
 /* A file of the run folder; borrowed, NULL: it is not there. */

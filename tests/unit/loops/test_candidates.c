@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "loops/attempt_work.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 static AcrCandidate *add_diff(GPtrArray *candidates, guint attempt, guint number, AcrProof proof,
                               guint diff)
@@ -32,7 +32,7 @@ static guint best(const GPtrArray *candidates)
     return acr_candidates_best(candidates, ACR_ANY_ATTEMPT)->number;
 }
 
-static void test_what_is_proved_better_is_better_and_of_equals_the_first(void)
+TEST("/loops/candidates", what_is_proved_better_is_better_and_of_equals_the_first)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_assert_null(acr_candidates_best(candidates, ACR_ANY_ATTEMPT));
@@ -46,7 +46,7 @@ static void test_what_is_proved_better_is_better_and_of_equals_the_first(void)
     g_assert_cmpuint(best(candidates), ==, 5);
 }
 
-static void test_what_was_found_of_a_patch_last_counts(void)
+TEST("/loops/candidates", what_was_found_of_a_patch_last_counts)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     add(candidates, 0, 1, ACR_PROOF_DOUBTED);
@@ -58,7 +58,7 @@ static void test_what_was_found_of_a_patch_last_counts(void)
     g_assert_cmpstr(second->why, ==, "the test");
 }
 
-static void test_an_applicable_patch_is_better_than_any_other(void)
+TEST("/loops/candidates", an_applicable_patch_is_better_than_any_other)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     acr_candidates_add(candidates, (AcrCandidate){.status = ACR_RAW_PATCH_BUT_UNMATCHED,
@@ -68,7 +68,7 @@ static void test_an_applicable_patch_is_better_than_any_other(void)
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
-static void test_without_an_applicable_patch_the_status_decides_and_of_equals_the_first(void)
+TEST("/loops/candidates", without_an_applicable_patch_the_status_decides_and_of_equals_the_first)
 {
     static const AcrExtractStatus statuses[] = {
         ACR_RAW_PATCH_BUT_UNPARSED, ACR_RAW_PATCH_BUT_UNMATCHED, ACR_RAW_PATCH_BUT_UNMATCHED};
@@ -78,7 +78,7 @@ static void test_without_an_applicable_patch_the_status_decides_and_of_equals_th
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
-static void test_an_earlier_attempt_gives_way_to_a_better_one_only(void)
+TEST("/loops/candidates", an_earlier_attempt_gives_way_to_a_better_one_only)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     add(candidates, 0, 3, ACR_PROOF_NONE);
@@ -90,7 +90,7 @@ static void test_an_earlier_attempt_gives_way_to_a_better_one_only(void)
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
-static void test_of_rejected_ones_the_latest_is_the_best(void)
+TEST("/loops/candidates", of_rejected_ones_the_latest_is_the_best)
 {
     static const AcrProof proofs[] = {ACR_PROOF_REFUSED, ACR_PROOF_DOUBTED};
     for (guint k = 0; k < G_N_ELEMENTS(proofs); k++) {
@@ -101,7 +101,7 @@ static void test_of_rejected_ones_the_latest_is_the_best(void)
     }
 }
 
-static void test_a_diff_that_was_rejected_is_no_better_where_nobody_judges_it(void)
+TEST("/loops/candidates", a_diff_that_was_rejected_is_no_better_where_nobody_judges_it)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     add_diff(candidates, 0, 1, ACR_PROOF_DOUBTED, 7);
@@ -112,7 +112,7 @@ static void test_a_diff_that_was_rejected_is_no_better_where_nobody_judges_it(vo
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
-static void test_of_a_diff_that_is_judged_twice_the_last_verdict_counts(void)
+TEST("/loops/candidates", of_a_diff_that_is_judged_twice_the_last_verdict_counts)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     add_diff(candidates, 0, 1, ACR_PROOF_APPROVED, 7);
@@ -123,7 +123,7 @@ static void test_of_a_diff_that_is_judged_twice_the_last_verdict_counts(void)
     g_assert_cmpint(acr_candidates_best(candidates, 0)->proof, ==, ACR_PROOF_VERIFIED);
 }
 
-static void test_free_of_regressions_is_better_than_anything_but_verified(void)
+TEST("/loops/candidates", free_of_regressions_is_better_than_anything_but_verified)
 {
     static const AcrProof proofs[] = {ACR_PROOF_APPROVED, ACR_PROOF_REFUSED,  ACR_PROOF_NONE,
                                       ACR_PROOF_APPROVED, ACR_PROOF_VERIFIED, ACR_PROOF_VERIFIED};
@@ -136,7 +136,7 @@ static void test_free_of_regressions_is_better_than_anything_but_verified(void)
     }
 }
 
-static void test_of_equals_the_one_that_more_speaks_for_is_better(void)
+TEST("/loops/candidates", of_equals_the_one_that_more_speaks_for_is_better)
 {
     static const guint rows[][3] = {{0, 0, 1}, {0, 0, 2}, {0, 3, 1}, {1, 1, 1}, {1, 1, 1}};
     static const guint bests[] = {1, 2, 3, 4, 4};
@@ -152,7 +152,7 @@ static void test_of_equals_the_one_that_more_speaks_for_is_better(void)
     g_assert_cmpuint(best(candidates), ==, 6);
 }
 
-static void test_the_same_change_is_of_an_equal_diff_or_an_equal_key(void)
+TEST("/loops/candidates", the_same_change_is_of_an_equal_diff_or_an_equal_key)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     AcrCandidate *first = add_diff(candidates, 0, 1, ACR_PROOF_NONE, 1),
@@ -168,21 +168,4 @@ static void test_the_same_change_is_of_an_equal_diff_or_an_equal_key(void)
     g_assert_cmpuint(acr_candidates_count_same(candidates, first), ==, 3);
     g_assert_cmpuint(acr_candidates_count_same(candidates, equal), ==, 2);
     g_assert_cmpuint(acr_candidates_count_same(candidates, &none), ==, 0);
-}
-
-#define ADD(name) g_test_add_func("/loops/candidates/" #name, test_##name)
-
-void register_candidates_tests(void)
-{
-    ADD(what_is_proved_better_is_better_and_of_equals_the_first);
-    ADD(what_was_found_of_a_patch_last_counts);
-    ADD(an_applicable_patch_is_better_than_any_other);
-    ADD(without_an_applicable_patch_the_status_decides_and_of_equals_the_first);
-    ADD(an_earlier_attempt_gives_way_to_a_better_one_only);
-    ADD(of_rejected_ones_the_latest_is_the_best);
-    ADD(a_diff_that_was_rejected_is_no_better_where_nobody_judges_it);
-    ADD(of_a_diff_that_is_judged_twice_the_last_verdict_counts);
-    ADD(free_of_regressions_is_better_than_anything_but_verified);
-    ADD(of_equals_the_one_that_more_speaks_for_is_better);
-    ADD(the_same_change_is_of_an_equal_diff_or_an_equal_key);
 }

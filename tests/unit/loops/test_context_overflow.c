@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "loops/retrieval.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 #define SMALL 5000u /* bytes that the longest conversation gets down to: some 1,700 tokens */
 
@@ -44,6 +44,11 @@ static void tear_down(Talk *talk, gconstpointer data)
     acr_prompts_free(talk->prompts);
     g_free(talk->issue);
 }
+
+static const guint short_issue = 3, long_issue = 2000;
+
+#define TALK_TEST(group, name, issue)                                                              \
+    TEST_WITH(group, name, Talk, talk, data, issue, set_up, tear_down)
 
 /* One round: an answer, results, an analysis, and the next question. */
 static void add_round(Talk *talk, const char *word, guint answer_lines, guint result_lines)
@@ -83,14 +88,14 @@ static const char *shorten(Talk *talk)
     return acr_retrieved_shorten(&talk->retrieved, &talk->run);
 }
 
-static void test_short_conversation_gives_up_nothing(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", a_short_conversation_gives_up_nothing, &short_issue)
 {
     gsize before = total_bytes(talk);
     g_assert_null(shorten(talk));
     g_assert_cmpuint(total_bytes(talk), ==, before);
 }
 
-static void test_older_results_go_first(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", older_results_go_first, &short_issue)
 {
     add_round(talk, "FIRST", 2, 20);
     add_round(talk, "SECOND", 2, 20);
@@ -106,7 +111,7 @@ static void test_older_results_go_first(Talk *talk, gconstpointer data)
 }
 
 /* A conversation takes turns, with a clue too: the first question holds it. */
-static void test_what_the_reproducer_showed_stays_with_the_issue(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", what_the_reproducer_showed_stays_with_the_issue, &short_issue)
 {
     AcrConversation *conversation = talk->retrieved.conversation;
     acr_retrieved_tell_clue(&talk->retrieved, &talk->run, long_text("CLUE", 100));
@@ -125,7 +130,7 @@ static void test_what_the_reproducer_showed_stays_with_the_issue(Talk *talk, gco
                         i % 2 ? ACR_ROLE_USER : ACR_ROLE_ASSISTANT);
 }
 
-static void test_newest_results_lose_their_middle_before_all(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", newest_results_lose_their_middle_before_all, &short_issue)
 {
     add_round(talk, "FIRST", 2, 20);
     add_round(talk, "SECOND", 2, 2000);
@@ -149,7 +154,7 @@ static void test_newest_results_lose_their_middle_before_all(Talk *talk, gconstp
     g_assert_cmpuint(total_bytes(talk), <, before / 8);
 }
 
-static void test_old_turns_go_before_the_newest_code(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", old_turns_go_before_the_newest_code, &short_issue)
 {
     add_round(talk, "FIRST", 2, 20);
     add_round(talk, "SECOND", 2, 20);
@@ -167,7 +172,7 @@ static void test_old_turns_go_before_the_newest_code(Talk *talk, gconstpointer d
     g_assert_cmpuint(count(talk, "search_class(\"THIRD\")"), ==, 1);
 }
 
-static void test_the_issue_loses_its_middle(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", the_issue_loses_its_middle, &long_issue)
 {
     g_assert_cmpstr(shorten(talk), ==, "the issue is cut");
     g_assert_cmpuint(count(talk, "ISSUE line 0 "), ==, 1);
@@ -176,7 +181,7 @@ static void test_the_issue_loses_its_middle(Talk *talk, gconstpointer data)
     g_assert_cmpuint(count(talk, "- search_method_in_class("), ==, 1);
 }
 
-static void test_each_step_takes_something_until_it_is_small(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", each_step_takes_something_until_it_is_small, &long_issue)
 {
     for (guint i = 0; i < 15; i++)
         add_round(talk, "RESULT", 100, 1000);
@@ -209,7 +214,7 @@ static void test_each_step_takes_something_until_it_is_small(Talk *talk, gconstp
                         i == 0 ? ACR_ROLE_USER : ACR_ROLE_ASSISTANT);
 }
 
-static void test_a_long_question_is_cut_at_last(Talk *talk, gconstpointer data)
+TALK_TEST("/loops/context_overflow", a_long_question_is_cut_at_last, &short_issue)
 {
     g_autofree char *question = long_text("QUESTION", 500);
     acr_conversation_add(talk->retrieved.conversation, ACR_ROLE_ASSISTANT, "Hm.");
@@ -218,26 +223,4 @@ static void test_a_long_question_is_cut_at_last(Talk *talk, gconstpointer data)
     g_assert_cmpuint(count(talk, "QUESTION line 0 "), ==, 1);
     g_assert_cmpuint(count(talk, "QUESTION line 250 "), ==, 0);
     g_assert_null(shorten(talk));
-}
-
-void register_context_overflow_tests(void)
-{
-    static const guint short_issue = 3, long_issue = 2000;
-#define ADD(issue, path, test) g_test_add(path, Talk, &issue, set_up, test, tear_down)
-    ADD(short_issue, "/loops/context_overflow/a_short_conversation_gives_up_nothing",
-        test_short_conversation_gives_up_nothing);
-    ADD(short_issue, "/loops/context_overflow/older_results_go_first", test_older_results_go_first);
-    ADD(short_issue, "/loops/context_overflow/what_the_reproducer_showed_stays_with_the_issue",
-        test_what_the_reproducer_showed_stays_with_the_issue);
-    ADD(short_issue, "/loops/context_overflow/newest_results_lose_their_middle_before_all",
-        test_newest_results_lose_their_middle_before_all);
-    ADD(short_issue, "/loops/context_overflow/old_turns_go_before_the_newest_code",
-        test_old_turns_go_before_the_newest_code);
-    ADD(long_issue, "/loops/context_overflow/the_issue_loses_its_middle",
-        test_the_issue_loses_its_middle);
-    ADD(long_issue, "/loops/context_overflow/each_step_takes_something_until_it_is_small",
-        test_each_step_takes_something_until_it_is_small);
-    ADD(short_issue, "/loops/context_overflow/a_long_question_is_cut_at_last",
-        test_a_long_question_is_cut_at_last);
-#undef ADD
 }

@@ -4,11 +4,11 @@
 #include <glib.h>
 
 #include "loops/dead_end.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrDeadEnd, acr_dead_end_clear)
 
-static void test_the_third_equal_text_of_a_kind_ends_it(void)
+TEST("/loops/dead_end", the_third_equal_text_of_a_kind_ends_it)
 {
     g_auto(AcrDeadEnd) end = {0};
     g_assert_false(acr_dead_end_compare(&end, 's', "a"));
@@ -21,7 +21,7 @@ static void test_the_third_equal_text_of_a_kind_ends_it(void)
     g_assert_true(end.repeats && end.why);
 }
 
-static void test_two_texts_in_turn_end_it_with_the_fourth(void)
+TEST("/loops/dead_end", two_texts_in_turn_end_it_with_the_fourth)
 {
     g_auto(AcrDeadEnd) end = {0};
     g_assert_false(acr_dead_end_compare(&end, 's', "a"));
@@ -32,7 +32,7 @@ static void test_two_texts_in_turn_end_it_with_the_fourth(void)
     g_assert_true(end.repeats);
 }
 
-static void test_three_empty_answers_in_a_row_end_it(void)
+TEST("/loops/dead_end", three_empty_answers_in_a_row_end_it)
 {
     g_auto(AcrDeadEnd) end = {0};
     g_assert_false(acr_dead_end_hear(&end, ""));
@@ -44,7 +44,7 @@ static void test_three_empty_answers_in_a_row_end_it(void)
     g_assert_true(end.repeats);
 }
 
-static void test_what_is_useless_adds_up_until_something_is_useful(void)
+TEST("/loops/dead_end", what_is_useless_adds_up_until_something_is_useful)
 {
     g_auto(AcrDeadEnd) end = {0};
     g_assert_false(acr_dead_end_useless(&end, ACR_USELESS_ROUND));
@@ -56,7 +56,7 @@ static void test_what_is_useless_adds_up_until_something_is_useful(void)
     g_assert_true(end.why && !end.repeats);
 }
 
-static void test_a_stage_forgets_texts_but_not_what_was_useless(void)
+TEST("/loops/dead_end", a_stage_forgets_texts_but_not_what_was_useless)
 {
     g_auto(AcrDeadEnd) end = {0};
     g_assert_false(acr_dead_end_compare(&end, 's', "a"));
@@ -68,15 +68,4 @@ static void test_a_stage_forgets_texts_but_not_what_was_useless(void)
     g_assert_false(acr_dead_end_compare(&end, 's', "a"));
     g_assert_false(acr_dead_end_hear(&end, ""));
     g_assert_true(acr_dead_end_useless(&end, 1));
-}
-
-#define ADD(name) g_test_add_func("/loops/dead_end/" #name, test_##name)
-
-void register_dead_end_tests(void)
-{
-    ADD(the_third_equal_text_of_a_kind_ends_it);
-    ADD(two_texts_in_turn_end_it_with_the_fourth);
-    ADD(three_empty_answers_in_a_row_end_it);
-    ADD(what_is_useless_adds_up_until_something_is_useful);
-    ADD(a_stage_forgets_texts_but_not_what_was_useless);
 }

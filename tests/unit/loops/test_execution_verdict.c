@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "loops/loops.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 static const char script[] = "import pkg\n"
                              "\n"
@@ -106,7 +106,7 @@ static AcrExecuted executed(const char *err, int exit_code)
                          .err = g_bytes_new_static(err, strlen(err))};
 }
 
-static void test_cases(void)
+TEST("/loops/execution_verdict", cases)
 {
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_auto(AcrExecuted) run = executed(cases[i].err, cases[i].exit_code);
@@ -120,7 +120,7 @@ static void test_cases(void)
     }
 }
 
-static void test_a_limit_or_a_signal_reproduces_nothing(void)
+TEST("/loops/execution_verdict", a_limit_or_a_signal_reproduces_nothing)
 {
     static const char err[] = HEAD CALLED RAISED "AssertionError: wrong\n";
     static const AcrSandboxLimit limits[] = {ACR_LIMIT_WALL, ACR_LIMIT_CPU, ACR_LIMIT_MEMORY,
@@ -140,7 +140,7 @@ static void test_a_limit_or_a_signal_reproduces_nothing(void)
     g_assert_cmpint(verdict.result, ==, ACR_TEST_BROKEN);
 }
 
-static void test_much_output_alone_is_no_reason(void)
+TEST("/loops/execution_verdict", much_output_alone_is_no_reason)
 {
     g_auto(AcrExecuted) run = executed(HEAD CALLED RAISED "AssertionError: wrong\n", 1);
     g_auto(AcrTestVerdict) verdict = {0};
@@ -149,7 +149,7 @@ static void test_much_output_alone_is_no_reason(void)
     g_assert_cmpint(verdict.result, ==, ACR_TEST_REPRODUCED);
 }
 
-static void test_what_is_doubtful_is_told(void)
+TEST("/loops/execution_verdict", what_is_doubtful_is_told)
 {
     static const char *const changed[] = {"data.txt", "pkg/__init__.py", "reproducer.py", NULL};
     g_auto(AcrExecuted) run = executed(HEAD CALLED RAISED "AssertionError: wrong\n", 0);
@@ -164,7 +164,7 @@ static void test_what_is_doubtful_is_told(void)
                     "the script prints an AssertionError and exits with 0");
 }
 
-static void test_bytes_that_are_no_text_are_read(void)
+TEST("/loops/execution_verdict", bytes_that_are_no_text_are_read)
 {
     g_auto(AcrExecuted) run = {
         .exit_code = 1,
@@ -175,15 +175,4 @@ static void test_bytes_that_are_no_text_are_read(void)
     g_auto(AcrTestVerdict) verdict = {0};
     acr_test_judge(&run, script, "/srv/p", &verdict);
     g_assert_cmpint(verdict.result, ==, ACR_TEST_REPRODUCED);
-}
-
-#define ADD(name) g_test_add_func("/loops/execution_verdict/" #name, test_##name)
-
-void register_execution_verdict_tests(void)
-{
-    ADD(cases);
-    ADD(a_limit_or_a_signal_reproduces_nothing);
-    ADD(much_output_alone_is_no_reason);
-    ADD(what_is_doubtful_is_told);
-    ADD(bytes_that_are_no_text_are_read);
 }

@@ -4,7 +4,7 @@
 #include <glib.h>
 
 #include "loops/machines.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 /* ---- Retrieval ------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static const int retrieval_table[R(STATES)][R(EVENTS)] = {
     [R(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
 };
 
-static void test_every_state_and_event(void)
+TEST("/loops/retrieval", every_state_and_event)
 {
     for (int state = 0; state < R(STATES); state++) {
         for (int event = 0; event < R(EVENTS); event++) {
@@ -56,7 +56,7 @@ static void step(AcrRetrieval *machine, AcrRetrievalEvent event, AcrRetrievalSta
     g_assert_cmpint(machine->state, ==, want);
 }
 
-static void test_fifth_invalid_answer_goes_back_to_select(void)
+TEST("/loops/retrieval", fifth_invalid_answer_goes_back_to_select)
 {
     AcrRetrieval machine = acr_retrieval_begin(15);
     step(&machine, RON(ANSWER), R(EXTRACT));
@@ -71,7 +71,7 @@ static void test_fifth_invalid_answer_goes_back_to_select(void)
     g_assert_cmpuint(machine.round, ==, 2);
 }
 
-static void test_a_round_begins_on_entering_select(void)
+TEST("/loops/retrieval", a_round_begins_on_entering_select)
 {
     AcrRetrieval machine = acr_retrieval_begin(3);
     g_assert_cmpint(machine.ask, ==, ACR_ASK_START);
@@ -92,7 +92,7 @@ static void test_a_round_begins_on_entering_select(void)
     step(&machine, RON(NOT_FOUND), R(EXHAUSTED)); /* the rounds are used up */
 }
 
-static void test_rounds_used_up_from_each_way_into_select(void)
+TEST("/loops/retrieval", rounds_used_up_from_each_way_into_select)
 {
     AcrRetrieval analysed = acr_retrieval_begin(1), invalid = analysed;
     analysed.state = R(ANALYSE);
@@ -105,7 +105,7 @@ static void test_rounds_used_up_from_each_way_into_select(void)
     g_assert_cmpint(none.state, ==, R(EXHAUSTED));
 }
 
-static void test_overflow_asks_again_in_the_same_round(void)
+TEST("/loops/retrieval", overflow_asks_again_in_the_same_round)
 {
     AcrRetrieval machine = acr_retrieval_begin(1);
     step(&machine, RON(SHORTENED), R(SELECT));
@@ -160,17 +160,17 @@ static void check_attempt_table(bool reproducer)
     }
 }
 
-static void test_attempt_every_state_and_event(void)
+TEST("/loops/attempt", every_state_and_event_without_a_reproducer)
 {
     check_attempt_table(false);
 }
 
-static void test_every_state_and_event_with_a_reproducer(void)
+TEST("/loops/attempt", every_state_and_event_with_a_reproducer)
 {
     check_attempt_table(true);
 }
 
-static void test_without_attempts_there_is_selection_alone(void)
+TEST("/loops/attempt", without_attempts_there_is_selection_alone)
 {
     AcrAttempt machine = acr_attempt_begin(0, 3);
     g_assert_cmpint(machine.state, ==, A(WEIGH));
@@ -184,7 +184,7 @@ static void go(AcrAttempt *machine, AcrAttemptEvent event, AcrAttemptState want)
     g_assert_cmpint(machine->state, ==, want);
 }
 
-static void test_a_reproducer_leads_to_review(void)
+TEST("/loops/attempt", a_reproducer_leads_to_review)
 {
     AcrAttempt machine = acr_attempt_begin(1, 2);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -196,7 +196,7 @@ static void test_a_reproducer_leads_to_review(void)
     go(&machine, AON(OK), A(SELECT)); /* what it approved it has validated */
 }
 
-static void test_a_review_that_cannot_go_on_leaves_the_validation(void)
+TEST("/loops/attempt", a_review_that_cannot_go_on_leaves_the_validation)
 {
     AcrAttempt machine = acr_attempt_begin(1, 2);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -209,7 +209,7 @@ static void test_a_review_that_cannot_go_on_leaves_the_validation(void)
     go(&machine, AON(REFUSED), A(SELECT)); /* both tries are used */
 }
 
-static void test_tries_are_counted_over_refusals(void)
+TEST("/loops/attempt", tries_are_counted_over_refusals)
 {
     AcrAttempt machine = acr_attempt_begin(1, 3);
     go(&machine, AON(UNAVAILABLE), A(RETRIEVE));
@@ -224,7 +224,7 @@ static void test_tries_are_counted_over_refusals(void)
     go(&machine, AON(REFUSED), A(SELECT));
 }
 
-static void test_another_answer_to_a_retrieval_has_all_tries_again(void)
+TEST("/loops/attempt", another_answer_to_a_retrieval_has_all_tries_again)
 {
     AcrAttempt machine = acr_attempt_begin(1, 1);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -237,7 +237,7 @@ static void test_another_answer_to_a_retrieval_has_all_tries_again(void)
     go(&machine, AON(OK), A(REVIEW)); /* by the same reproducer */
 }
 
-static void test_the_next_attempt_starts_afresh(void)
+TEST("/loops/attempt", the_next_attempt_starts_afresh)
 {
     AcrAttempt machine = acr_attempt_begin(2, 1);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -254,23 +254,4 @@ static void test_the_next_attempt_starts_afresh(void)
     go(&machine, AON(REFUSED), A(WEIGH)); /* no attempt is left */
     go(&machine, AON(OK), A(DONE));
     g_assert_true(acr_attempt_is_over(&machine));
-}
-
-#define ADD(group, name) g_test_add_func("/loops/" group "/" #name, test_##name)
-
-void register_machines_tests(void)
-{
-    ADD("retrieval", every_state_and_event);
-    ADD("retrieval", fifth_invalid_answer_goes_back_to_select);
-    ADD("retrieval", a_round_begins_on_entering_select);
-    ADD("retrieval", rounds_used_up_from_each_way_into_select);
-    ADD("retrieval", overflow_asks_again_in_the_same_round);
-    g_test_add_func("/loops/attempt/every_state_and_event", test_attempt_every_state_and_event);
-    ADD("attempt", every_state_and_event_with_a_reproducer);
-    ADD("attempt", without_attempts_there_is_selection_alone);
-    ADD("attempt", a_reproducer_leads_to_review);
-    ADD("attempt", a_review_that_cannot_go_on_leaves_the_validation);
-    ADD("attempt", tries_are_counted_over_refusals);
-    ADD("attempt", another_answer_to_a_retrieval_has_all_tries_again);
-    ADD("attempt", the_next_attempt_starts_afresh);
 }

@@ -1,13 +1,12 @@
 /* The stream of progress events: its JSON, what the events come to, and the note that is read back. */
 #include "loops/progress.h"
+#include "unit/cases.h"
 
 #include <string.h>
 
-#include "test_loops.h"
-
 #define TOLD(...) ((AcrProgressEvent){.time_ms = 5, __VA_ARGS__})
 
-static void test_an_event_has_the_members_of_its_kind(void)
+TEST("/loops/progress", an_event_has_the_members_of_its_kind)
 {
     g_autoptr(AcrJson) result = acr_json_new_object();
     const struct {
@@ -33,7 +32,7 @@ static void test_an_event_has_the_members_of_its_kind(void)
     }
 }
 
-static void test_what_the_events_come_to_is_read_back(void)
+TEST("/loops/progress", what_the_events_come_to_is_read_back)
 {
     static const char note[] = "{\"stage\":\"search\",\"attempt\":0,\"number\":2,\"stage_ms\":5,"
                                "\"spent\":{\"calls\":3,\"tokens\":9,\"cost_microusd\":7,"
@@ -62,7 +61,7 @@ static void check_text(const AcrDoing *doing, const char *text)
     g_assert_cmpstr(shown, ==, text);
 }
 
-static void test_an_answer_is_awaited_until_something_else_holds(void)
+TEST("/loops/progress", an_answer_is_awaited_until_something_else_holds)
 {
     const gint64 now = acr_now_ms();
     g_auto(AcrDoing) doing = {0};
@@ -84,7 +83,7 @@ static void test_an_answer_is_awaited_until_something_else_holds(void)
     check_text(&doing, "round 2: analyse · 0 s");
 }
 
-static void test_a_hostile_note_is_bounded(void)
+TEST("/loops/progress", a_hostile_note_is_bounded)
 {
     static const char *const notes[] = {
         "{}", "3", "{\"stage\":7,\"spent\":4}",
@@ -101,7 +100,7 @@ static void test_a_hostile_note_is_bounded(void)
     }
 }
 
-static void test_words_of_a_line(void)
+TEST("/loops/progress", words_of_a_line)
 {
     const struct {
         AcrProgressEvent event;
@@ -124,16 +123,4 @@ static void test_words_of_a_line(void)
         g_assert_cmpstr(words, ==, rows[i].words);
         g_assert_cmpint(acr_progress_shown(&rows[i].event), ==, rows[i].shown);
     }
-}
-
-void register_progress_tests(void)
-{
-    g_test_add_func("/loops/progress/an_event_has_the_members_of_its_kind",
-                    test_an_event_has_the_members_of_its_kind);
-    g_test_add_func("/loops/progress/what_the_events_come_to_is_read_back",
-                    test_what_the_events_come_to_is_read_back);
-    g_test_add_func("/loops/progress/an_answer_is_awaited_until_something_else_holds",
-                    test_an_answer_is_awaited_until_something_else_holds);
-    g_test_add_func("/loops/progress/a_hostile_note_is_bounded", test_a_hostile_note_is_bounded);
-    g_test_add_func("/loops/progress/words_of_a_line", test_words_of_a_line);
 }

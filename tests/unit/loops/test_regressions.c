@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "stage.h"
-#include "test_loops.h"
 
 #define EXPECTED(word)                                                                             \
     "{\"agent\":\"review\",\"content\":\"{\\\"expected\\\": \\\"" word                             \
@@ -34,7 +33,8 @@ static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestCompariso
     return step;
 }
 
-static void test_reviewer_is_asked_once_for_each_test(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/regressions", reviewer_is_asked_once_for_each_test,
+           EXPECTED("yes") TALK EXPECTED("no"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_auto(AcrTestComparison) found = {.compared = 9};
@@ -55,7 +55,7 @@ static void test_reviewer_is_asked_once_for_each_test(Stage *stage, gconstpointe
     g_hash_table_unref(stage->work.said);
 }
 
-static void test_of_many_broken_tests_the_first_are_asked_about(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/regressions", of_many_broken_tests_the_first_are_asked_about, EXPECTED("yes"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_auto(AcrTestComparison) found = {.compared = 90, .not_run = 4, .is_cut = true};
@@ -73,7 +73,7 @@ static void test_of_many_broken_tests_the_first_are_asked_about(Stage *stage, gc
     g_hash_table_unref(stage->work.said);
 }
 
-static void test_tests_that_cannot_be_run_refuse_nothing(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/regressions", tests_that_cannot_be_run_refuse_nothing, TALK)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
@@ -85,8 +85,8 @@ static void test_tests_that_cannot_be_run_refuse_nothing(Stage *stage, gconstpoi
     g_hash_table_unref(stage->work.said);
 }
 
-static void test_excused_failures_at_which_tests_stopped_let_all_run(Stage *stage,
-                                                                     gconstpointer script)
+STAGE_TEST("/loops/regressions", excused_failures_at_which_tests_stopped_let_all_run,
+           EXPECTED("yes") EXPECTED("no") EXPECTED("no"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_auto(AcrTestComparison) found = {.compared = 2, .is_stopped = true}, whole = {.compared = 9};
@@ -117,7 +117,7 @@ static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, bool is_wh
     return true;
 }
 
-static void test_interrupted_run_asks_about_no_test(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/regressions", interrupted_run_asks_about_no_test, EXPECTED("yes"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_autoptr(GError) error = NULL;
@@ -134,7 +134,7 @@ static void test_interrupted_run_asks_about_no_test(Stage *stage, gconstpointer 
     g_hash_table_unref(stage->work.said);
 }
 
-static void test_tests_are_run_first_only_where_they_must_be(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/regressions", tests_are_run_first_only_where_they_must_be, TALK)
 {
     g_autoptr(GError) error = NULL;
     static const AcrVerify whens[] = {ACR_VERIFY_NEVER, ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS};
@@ -145,19 +145,4 @@ static void test_tests_are_run_first_only_where_they_must_be(Stage *stage, gcons
     }
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
     g_assert_cmpuint(stage->compared, ==, 1);
-}
-
-#define ADD(name, script)                                                                          \
-    g_test_add("/loops/regressions/" #name, Stage, script, stage_set_up, test_##name,              \
-               stage_tear_down)
-
-void register_regressions_tests(void)
-{
-    ADD(reviewer_is_asked_once_for_each_test, EXPECTED("yes") TALK EXPECTED("no"));
-    ADD(of_many_broken_tests_the_first_are_asked_about, EXPECTED("yes"));
-    ADD(tests_that_cannot_be_run_refuse_nothing, TALK);
-    ADD(excused_failures_at_which_tests_stopped_let_all_run,
-        EXPECTED("yes") EXPECTED("no") EXPECTED("no"));
-    ADD(interrupted_run_asks_about_no_test, EXPECTED("yes"));
-    ADD(tests_are_run_first_only_where_they_must_be, TALK);
 }

@@ -5,7 +5,7 @@
 #include <glib.h>
 
 #include "loops/machines.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 #define V(name) ACR_REVIEW_##name
 #define ON(name) ACR_REVIEW_ON_##name
@@ -66,23 +66,23 @@ static void check_every_state_and_event(guint round, bool test_too)
     }
 }
 
-static void test_every_state_and_event(void)
+TEST("/loops/review", every_state_and_event)
 {
     check_every_state_and_event(1, false);
 }
 
-static void test_every_state_and_event_where_both_were_wrong(void)
+TEST("/loops/review", every_state_and_event_where_both_were_wrong)
 {
     check_every_state_and_event(2, true);
 }
 
-static void test_every_state_and_event_in_the_last_round(void)
+TEST("/loops/review", every_state_and_event_in_the_last_round)
 {
     check_every_state_and_event(ACR_REVIEW_ROUNDS, false);
     check_every_state_and_event(ACR_REVIEW_ROUNDS, true);
 }
 
-static void test_it_begins_before_the_first_round(void)
+TEST("/loops/review", it_begins_before_the_first_round)
 {
     AcrReview machine = acr_review_begin();
     g_assert_cmpint(machine.state, ==, V(EXECUTE));
@@ -106,7 +106,7 @@ static AcrReview at_judge(void)
     return machine;
 }
 
-static void test_both_right_is_validated_and_approved(void)
+TEST("/loops/review", both_right_is_validated_and_approved)
 {
     AcrReview machine = at_judge();
     go(&machine, ON(YES_YES), V(VALIDATE));
@@ -114,7 +114,7 @@ static void test_both_right_is_validated_and_approved(void)
     go(&machine, ON(PASSED), V(APPROVED));
 }
 
-static void test_a_wrong_test_is_rewritten_run_and_reviewed_again(void)
+TEST("/loops/review", a_wrong_test_is_rewritten_run_and_reviewed_again)
 {
     AcrReview machine = at_judge();
     go(&machine, ON(YES_NO), V(TEST));
@@ -123,7 +123,7 @@ static void test_a_wrong_test_is_rewritten_run_and_reviewed_again(void)
     g_assert_cmpuint(machine.round, ==, 2);
 }
 
-static void test_a_wrong_patch_is_rewritten_run_and_reviewed_again(void)
+TEST("/loops/review", a_wrong_patch_is_rewritten_run_and_reviewed_again)
 {
     AcrReview machine = at_judge();
     go(&machine, ON(NO_YES), V(PATCH));
@@ -133,7 +133,7 @@ static void test_a_wrong_patch_is_rewritten_run_and_reviewed_again(void)
     g_assert_cmpuint(machine.round, ==, 2);
 }
 
-static void test_where_both_are_wrong_the_patch_is_rewritten_before_the_test(void)
+TEST("/loops/review", where_both_are_wrong_the_patch_is_rewritten_before_the_test)
 {
     AcrReview machine = at_judge();
     go(&machine, ON(NO_NO), V(PATCH));
@@ -145,7 +145,7 @@ static void test_where_both_are_wrong_the_patch_is_rewritten_before_the_test(voi
     go(&machine, ON(WRITTEN), V(EXECUTE));
 }
 
-static void test_a_refusal_by_the_validation_rewrites_the_patch(void)
+TEST("/loops/review", a_refusal_by_the_validation_rewrites_the_patch)
 {
     AcrReview machine = at_judge();
     go(&machine, ON(YES_YES), V(VALIDATE));
@@ -156,7 +156,7 @@ static void test_a_refusal_by_the_validation_rewrites_the_patch(void)
     g_assert_cmpuint(machine.round, ==, 2);
 }
 
-static void test_nothing_is_rewritten_after_the_last_round(void)
+TEST("/loops/review", nothing_is_rewritten_after_the_last_round)
 {
     static const AcrReviewEvent wrong[] = {ON(YES_NO), ON(NO_YES), ON(NO_NO)};
     for (guint i = 0; i < G_N_ELEMENTS(wrong); i++) {
@@ -175,7 +175,7 @@ static void test_nothing_is_rewritten_after_the_last_round(void)
     go(&refused, ON(REFUSED), V(EXHAUSTED));
 }
 
-static void test_the_last_round_may_approve(void)
+TEST("/loops/review", the_last_round_may_approve)
 {
     AcrReview machine = at_judge();
     machine.round = ACR_REVIEW_ROUNDS;
@@ -184,7 +184,7 @@ static void test_the_last_round_may_approve(void)
     go(&machine, ON(PASSED), V(APPROVED));
 }
 
-static void test_unreadable_answers_are_counted_in_a_round(void)
+TEST("/loops/review", unreadable_answers_are_counted_in_a_round)
 {
     AcrReview machine = at_judge();
     for (int i = 1; i < ACR_REVIEW_TRIES; i++)
@@ -196,22 +196,4 @@ static void test_unreadable_answers_are_counted_in_a_round(void)
     for (int i = 1; i < ACR_REVIEW_TRIES; i++) /* the count has begun again */
         go(&machine, ON(INVALID), V(JUDGE));
     go(&machine, ON(INVALID), V(GAVE_UP));
-}
-
-#define ADD(name) g_test_add_func("/loops/review/" #name, test_##name)
-
-void register_review_tests(void)
-{
-    ADD(every_state_and_event);
-    ADD(every_state_and_event_where_both_were_wrong);
-    ADD(every_state_and_event_in_the_last_round);
-    ADD(it_begins_before_the_first_round);
-    ADD(both_right_is_validated_and_approved);
-    ADD(a_wrong_test_is_rewritten_run_and_reviewed_again);
-    ADD(a_wrong_patch_is_rewritten_run_and_reviewed_again);
-    ADD(where_both_are_wrong_the_patch_is_rewritten_before_the_test);
-    ADD(a_refusal_by_the_validation_rewrites_the_patch);
-    ADD(nothing_is_rewritten_after_the_last_round);
-    ADD(the_last_round_may_approve);
-    ADD(unreadable_answers_are_counted_in_a_round);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "stage.h"
-#include "test_loops.h"
 
 #define CHOOSES(number, expect)                                                                    \
     "{\"agent\":\"select\",\"content\":\"{\\\"choice\\\": " #number                                \
@@ -37,22 +36,23 @@ static gsize choose(Stage *stage, guint count)
     return votes;
 }
 
-static void test_each_of_several_equals_is_shown_in_each_vote(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/selection", each_of_several_equals_is_shown_in_each_vote, VOTES(4, 5))
 {
     g_assert_cmpuint(choose(stage, 4), ==, 3);
 }
 
-static void test_the_first_eight_of_many_equals_are_shown(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/selection", the_first_eight_of_many_equals_are_shown, VOTES(8, 9))
 {
     g_assert_cmpuint(choose(stage, 9), ==, 3);
 }
 
-static void test_nobody_is_asked_about_a_single_patch(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/selection", nobody_is_asked_about_a_single_patch, CHOOSES(1, "never asked"))
 {
     g_assert_cmpuint(choose(stage, 1), ==, 0);
 }
 
-static void test_how_many_tests_ran_in_the_time_is_no_behaviour(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/selection", how_many_tests_ran_in_the_time_is_no_behaviour,
+           CHOOSES(1, "never asked"))
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();
     g_autoptr(GError) error = NULL;
@@ -95,25 +95,13 @@ static void weigh_until_interrupted(Stage *stage, guint attempt)
     g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED);
 }
 
-static void test_interrupted_checks_of_given_patches_end_the_run(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/selection", interrupted_checks_of_given_patches_end_the_run,
+           CHOOSES(1, "never asked"))
 {
     weigh_until_interrupted(stage, ACR_GIVEN_ATTEMPT);
 }
 
-static void test_interrupted_reproducers_end_the_run(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/selection", interrupted_reproducers_end_the_run, CHOOSES(1, "never asked"))
 {
     weigh_until_interrupted(stage, 0);
-}
-
-#define ADD(name, script)                                                                          \
-    g_test_add("/loops/selection/" #name, Stage, script, stage_set_up, test_##name, stage_tear_down)
-
-void register_selection_tests(void)
-{
-    ADD(each_of_several_equals_is_shown_in_each_vote, VOTES(4, 5));
-    ADD(the_first_eight_of_many_equals_are_shown, VOTES(8, 9));
-    ADD(nobody_is_asked_about_a_single_patch, CHOOSES(1, "never asked"));
-    ADD(how_many_tests_ran_in_the_time_is_no_behaviour, CHOOSES(1, "never asked"));
-    ADD(interrupted_checks_of_given_patches_end_the_run, CHOOSES(1, "never asked"));
-    ADD(interrupted_reproducers_end_the_run, CHOOSES(1, "never asked"));
 }

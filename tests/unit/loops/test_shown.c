@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "loops/attempt_work.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
 static GBytes *bytes_of(const char *text)
 {
     return g_bytes_new(text, strlen(text));
 }
 
-static void test_fence_is_longer_than_any_in_the_text(void)
+TEST("/loops/shown", fence_is_longer_than_any_in_the_text)
 {
     g_autofree char *plain = acr_fence_text("python", "x = 1\n"), *open = acr_fence_text("", "a"),
                     *nested = acr_fence_text("diff", "+```\n+````` x\n"),
@@ -33,7 +33,7 @@ static char *shown(const char *out, const char *err, int signal)
     return acr_execution_text("With the patch", &verdict);
 }
 
-static void test_streams_stand_in_tags_that_they_cannot_close(void)
+TEST("/loops/shown", streams_stand_in_tags_that_they_cannot_close)
 {
     g_autofree char *plain = shown("", "no line end", 0);
     g_assert_cmpstr(plain, ==,
@@ -47,7 +47,7 @@ static void test_streams_stand_in_tags_that_they_cannot_close(void)
                     "Its stderr is empty.\n");
 }
 
-static void test_validation_is_shown_with_how_it_ended(void)
+TEST("/loops/shown", validation_is_shown_with_how_it_ended)
 {
     static const struct {
         int exit_code, signal;
@@ -71,7 +71,7 @@ static void test_validation_is_shown_with_how_it_ended(void)
     }
 }
 
-static void test_execution_in_a_file_has_null_for_what_is_not_known(void)
+TEST("/loops/shown", execution_in_a_file_has_null_for_what_is_not_known)
 {
     g_auto(AcrExecuted) executed = {.out = bytes_of("a"), .err = bytes_of("b"), .exit_code = 0};
     g_autoptr(AcrJson) ended = acr_json_new_object();
@@ -113,7 +113,7 @@ static void add(AcrResults *results, const char *call, const char *output, guint
 
 #define PLACES_4 "a.py lines 1-2; a.py A lines 2-3; a.py f lines 3-4; a.py A.f lines 4-5"
 
-static void test_headings_name_the_first_places_and_count_the_others(void)
+TEST("/loops/shown", headings_name_the_first_places_and_count_the_others)
 {
     g_autoptr(AcrResults) results = acr_results_new();
     add(results, "c(1)", "", 0);
@@ -134,7 +134,7 @@ static void test_headings_name_the_first_places_and_count_the_others(void)
     g_assert_nonnull(strstr(results->headings->str, "; and "));
 }
 
-static void test_result_that_is_too_long_for_the_round_is_left_out(void)
+TEST("/loops/shown", result_that_is_too_long_for_the_round_is_left_out)
 {
     g_autoptr(AcrResults) results = acr_results_new();
     g_autofree char *most = g_strnfill(ACR_ROUND_MAX_OUTPUT - 100, 'x');
@@ -150,7 +150,7 @@ static void test_result_that_is_too_long_for_the_round_is_left_out(void)
     g_assert_cmpstr(results->full->str, ==, "Result of small():\n\nfound\n\n");
 }
 
-static void test_locations_are_listed_by_the_parts_that_were_named(void)
+TEST("/loops/shown", locations_are_listed_by_the_parts_that_were_named)
 {
     g_autoptr(GPtrArray) locations = g_ptr_array_new();
     AcrBugLocation whole = {.file = (char *)"a.py", .klass = (char *)"A", .method = (char *)"f"};
@@ -163,17 +163,4 @@ static void test_locations_are_listed_by_the_parts_that_were_named(void)
     g_autofree char *printed = acr_json_print(json);
     g_assert_true(
         g_str_has_prefix(printed, "[{\"file\":\"a.py\",\"class\":\"A\",\"method\":\"f\""));
-}
-
-#define ADD(name) g_test_add_func("/loops/shown/" #name, test_##name)
-
-void register_shown_tests(void)
-{
-    ADD(fence_is_longer_than_any_in_the_text);
-    ADD(streams_stand_in_tags_that_they_cannot_close);
-    ADD(validation_is_shown_with_how_it_ended);
-    ADD(execution_in_a_file_has_null_for_what_is_not_known);
-    ADD(headings_name_the_first_places_and_count_the_others);
-    ADD(result_that_is_too_long_for_the_round_is_left_out);
-    ADD(locations_are_listed_by_the_parts_that_were_named);
 }

@@ -8,7 +8,6 @@
 
 #include "loops/attempt_work.h"
 #include "stage.h"
-#include "test_loops.h"
 
 #define SCRIPT "import pkg\nassert pkg.double(3) == 6\n"
 #define RED                                                                                        \
@@ -27,33 +26,41 @@ static AcrStep guard(Stage *stage)
 
 #define SAYS(words) "{\"agent\":\"reproducible\",\"content\":\"" words "\"}\n"
 #define YES SAYS("{\\\"reproducible\\\": \\\"yes\\\"}")
+#define TEST_ANSWER                                                                                \
+    "{\"agent\":\"test\",\"content\":\""                                                           \
+    "```python\\n"                                                                                 \
+    "import pkg\\n"                                                                                \
+    "assert pkg.double(3) == 6\\n```\"}\n"
+#define TEST_TALK "{\"agent\":\"test\",\"content\":\"I cannot.\"}\n"
 
-static void test_guard_asks_again_until_the_answer_can_be_read(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", guard_asks_again_until_the_answer_can_be_read,
+           SAYS("perhaps") SAYS("{}") YES)
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_DONE);
     g_assert_null(stage->work.unproved);
 }
 
-static void test_guard_gives_up_after_three_answers(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", guard_gives_up_after_three_answers, SAYS("1") SAYS("2") SAYS("3") YES)
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
     g_assert_cmpstr(stage->work.unproved, ==,
                     "whether the issue can be reproduced was not answered in 3 tries");
 }
 
-static void test_issue_without_an_example_is_not_reproduced(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", issue_without_an_example_is_not_reproduced,
+           SAYS("{\\\"reproducible\\\": false}"))
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
     g_assert_nonnull(strstr(stage->work.unproved, "no example"));
 }
 
-static void test_no_answer_leaves_the_proof_undone(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", no_answer_leaves_the_proof_undone, SAYS("?"))
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_UNAVAILABLE);
     g_assert_nonnull(strstr(stage->work.unproved, "is not known: "));
 }
 
-static void test_nothing_is_asked_where_code_is_never_run(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", nothing_is_asked_where_code_is_never_run, YES)
 {
     stage->run.verify = ACR_VERIFY_NEVER;
     g_assert_cmpint(guard(stage), ==, ACR_STEP_UNAVAILABLE);
@@ -61,7 +68,7 @@ static void test_nothing_is_asked_where_code_is_never_run(Stage *stage, gconstpo
 }
 
 /* The first line is why; the others are what a set-up printed. */
-static void test_why_code_cannot_be_run_is_noted_line_by_line(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", why_code_cannot_be_run_is_noted_line_by_line, YES)
 {
     stage->is_available = false;
     stage->about = "the set-up failed\nno compiler\nno headers";
@@ -71,7 +78,7 @@ static void test_why_code_cannot_be_run_is_noted_line_by_line(Stage *stage, gcon
                     "no compiler\nno headers\ncode cannot be run here: the set-up failed\n");
 }
 
-static void test_verify_always_fails_where_code_cannot_be_run(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", verify_always_fails_where_code_cannot_be_run, YES)
 {
     g_autoptr(GError) error = NULL;
     stage->is_available = false;
@@ -80,7 +87,7 @@ static void test_verify_always_fails_where_code_cannot_be_run(Stage *stage, gcon
     g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
 }
 
-static void test_interrupted_run_asks_and_runs_nothing(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", interrupted_run_asks_and_runs_nothing, YES TEST_ANSWER)
 {
     g_autoptr(GError) error = NULL;
     stage->interrupt.signal = 2;
@@ -102,15 +109,8 @@ static AcrStep reproduce(Stage *stage)
     return step;
 }
 
-#define TEST_ANSWER                                                                                \
-    "{\"agent\":\"test\",\"content\":\""                                                           \
-    "```python\\n"                                                                                 \
-    "import pkg\\n"                                                                                \
-    "assert pkg.double(3) == 6\\n```\"}\n"
-#define TEST_TALK "{\"agent\":\"test\",\"content\":\"I cannot.\"}\n"
-
-static void test_script_is_written_again_until_it_fails_as_it_should(Stage *stage,
-                                                                     gconstpointer script)
+STAGE_TEST("/loops/steps", script_is_written_again_until_it_fails_as_it_should,
+           TEST_TALK TEST_ANSWER TEST_ANSWER)
 {
     stage_give(stage, 0, "");
     stage_give(stage, 1, RED);
@@ -132,7 +132,7 @@ static void test_script_is_written_again_until_it_fails_as_it_should(Stage *stag
     stage_assert_noted(stage, "reproducer 3 with no patch: ");
 }
 
-static void test_tries_of_the_script_are_counted(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", tries_of_the_script_are_counted, TEST_ANSWER TEST_ANSWER TEST_ANSWER)
 {
     stage->run.max_tries = 2;
     stage_give(stage, 1, "NameError\n");
@@ -142,7 +142,7 @@ static void test_tries_of_the_script_are_counted(Stage *stage, gconstpointer scr
     g_assert_cmpstr(stage->work.unproved, ==, "the issue was not reproduced in 2 tries");
 }
 
-static void test_lost_sandbox_ends_the_tries(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", lost_sandbox_ends_the_tries, TEST_ANSWER TEST_ANSWER)
 {
     g_ptr_array_add(stage->given, NULL);
     g_assert_cmpint(reproduce(stage), ==, ACR_STEP_UNAVAILABLE);
@@ -151,7 +151,7 @@ static void test_lost_sandbox_ends_the_tries(Stage *stage, gconstpointer script)
 }
 
 /* A reviewer's advice is told; a script that runs is enough then, red or green. */
-static void test_rewritten_script_needs_only_to_run(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", rewritten_script_needs_only_to_run, TEST_ANSWER TEST_ANSWER TEST_TALK)
 {
     g_autoptr(GError) error = NULL;
     stage->run.max_tries = 1;
@@ -169,7 +169,7 @@ static void test_rewritten_script_needs_only_to_run(Stage *stage, gconstpointer 
 
 /* ---- The reproducer alone ---- */
 
-static void test_reproducer_alone_is_run_twice(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", reproducer_alone_is_run_twice, YES TEST_ANSWER)
 {
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
@@ -183,7 +183,7 @@ static void test_reproducer_alone_is_run_twice(Stage *stage, gconstpointer scrip
     g_assert_cmpuint(g_hash_table_size(stage->files), ==, 3); /* the second run leaves none */
 }
 
-static void test_reproducer_that_ends_otherwise_is_doubted(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", reproducer_that_ends_otherwise_is_doubted, YES TEST_ANSWER)
 {
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
@@ -194,8 +194,8 @@ static void test_reproducer_that_ends_otherwise_is_doubted(Stage *stage, gconstp
     g_assert_cmpstr(outcome.why, ==, "the script is not deterministic");
 }
 
-static void test_second_attempt_follows_one_that_reproduced_nothing(Stage *stage,
-                                                                    gconstpointer script)
+STAGE_TEST("/loops/steps", second_attempt_follows_one_that_reproduced_nothing,
+           YES YES TEST_ANSWER TEST_ANSWER)
 {
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
@@ -221,7 +221,7 @@ static AcrStep validate(Stage *stage, AcrCandidate *candidate)
     return step;
 }
 
-static void test_without_a_validation_every_patch_is_valid(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", without_a_validation_every_patch_is_valid, YES)
 {
     g_autoptr(GError) error = NULL;
     AcrCandidate candidate = {.proof = ACR_PROOF_NONE};
@@ -230,7 +230,7 @@ static void test_without_a_validation_every_patch_is_valid(Stage *stage, gconstp
     g_assert_cmpuint(stage->ran, ==, 0);
 }
 
-static void test_rejected_patch_is_refused_and_its_writer_told(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", rejected_patch_is_refused_and_its_writer_told, YES)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 4});
@@ -243,7 +243,7 @@ static void test_rejected_patch_is_refused_and_its_writer_told(Stage *stage, gco
     stage_assert_noted(stage, "validation rejected patch 4");
 }
 
-static void test_validation_that_takes_too_long_rejects(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", validation_that_takes_too_long_rejects, YES)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 1});
@@ -252,7 +252,7 @@ static void test_validation_that_takes_too_long_rejects(Stage *stage, gconstpoin
     g_assert_nonnull(strstr(stage->work.writer.feedback, "(it was stopped at its limit of "));
 }
 
-static void test_patch_with_which_fewer_tests_run_is_refused(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", patch_with_which_fewer_tests_run_is_refused, YES)
 {
     static const struct {
         const char *with, *without, *why;
@@ -273,7 +273,7 @@ static void test_patch_with_which_fewer_tests_run_is_refused(Stage *stage, gcons
     }
 }
 
-static void test_lost_sandbox_validates_nothing(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", lost_sandbox_validates_nothing, YES)
 {
     AcrCandidate patch = {.number = 3, .proof = ACR_PROOF_NONE};
     g_ptr_array_add(stage->given, NULL);
@@ -317,7 +317,7 @@ static AcrStep prove(Stage *stage, char **out_doubt, GError **error)
     return step;
 }
 
-static void test_runs_that_all_pass_prove_nothing(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", runs_that_all_pass_prove_nothing, YES)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *doubt = NULL;
@@ -329,7 +329,7 @@ static void test_runs_that_all_pass_prove_nothing(Stage *stage, gconstpointer sc
     g_assert_nonnull(strstr(doubt, "does not agree"));
 }
 
-static void test_lost_sandbox_proves_nothing(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", lost_sandbox_proves_nothing, YES)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *doubt = NULL;
@@ -338,8 +338,7 @@ static void test_lost_sandbox_proves_nothing(Stage *stage, gconstpointer script)
     g_assert_cmpstr(doubt, ==, "the experiments cannot be made: the disk is gone");
 }
 
-static void test_what_python_cannot_judge_is_an_error_and_no_proof(Stage *stage,
-                                                                   gconstpointer script)
+STAGE_TEST("/loops/steps", what_python_cannot_judge_is_an_error_and_no_proof, YES)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *doubt = NULL, *package = package_without_experiments();
@@ -355,7 +354,7 @@ static void test_what_python_cannot_judge_is_an_error_and_no_proof(Stage *stage,
 
 /* ---- Progress ---- */
 
-static void test_nobody_need_watch(Stage *stage, gconstpointer script)
+STAGE_TEST("/loops/steps", nobody_need_watch, YES)
 {
     acr_progress_note(NULL, "%s", "a line");
     acr_progress_stage(NULL, 0, "patch", 1);
@@ -363,35 +362,4 @@ static void test_nobody_need_watch(Stage *stage, gconstpointer script)
     acr_progress_warn(&stage->progress, NULL); /* a line that is NULL is none */
     acr_progress_note(&stage->progress, "%d places", 2);
     g_assert_cmpstr(stage->notes->str, ==, "2 places\n");
-}
-
-#define ADD(name, script)                                                                          \
-    g_test_add("/loops/steps/" #name, Stage, script, stage_set_up, test_##name, stage_tear_down)
-
-void register_steps_tests(void)
-{
-    ADD(guard_asks_again_until_the_answer_can_be_read, SAYS("perhaps") SAYS("{}") YES);
-    ADD(guard_gives_up_after_three_answers, SAYS("1") SAYS("2") SAYS("3") YES);
-    ADD(issue_without_an_example_is_not_reproduced, SAYS("{\\\"reproducible\\\": false}"));
-    ADD(no_answer_leaves_the_proof_undone, SAYS("?"));
-    ADD(nothing_is_asked_where_code_is_never_run, YES);
-    ADD(why_code_cannot_be_run_is_noted_line_by_line, YES);
-    ADD(verify_always_fails_where_code_cannot_be_run, YES);
-    ADD(interrupted_run_asks_and_runs_nothing, YES TEST_ANSWER);
-    ADD(script_is_written_again_until_it_fails_as_it_should, TEST_TALK TEST_ANSWER TEST_ANSWER);
-    ADD(tries_of_the_script_are_counted, TEST_ANSWER TEST_ANSWER TEST_ANSWER);
-    ADD(lost_sandbox_ends_the_tries, TEST_ANSWER TEST_ANSWER);
-    ADD(rewritten_script_needs_only_to_run, TEST_ANSWER TEST_ANSWER TEST_TALK);
-    ADD(reproducer_alone_is_run_twice, YES TEST_ANSWER);
-    ADD(reproducer_that_ends_otherwise_is_doubted, YES TEST_ANSWER);
-    ADD(second_attempt_follows_one_that_reproduced_nothing, YES YES TEST_ANSWER TEST_ANSWER);
-    ADD(without_a_validation_every_patch_is_valid, YES);
-    ADD(rejected_patch_is_refused_and_its_writer_told, YES);
-    ADD(validation_that_takes_too_long_rejects, YES);
-    ADD(patch_with_which_fewer_tests_run_is_refused, YES);
-    ADD(lost_sandbox_validates_nothing, YES);
-    ADD(runs_that_all_pass_prove_nothing, YES);
-    ADD(lost_sandbox_proves_nothing, YES);
-    ADD(what_python_cannot_judge_is_an_error_and_no_proof, YES);
-    ADD(nobody_need_watch, YES);
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "loops/attempt_work.h"
-#include "test_loops.h"
+#include "unit/cases.h"
 
-static void test_tests_of_a_summary_are_counted(void)
+TEST("/loops/validation", tests_of_a_summary_are_counted)
 {
     static const struct {
         const char *output;
@@ -31,10 +31,4 @@ static void test_tests_of_a_summary_are_counted(void)
         g_autoptr(GBytes) output = g_bytes_new_static(rows[i].output, strlen(rows[i].output));
         g_assert_cmpint(acr_tests_counted(output), ==, rows[i].count);
     }
-}
-
-void register_validation_tests(void)
-{
-    g_test_add_func("/loops/validation/tests_of_a_summary_are_counted",
-                    test_tests_of_a_summary_are_counted);
 }

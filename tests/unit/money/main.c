@@ -7,9 +7,5 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "budget-worker") == 0)
         return budget_worker(argc, argv);
-    g_test_init(&argc, &argv, NULL);
-    add_prices_tests();
-    add_budget_tests();
-    add_ledger_tests();
-    return g_test_run();
+    return run_tests(argc, argv);
 }

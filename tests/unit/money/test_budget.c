@@ -30,17 +30,17 @@ static void the_ceiling_holds(const char *path)
     assert_refused(budget, 1, 0, "$0.00 is left");
 }
 
-static void a_ceiling_holds_in_memory(void)
+TEST("/money/budget", a_ceiling_holds_in_memory)
 {
     the_ceiling_holds(NULL);
 }
 
-static void a_ceiling_holds_in_a_file(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_ceiling_holds_in_a_file)
 {
     the_ceiling_holds(fixture->path);
 }
 
-static void what_is_spent_is_known_to_the_next_process(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", what_is_spent_is_known_to_the_next_process)
 {
     g_autoptr(AcrBudget) first = budget_at(fixture->path, 100, -1);
     g_autoptr(AcrBudget) second = NULL;
@@ -56,7 +56,7 @@ static void what_is_spent_is_known_to_the_next_process(Fixture *fixture, gconstp
     assert_refused(first, 1, 0, "run");
 }
 
-static void a_higher_ceiling_lets_go_on(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_higher_ceiling_lets_go_on)
 {
     g_autoptr(AcrBudget) low = budget_at(fixture->path, 10, -1);
     g_autoptr(AcrBudget) high = NULL;
@@ -66,7 +66,7 @@ static void a_higher_ceiling_lets_go_on(Fixture *fixture, gconstpointer data)
     (void)reserve(high, 10, 0);
 }
 
-static void absurd_amounts_saturate(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", absurd_amounts_saturate)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, -1, -1);
     g_autoptr(AcrBudget) bounded = NULL;
@@ -80,7 +80,7 @@ static void absurd_amounts_saturate(Fixture *fixture, gconstpointer data)
 }
 
 /* Amounts beyond 2^53 are no longer exact in JSON: they are never read as less. */
-static void large_amounts_are_not_read_as_less(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", large_amounts_are_not_read_as_less)
 {
     for (int shift = 53; shift < 63; shift++) {
         g_autofree char *path = g_strdup_printf("%s.%d", fixture->path, shift);
@@ -94,7 +94,7 @@ static void large_amounts_are_not_read_as_less(Fixture *fixture, gconstpointer d
     }
 }
 
-static void several_ledgers_reserve_all_or_nothing(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", several_ledgers_reserve_all_or_nothing)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
     g_autofree char *other = g_strconcat(fixture->path, ".batch", NULL);
@@ -114,7 +114,7 @@ static void several_ledgers_reserve_all_or_nothing(Fixture *fixture, gconstpoint
     g_assert_false(acr_budget_sums(budget, "nobody", &spent, &reserved, NULL));
 }
 
-static void what_others_hold_may_come_back(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", what_others_hold_may_come_back)
 {
     g_autoptr(AcrBudget) first = budget_at(fixture->path, 100, -1);
     g_autoptr(AcrBudget) second = budget_at(fixture->path, 100, -1);
@@ -130,7 +130,7 @@ static void what_others_hold_may_come_back(Fixture *fixture, gconstpointer data)
     g_assert_false(is_held);
 }
 
-static void the_same_ledger_twice_is_refused(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", the_same_ledger_twice_is_refused)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
     g_autoptr(GError) error = NULL;
@@ -138,7 +138,7 @@ static void the_same_ledger_twice_is_refused(Fixture *fixture, gconstpointer dat
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
 }
 
-static void no_call_is_begun_after_the_deadline(void)
+TEST("/money/budget", no_call_is_begun_after_the_deadline)
 {
     g_autoptr(AcrBudget) budget = budget_at(NULL, -1, -1);
     acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC * 60, "--max-time");
@@ -149,7 +149,7 @@ static void no_call_is_begun_after_the_deadline(void)
     (void)reserve(budget, 1, 1);
 }
 
-static void an_unknown_reservation_cannot_be_settled(void)
+TEST("/money/budget", an_unknown_reservation_cannot_be_settled)
 {
     g_autoptr(AcrBudget) budget = budget_at(NULL, -1, -1);
     AcrAmount amount = {1, 1};
@@ -159,19 +159,4 @@ static void an_unknown_reservation_cannot_be_settled(void)
     g_assert_false(acr_budget_settle(budget, id, &amount, &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     assert_sums(budget, 1, 0);
-}
-
-void add_budget_tests(void)
-{
-    TEST(a_ceiling_holds_in_memory);
-    FILE_TEST(a_ceiling_holds_in_a_file);
-    FILE_TEST(what_is_spent_is_known_to_the_next_process);
-    FILE_TEST(a_higher_ceiling_lets_go_on);
-    FILE_TEST(absurd_amounts_saturate);
-    FILE_TEST(large_amounts_are_not_read_as_less);
-    FILE_TEST(several_ledgers_reserve_all_or_nothing);
-    FILE_TEST(what_others_hold_may_come_back);
-    FILE_TEST(the_same_ledger_twice_is_refused);
-    TEST(no_call_is_begun_after_the_deadline);
-    TEST(an_unknown_reservation_cannot_be_settled);
 }

@@ -94,7 +94,7 @@ static inline char *read_text(const char *path)
     return text;
 }
 
-#define TEST(name) g_test_add_func("/money/budget/" #name, name)
-#define FILE_TEST(name) g_test_add("/money/budget/" #name, Fixture, NULL, set_up, name, tear_down)
+#define FILE_TEST(group, name)                                                                     \
+    TEST_WITH(group, name, Fixture, fixture, data, NULL, set_up, tear_down)
 
 #endif

@@ -22,7 +22,7 @@ extern char **environ;
 
 /* ---- Files that are not as they should be ---- */
 
-static void a_torn_last_line_is_cut_off(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_torn_last_line_is_cut_off)
 {
     static const char record[] =
         "{\"reserve\":\"00000000000000ff\",\"pico\":99,\"tokens\":1,\"pid\":1}";
@@ -43,7 +43,7 @@ static void a_torn_last_line_is_cut_off(Fixture *fixture, gconstpointer data)
     g_assert_null(strstr(after, "\"pico\":99"));
 }
 
-static void a_whole_last_line_without_its_end_is_cut_off(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_whole_last_line_without_its_end_is_cut_off)
 {
     g_autoptr(AcrBudget) budget = NULL;
     g_autofree char *text = NULL;
@@ -57,7 +57,7 @@ static void a_whole_last_line_without_its_end_is_cut_off(Fixture *fixture, gcons
     g_assert_nonnull(strstr(text, "99,\"tokens\":1}\n{\"reserve\""));
 }
 
-static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_torn_first_line_is_written_anew)
 {
     static const char head[] = "{\"ledger\":1}";
     for (gsize cut = 0; cut <= strlen(head); cut++) {
@@ -72,7 +72,7 @@ static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer da
 }
 
 /* A call is sent after that: a crash must not forget that it may cost something. */
-static void what_is_reserved_is_on_the_disk_before_the_call(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", what_is_reserved_is_on_the_disk_before_the_call)
 {
     g_autoptr(AcrBudget) budget = NULL;
     forget_syncs();
@@ -99,7 +99,7 @@ int fcntl(int fd, int command, ...)
     return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
-static void without_locks_nothing_is_reserved(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", without_locks_nothing_is_reserved)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
     g_autofree char *before = read_text(fixture->path), *after = NULL;
@@ -115,7 +115,7 @@ static void without_locks_nothing_is_reserved(Fixture *fixture, gconstpointer da
     g_assert_cmpstr(after, ==, before);
 }
 
-static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", damage_is_an_error_and_never_ignored)
 {
     static const char *const texts[] = {
         "hello\n",
@@ -149,7 +149,7 @@ static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer
     }
 }
 
-static void a_ledger_that_shrinks_is_an_error(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_ledger_that_shrinks_is_an_error)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
     AcrAmount amount = {1, 1};
@@ -162,7 +162,7 @@ static void a_ledger_that_shrinks_is_an_error(Fixture *fixture, gconstpointer da
 }
 
 /* Removed, or moved away with another one in its place. */
-static void a_ledger_that_is_not_in_its_place_is_an_error(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_ledger_that_is_not_in_its_place_is_an_error)
 {
     g_autofree char *away = g_build_filename(fixture->dir, "away", NULL);
     for (int replaced = 0; replaced <= 1; replaced++) {
@@ -181,7 +181,7 @@ static void a_ledger_that_is_not_in_its_place_is_an_error(Fixture *fixture, gcon
     }
 }
 
-static void what_is_no_file_of_ours_is_refused(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", what_is_no_file_of_ours_is_refused)
 {
     g_autofree char *missing = g_build_filename(fixture->dir, "no", "such", NULL);
     g_autofree char *link = g_build_filename(fixture->dir, "link", NULL);
@@ -286,7 +286,7 @@ static int end_of(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static void processes_never_pass_the_ceiling_together(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", processes_never_pass_the_ceiling_together)
 {
     pid_t pids[WORKERS];
     g_autoptr(AcrBudget) watch = budget_at(fixture->path, -1, -1);
@@ -319,7 +319,7 @@ static void *run_thread(void *data)
     return NULL;
 }
 
-static void threads_never_pass_the_ceiling_together(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", threads_never_pass_the_ceiling_together)
 {
     Thread threads[32];
     pthread_t ids[32];
@@ -339,7 +339,7 @@ static void threads_never_pass_the_ceiling_together(Fixture *fixture, gconstpoin
     g_assert_cmpint(spent.pico, >, 2000 - STEP);
 }
 
-static void a_reservation_of_who_was_killed_counts_as_spent(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_reservation_of_who_was_killed_counts_as_spent)
 {
     g_autoptr(AcrBudget) watch = budget_at(fixture->path, 100, -1);
     g_autofree char *text = NULL;
@@ -360,7 +360,7 @@ static void a_reservation_of_who_was_killed_counts_as_spent(Fixture *fixture, gc
     g_assert_nonnull(strstr(text, "{\"stale\":\""));
 }
 
-static void a_stale_reservation_may_be_settled_after_all(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_stale_reservation_may_be_settled_after_all)
 {
     static const char text[] =
         "{\"ledger\":1}\n"
@@ -373,12 +373,12 @@ static void a_stale_reservation_may_be_settled_after_all(Fixture *fixture, gcons
     assert_sums(budget, 20, 0);
 }
 
-static void a_full_disk_is_an_error_before_anything_is_sent(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_full_disk_is_an_error_before_anything_is_sent)
 {
     g_assert_cmpint(end_of(start_worker("full", fixture->path, NULL, NULL, NULL)), ==, 0);
 }
 
-static void a_file_that_may_not_be_written_is_an_error(Fixture *fixture, gconstpointer data)
+FILE_TEST("/money/budget", a_file_that_may_not_be_written_is_an_error)
 {
     g_autoptr(AcrBudget) budget = acr_budget_new();
     g_autoptr(GError) error = NULL;
@@ -390,23 +390,4 @@ static void a_file_that_may_not_be_written_is_an_error(Fixture *fixture, gconstp
     g_assert_cmpint(g_chmod(fixture->path, 0400), ==, 0);
     g_assert_false(acr_budget_add(budget, fixture->path, "run", &NONE, &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
-}
-
-void add_ledger_tests(void)
-{
-    FILE_TEST(a_torn_last_line_is_cut_off);
-    FILE_TEST(a_whole_last_line_without_its_end_is_cut_off);
-    FILE_TEST(a_torn_first_line_is_written_anew);
-    FILE_TEST(what_is_reserved_is_on_the_disk_before_the_call);
-    FILE_TEST(without_locks_nothing_is_reserved);
-    FILE_TEST(damage_is_an_error_and_never_ignored);
-    FILE_TEST(a_ledger_that_shrinks_is_an_error);
-    FILE_TEST(a_ledger_that_is_not_in_its_place_is_an_error);
-    FILE_TEST(what_is_no_file_of_ours_is_refused);
-    FILE_TEST(processes_never_pass_the_ceiling_together);
-    FILE_TEST(threads_never_pass_the_ceiling_together);
-    FILE_TEST(a_reservation_of_who_was_killed_counts_as_spent);
-    FILE_TEST(a_stale_reservation_may_be_settled_after_all);
-    FILE_TEST(a_full_disk_is_an_error_before_anything_is_sent);
-    FILE_TEST(a_file_that_may_not_be_written_is_an_error);
 }

@@ -3,10 +3,8 @@
 #define ACR_TEST_MONEY_H
 
 #include "money/money.h"
+#include "unit/cases.h"
 
-void add_prices_tests(void);
-void add_budget_tests(void);
-void add_ledger_tests(void);
 /* A process that reserves and settles in a ledger, for the tests that need several. */
 int budget_worker(int argc, char **argv);
 

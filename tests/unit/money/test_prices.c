@@ -42,7 +42,7 @@ static bool is_believed(gint64 limit, AcrUsage usage)
     return usage.output >= 0;
 }
 
-static void counters_are_believed_as_far_as_they_can_be(void)
+TEST("/money/prices", counters_are_believed_as_far_as_they_can_be)
 {
     g_assert_true(is_believed(100, usage_of(1600, -1, -1, 80, -1)));
     /* Each kind of what is sent counts. */
@@ -64,7 +64,7 @@ static void counters_are_believed_as_far_as_they_can_be(void)
     g_assert_false(is_believed(0, usage_of(G_MAXINT64, G_MAXINT64, 1, G_MAXINT64, G_MAXINT64)));
 }
 
-static void reasoning_beyond_the_output_is_added_to_it(void)
+TEST("/money/prices", reasoning_beyond_the_output_is_added_to_it)
 {
     AcrExchange exchange = {.asked = 10, .sent = 100, .answered = 10, .limit = 1000};
     AcrUsageBounds bounds = acr_usage_bounds(&exchange);
@@ -75,7 +75,7 @@ static void reasoning_beyond_the_output_is_added_to_it(void)
     g_assert_cmpint(beside.output, ==, 61);
 }
 
-static void of_no_text_no_token_is_enough(void)
+TEST("/money/prices", of_no_text_no_token_is_enough)
 {
     AcrExchange exchange = {.asked = 1, .sent = 100, .limit = 10};
     AcrUsageBounds bounds = acr_usage_bounds(&exchange);
@@ -85,7 +85,7 @@ static void of_no_text_no_token_is_enough(void)
     g_assert_cmpint(usage.input, ==, 1);
 }
 
-static void counters_add_up_and_unknown_ones_are_left_out(void)
+TEST("/money/prices", counters_add_up_and_unknown_ones_are_left_out)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN, some = usage_of(700, 200, 100, 50, -1);
     g_assert_cmpint(acr_usage_sent(&unknown), ==, -1);
@@ -99,7 +99,7 @@ static void counters_add_up_and_unknown_ones_are_left_out(void)
     g_assert_cmpint(acr_usage_tokens(&some), ==, G_MAXINT64);
 }
 
-static void millionths_are_rounded_up(void)
+TEST("/money/prices", millionths_are_rounded_up)
 {
     g_assert_cmpint(acr_microusd(-1), ==, -1);
     g_assert_cmpint(acr_microusd(0), ==, 0);
@@ -112,7 +112,7 @@ static void millionths_are_rounded_up(void)
 /* ---- Arithmetic ---- */
 
 /* 700 * 3 + 200 * 0.3 + 100 * 3.75 + 50 * 15 = 3,285 millionths of a USD. */
-static void each_kind_of_token_has_its_price(void)
+TEST("/money/prices", each_kind_of_token_has_its_price)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
     AcrUsage usage = usage_of(700, 200, 100, 50, 0);
@@ -120,7 +120,7 @@ static void each_kind_of_token_has_its_price(void)
     g_assert_cmpint(acr_microusd(3285000000), ==, 3285);
 }
 
-static void a_kind_without_price_costs_what_its_side_costs(void)
+TEST("/money/prices", a_kind_without_price_costs_what_its_side_costs)
 {
     AcrPrice price = {.base = {100, -1, -1, 1000, -1}};
     AcrUsage usage = usage_of(1, 2, 12, 3, 2);
@@ -129,7 +129,7 @@ static void a_kind_without_price_costs_what_its_side_costs(void)
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 300 + 2400 + 3000);
 }
 
-static void only_the_reasoning_part_has_the_price_of_reasoning(void)
+TEST("/money/prices", only_the_reasoning_part_has_the_price_of_reasoning)
 {
     AcrPrice price = {.base = {0, -1, -1, 10, 1000}};
     AcrUsage usage = usage_of(0, -1, -1, 7, 3);
@@ -141,7 +141,7 @@ static void only_the_reasoning_part_has_the_price_of_reasoning(void)
 }
 
 /* Above 200,000 tokens all of the request costs 2.5, 0.25 and 15 in place of 1.25, 0.125, 10. */
-static void a_threshold_prices_the_whole_request_anew(void)
+TEST("/money/prices", a_threshold_prices_the_whole_request_anew)
 {
     AcrPrice price = price_of("gemini/gemini-2.5-pro");
     AcrUsage at = usage_of(150000, 50000, 0, 1000, 500),
@@ -152,14 +152,14 @@ static void a_threshold_prices_the_whole_request_anew(void)
                     150001ll * 2500000 + 50000ll * 250000 + 1000ll * 15000000);
 }
 
-static void a_tier_leaves_open_what_the_base_says(void)
+TEST("/money/prices", a_tier_leaves_open_what_the_base_says)
 {
     AcrPrice price = {.base = {10, 1, -1, 20, 40}, .tiers = {{100, {30, -1, -1, -1, -1}}}};
     AcrUsage usage = usage_of(100, 1, 1, 2, 1);
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3000 + 1 + 30 + 20 + 40);
 }
 
-static void a_cost_without_its_counters_is_unknown(void)
+TEST("/money/prices", a_cost_without_its_counters_is_unknown)
 {
     AcrPrice price = {.base = {10, 1, -1, 20, -1}};
     AcrUsage no_input = usage_of(-1, 5, 0, 5, 0), no_output = usage_of(5, 0, 0, -1, 0),
@@ -170,7 +170,7 @@ static void a_cost_without_its_counters_is_unknown(void)
     g_assert_cmpint(acr_price_at_most(&price, G_MAXINT64, G_MAXINT64), ==, G_MAXINT64);
 }
 
-static void the_most_takes_the_highest_price_of_each_side(void)
+TEST("/money/prices", the_most_takes_the_highest_price_of_each_side)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
     g_assert_cmpint(acr_price_at_most(&price, 1000, 50), ==, 1000ll * 3750000 + 50ll * 15000000);
@@ -192,7 +192,7 @@ static AcrPriceTier random_tier(void)
                           random_price()};
 }
 
-static void no_split_of_tokens_costs_more_than_the_most(void)
+TEST("/money/prices", no_split_of_tokens_costs_more_than_the_most)
 {
     for (int i = 0; i < 20000; i++) {
         AcrPrice price = {.base = random_tier()};
@@ -226,7 +226,7 @@ static GHashTable *read_table(void)
     return rows;
 }
 
-static void the_table_s_prices_can_be(void)
+TEST("/money/prices", the_table_s_prices_can_be)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
     g_autoptr(GHashTable) table = read_table();
@@ -248,7 +248,7 @@ static void the_table_s_prices_can_be(void)
     g_assert_cmpuint(strlen(acr_prices_date(prices)), ==, strlen("2026-11-20"));
 }
 
-static void names_are_found_in_all_their_spellings(void)
+TEST("/money/prices", names_are_found_in_all_their_spellings)
 {
     static const struct {
         const char *model;
@@ -283,7 +283,7 @@ static void names_are_found_in_all_their_spellings(void)
     g_assert_cmpint(price_of("openai/gpt-4.1").max_output, ==, 32768);
 }
 
-static void unknown_names_have_no_price(void)
+TEST("/money/prices", unknown_names_have_no_price)
 {
     static const char *const models[] = {"openai/gpt-41",
                                          "openai/",
@@ -301,7 +301,7 @@ static void unknown_names_have_no_price(void)
         g_assert_false(acr_prices_find(prices, models[i], &price));
 }
 
-static void the_highest_and_lowest_prices_are_those_of_any(void)
+TEST("/money/prices", the_highest_and_lowest_prices_are_those_of_any)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
     g_autoptr(GHashTable) table = read_table();
@@ -322,7 +322,7 @@ static void the_highest_and_lowest_prices_are_those_of_any(void)
     }
 }
 
-static void bare_names_belong_to_a_provider_or_to_none(void)
+TEST("/money/prices", bare_names_belong_to_a_provider_or_to_none)
 {
     static const char *const rows[][2] = {
         {"gpt-4.1", "openai"},
@@ -363,7 +363,7 @@ static AcrPrices *prices_from(const char *text, GError **error)
     return prices;
 }
 
-static void litellm_rows_go_before_the_table(void)
+TEST("/money/prices", litellm_rows_go_before_the_table)
 {
     static const char text[] =
         "{\"sample_spec\":{\"input_cost_per_token\":\"text\"},"
@@ -401,7 +401,7 @@ static void litellm_rows_go_before_the_table(void)
 
 /* A tier's row must not be cheaper than what the provider may charge: missing prices are the highest
  * possible. */
-static void service_tiers_have_prices_of_their_own(void)
+TEST("/money/prices", service_tiers_have_prices_of_their_own)
 {
     static const char text[] =
         "{\"openai/m\":{\"input_cost_per_token\":4e-06,\"output_cost_per_token\":8e-06,"
@@ -442,7 +442,7 @@ static void service_tiers_have_prices_of_their_own(void)
 }
 
 /* Their first price would not bound the others. */
-static void rows_of_ranges_are_left_out(void)
+TEST("/money/prices", rows_of_ranges_are_left_out)
 {
     static const char text[] =
         "{\"dashscope/q\":{\"litellm_provider\":\"dashscope\",\"mode\":\"chat\","
@@ -456,7 +456,7 @@ static void rows_of_ranges_are_left_out(void)
     g_assert_false(acr_prices_find(prices, "dashscope/q", &price));
 }
 
-static void a_malformed_file_is_told_with_its_member(void)
+TEST("/money/prices", a_malformed_file_is_told_with_its_member)
 {
 #define ABOVE(n) "\"input_cost_per_token_above_" n "k_tokens\":0,"
     static const struct {
@@ -487,38 +487,9 @@ static void a_malformed_file_is_told_with_its_member(void)
     }
 }
 
-static void a_missing_file_is_wrong_usage(void)
+TEST("/money/prices", a_missing_file_is_wrong_usage)
 {
     g_autoptr(GError) error = NULL;
     g_assert_null(acr_prices_new("/nonexistent/prices.json", &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
-}
-
-void add_prices_tests(void)
-{
-#define ADD(name) g_test_add_func("/money/prices/" #name, name)
-    ADD(counters_are_believed_as_far_as_they_can_be);
-    ADD(reasoning_beyond_the_output_is_added_to_it);
-    ADD(of_no_text_no_token_is_enough);
-    ADD(counters_add_up_and_unknown_ones_are_left_out);
-    ADD(millionths_are_rounded_up);
-    ADD(each_kind_of_token_has_its_price);
-    ADD(a_kind_without_price_costs_what_its_side_costs);
-    ADD(only_the_reasoning_part_has_the_price_of_reasoning);
-    ADD(a_threshold_prices_the_whole_request_anew);
-    ADD(a_tier_leaves_open_what_the_base_says);
-    ADD(a_cost_without_its_counters_is_unknown);
-    ADD(the_most_takes_the_highest_price_of_each_side);
-    ADD(no_split_of_tokens_costs_more_than_the_most);
-    ADD(the_table_s_prices_can_be);
-    ADD(names_are_found_in_all_their_spellings);
-    ADD(unknown_names_have_no_price);
-    ADD(the_highest_and_lowest_prices_are_those_of_any);
-    ADD(bare_names_belong_to_a_provider_or_to_none);
-    ADD(litellm_rows_go_before_the_table);
-    ADD(service_tiers_have_prices_of_their_own);
-    ADD(rows_of_ranges_are_left_out);
-    ADD(a_malformed_file_is_told_with_its_member);
-    ADD(a_missing_file_is_wrong_usage);
-#undef ADD
 }

@@ -6,6 +6,7 @@
 #define ACR_TEST_PATCH_DISTORT_H
 
 #include "random_file.h"
+#include "unit/cases.h"
 
 typedef enum {
     CHANGE_REPLACE,

@@ -6,6 +6,7 @@
 #define ACR_TEST_PATCH_SUPPORT_H
 
 #include "patch/patch.h"
+#include "unit/cases.h"
 
 /* A folder with files, and what is made from it. */
 typedef struct {
@@ -29,13 +30,5 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fixture, fixture_clear)
 const AcrReferee *stub_referee(void);
 /* A referee whose lint always fails. */
 const AcrReferee *stub_referee_without_lint(void);
-
-void add_parse_tests(void);
-void add_case_tests(void);
-void add_property_tests(void);
-void add_limit_tests(void);
-void add_referee_tests(void);
-void add_feedback_tests(void);
-void add_placeholder_tests(void);
 
 #endif

@@ -262,27 +262,4 @@ static void test_case(gconstpointer data)
     g_bytes_unref(run.answer);
 }
 
-static void nothing_found(void)
-{
-    g_assert_not_reached();
-}
-
-void add_case_tests(void)
-{
-    const char *folder = ACR_SOURCE_DIR "/tests/cases/patch";
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name = NULL;
-    guint n = 0;
-    while (dir && (name = g_dir_read_name(dir))) {
-        if (!g_str_has_suffix(name, ".txt"))
-            continue;
-        g_autofree char *stem = g_strndup(name, strlen(name) - strlen(".txt"));
-        g_autofree char *path = g_strdup_printf("/patch/cases/%s", stem);
-        g_autofree char *file = g_build_filename(folder, name, NULL);
-        /* Kept to the end, since GLib would free that of a test that is run only. */
-        g_test_add_data_func(path, g_intern_string(file), test_case);
-        n++;
-    }
-    if (n == 0)
-        g_test_add_func("/patch/cases/there_are_cases", nothing_found);
-}
+GOLDEN_TESTS("/patch/cases", "patch", test_case)

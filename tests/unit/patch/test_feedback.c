@@ -59,7 +59,7 @@ static guint count(const char *text, const char *what)
     return n;
 }
 
-static void test_located_code_is_shown_though_edits_fill_the_message(void)
+TEST("/patch/feedback", located_code_is_shown_though_edits_fill_the_message)
 {
     static const AcrPatchHint hint = {"other.py", 1, 5};
     g_auto(Fixture) fixture = {0};
@@ -79,7 +79,7 @@ static void test_located_code_is_shown_though_edits_fill_the_message(void)
     g_assert_cmpuint(count(result.message, "```\n") % 2, ==, 0);
 }
 
-static void test_every_edit_has_its_share(void)
+TEST("/patch/feedback", every_edit_has_its_share)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -98,7 +98,7 @@ static void test_every_edit_has_its_share(void)
     }
 }
 
-static void test_locations_share_what_is_left(void)
+TEST("/patch/feedback", locations_share_what_is_left)
 {
     AcrPatchHint hints[METHODS];
     g_auto(Fixture) fixture = {0};
@@ -117,7 +117,7 @@ static void test_locations_share_what_is_left(void)
     g_assert_cmpuint(strlen(result.message), >, ACR_PATCH_MAX_MESSAGE / 2);
 }
 
-static void test_hints_that_fit_nothing_are_passed_over(void)
+TEST("/patch/feedback", hints_that_fit_nothing_are_passed_over)
 {
     static const AcrPatchHint hints[] = {
         {"gone.py", 1, 5}, {"a.py", 0, 0}, {"a.py", 900000, 900001}, {"a.py", 1, 900000}};
@@ -131,7 +131,7 @@ static void test_hints_that_fit_nothing_are_passed_over(void)
     g_assert_null(strstr(result.message, "gone.py"));
 }
 
-static void test_the_file_with_most_of_the_quote_is_shown(void)
+TEST("/patch/feedback", the_file_with_most_of_the_quote_is_shown)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -148,7 +148,7 @@ static void test_the_file_with_most_of_the_quote_is_shown(void)
     g_assert_nonnull(strstr(result.message, "  you wrote: |    something_else_entirely()"));
 }
 
-static void test_the_form_is_told_where_no_edit_could_be_read_alone(void)
+TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alone)
 {
     static const struct {
         const char *answer;
@@ -173,7 +173,7 @@ static void test_the_form_is_told_where_no_edit_could_be_read_alone(void)
     }
 }
 
-static void test_a_definition_that_is_shown_is_not_shown_again(void)
+TEST("/patch/feedback", a_definition_that_is_shown_is_not_shown_again)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -191,21 +191,4 @@ static void test_a_definition_that_is_shown_is_not_shown_again(void)
     g_assert_nonnull(strstr(result.message, "The closest code in that file is this"));
     g_assert_nonnull(strstr(result.message, "method_3 is defined in a.py, lines 49-62."));
     g_assert_cmpuint(count(result.message, "def method_3(first, second):\n"), ==, 1);
-}
-
-void add_feedback_tests(void)
-{
-    g_test_add_func("/patch/feedback/a_definition_that_is_shown_is_not_shown_again",
-                    test_a_definition_that_is_shown_is_not_shown_again);
-    g_test_add_func("/patch/feedback/the_form_is_told_where_no_edit_could_be_read_alone",
-                    test_the_form_is_told_where_no_edit_could_be_read_alone);
-    g_test_add_func("/patch/feedback/located_code_is_shown_though_edits_fill_the_message",
-                    test_located_code_is_shown_though_edits_fill_the_message);
-    g_test_add_func("/patch/feedback/every_edit_has_its_share", test_every_edit_has_its_share);
-    g_test_add_func("/patch/feedback/locations_share_what_is_left",
-                    test_locations_share_what_is_left);
-    g_test_add_func("/patch/feedback/hints_that_fit_nothing_are_passed_over",
-                    test_hints_that_fit_nothing_are_passed_over);
-    g_test_add_func("/patch/feedback/the_file_with_most_of_the_quote_is_shown",
-                    test_the_file_with_most_of_the_quote_is_shown);
 }

@@ -33,7 +33,7 @@ static void make_big_file(Fixture *fixture, guint n)
     fixture_open(fixture);
 }
 
-static void test_ten_thousand_edits_are_bounded(void)
+TEST("/patch/limits", ten_thousand_edits_are_bounded)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -63,7 +63,7 @@ static void fill(GString *answer, const char *piece)
         g_string_append_len(answer, block->str, (gssize)block->len);
 }
 
-static void test_long_answer_is_bounded(void)
+TEST("/patch/limits", long_answer_is_bounded)
 {
     static const char *const pieces[] = {"<",         "<original>\n", "a\n", "</original>",
                                          "<patched>", "```\n",        " "};
@@ -97,7 +97,7 @@ static const char *const long_answers[][3] = {
     {"&lt;original", "&lt;&amp;", ""},
 };
 
-static void test_answers_of_all_forms_are_bounded(void)
+TEST("/patch/limits", answers_of_all_forms_are_bounded)
 {
     g_auto(Fixture) fixture = {0};
     make_big_file(&fixture, 100);
@@ -112,7 +112,7 @@ static void test_answers_of_all_forms_are_bounded(void)
     }
 }
 
-static void test_edits_not_found_in_a_big_file_are_bounded(void)
+TEST("/patch/limits", edits_not_found_in_a_big_file_are_bounded)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -129,7 +129,7 @@ static void test_edits_not_found_in_a_big_file_are_bounded(void)
     g_assert_nonnull(strstr(last->why, "was not looked for"));
 }
 
-static void test_answer_that_is_cut_is_refused(void)
+TEST("/patch/limits", answer_that_is_cut_is_refused)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -143,7 +143,7 @@ static void test_answer_that_is_cut_is_refused(void)
     g_assert_nonnull(strstr(result.message, "is too long"));
 }
 
-static void test_line_of_ten_megabytes_is_bounded(void)
+TEST("/patch/limits", line_of_ten_megabytes_is_bounded)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -163,7 +163,7 @@ static void test_line_of_ten_megabytes_is_bounded(void)
     g_assert_cmpint(refused.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
 }
 
-static void test_quote_far_longer_than_its_file_is_nowhere(void)
+TEST("/patch/limits", quote_far_longer_than_its_file_is_nowhere)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -180,7 +180,7 @@ static void test_quote_far_longer_than_its_file_is_nowhere(void)
     g_assert_cmpint(edit->level, ==, ACR_LEVEL_NONE);
 }
 
-static void test_equal_lines_are_bounded(void)
+TEST("/patch/limits", equal_lines_are_bounded)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -199,7 +199,7 @@ static void test_equal_lines_are_bounded(void)
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
 }
 
-static void test_similarity_in_twenty_thousand_lines(void)
+TEST("/patch/limits", similarity_in_twenty_thousand_lines)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -211,24 +211,4 @@ static void test_similarity_in_twenty_thousand_lines(void)
     g_string_append(answer, "</original>\n<patched>\nvalue = 1\n</patched>\n");
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
     g_assert_nonnull(strstr(result.message, "big.py, lines 9001-9030"));
-}
-
-void add_limit_tests(void)
-{
-    g_test_add_func("/patch/limits/ten_thousand_edits_are_bounded",
-                    test_ten_thousand_edits_are_bounded);
-    g_test_add_func("/patch/limits/long_answer_is_bounded", test_long_answer_is_bounded);
-    g_test_add_func("/patch/limits/answers_of_all_forms_are_bounded",
-                    test_answers_of_all_forms_are_bounded);
-    g_test_add_func("/patch/limits/edits_not_found_in_a_big_file_are_bounded",
-                    test_edits_not_found_in_a_big_file_are_bounded);
-    g_test_add_func("/patch/limits/answer_that_is_cut_is_refused",
-                    test_answer_that_is_cut_is_refused);
-    g_test_add_func("/patch/limits/line_of_ten_megabytes_is_bounded",
-                    test_line_of_ten_megabytes_is_bounded);
-    g_test_add_func("/patch/limits/quote_far_longer_than_its_file_is_nowhere",
-                    test_quote_far_longer_than_its_file_is_nowhere);
-    g_test_add_func("/patch/limits/equal_lines_are_bounded", test_equal_lines_are_bounded);
-    g_test_add_func("/patch/limits/similarity_in_twenty_thousand_lines",
-                    test_similarity_in_twenty_thousand_lines);
 }

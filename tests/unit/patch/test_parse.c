@@ -27,7 +27,7 @@ static void check(const AcrEdit *edit, const char *file, const char *original, c
 #define EDIT(file, o, p)                                                                           \
     "<file>" file "</file>\n<original>\n" o "\n</original>\n<patched>\n" p "\n</patched>\n"
 
-static void test_answer_without_edits_has_none(void)
+TEST("/patch/parse", answer_without_edits_has_none)
 {
     g_autoptr(GPtrArray) empty = parse(""),
                          talk = parse("I cannot see the code in `<original>` tags.\n");
@@ -35,7 +35,7 @@ static void test_answer_without_edits_has_none(void)
     g_assert_cmpuint(talk->len, ==, 0);
 }
 
-static void test_edits_in_one_fence_many_fences_or_none(void)
+TEST("/patch/parse", edits_in_one_fence_many_fences_or_none)
 {
     static const char *const texts[] = {
         EDIT("a.py", "x = 1", "x = 2") EDIT("b.py", "y", "z"),
@@ -58,7 +58,7 @@ static void test_edits_in_one_fence_many_fences_or_none(void)
     }
 }
 
-static void test_file_counts_until_the_next(void)
+TEST("/patch/parse", file_counts_until_the_next)
 {
     g_autoptr(GPtrArray) edits =
         parse("<file> a.py\n</file><original>1</original><patched>2</patched>\n"
@@ -69,7 +69,7 @@ static void test_file_counts_until_the_next(void)
     check(edit(edits, 2), "b.py", "5", "6");
 }
 
-static void test_missing_parts_are_named_not_borrowed(void)
+TEST("/patch/parse", missing_parts_are_named_not_borrowed)
 {
     static const struct {
         const char *text, *complaint;
@@ -91,7 +91,7 @@ static void test_missing_parts_are_named_not_borrowed(void)
     }
 }
 
-static void test_contents_keep_all_but_the_outer_line_ends(void)
+TEST("/patch/parse", contents_keep_all_but_the_outer_line_ends)
 {
     g_autoptr(GPtrArray) edits =
         parse("<file>a.py</file><original>    a\n\n    b  \n\n  </original><patched>  \r\n\n c\r\n"
@@ -100,7 +100,7 @@ static void test_contents_keep_all_but_the_outer_line_ends(void)
     check(edit(edits, 1), "a.py", "", "");
 }
 
-static void test_fence_inside_the_tags_is_taken_off(void)
+TEST("/patch/parse", fence_inside_the_tags_is_taken_off)
 {
     g_autoptr(GPtrArray) edits = parse(
         "<file>a.py</file>\n<original>\n```python\n  a\n```\n</original>\n<patched>\n```\n  b\n"
@@ -108,7 +108,7 @@ static void test_fence_inside_the_tags_is_taken_off(void)
     check(edit(edits, 0), "a.py", "  a", "  b");
 }
 
-static void test_tag_names_inside_the_code_are_code(void)
+TEST("/patch/parse", tag_names_inside_the_code_are_code)
 {
     const char *code = "text = \"<original>\" + body + \"</original>\"\nend = '</patched>'; more = "
                        "'<file>x</file>'";
@@ -121,7 +121,7 @@ static void test_tag_names_inside_the_code_are_code(void)
     check(edit(edits, 0), "a.py", code, patched);
 }
 
-static void test_quoted_search_result_is_no_edit(void)
+TEST("/patch/parse", quoted_search_result_is_no_edit)
 {
     g_autoptr(GPtrArray) edits =
         parse("As seen in\n<file>a.py</file>\n<class>A</class> <func>f</func>\n<code>\n1 "
@@ -130,20 +130,20 @@ static void test_quoted_search_result_is_no_edit(void)
     check(edit(edits, 0), "b.py", "5", "6");
 }
 
-static void test_offset_is_that_of_the_group(void)
+TEST("/patch/parse", offset_is_that_of_the_group)
 {
     g_autoptr(GPtrArray) edits = parse("one\n" EDIT("b.py", "5", "6"));
     g_assert_cmpuint(edit(edits, 0)->off, ==, 4);
 }
 
-static void test_bytes_that_are_no_text_are_repaired(void)
+TEST("/patch/parse", bytes_that_are_no_text_are_repaired)
 {
     const char text[] = "<file>a.py</file><original>\xff\0x</original><patched>y</patched>";
     g_autoptr(GPtrArray) edits = acr_patch_parse(text, sizeof text - 1);
     check(edit(edits, 0), "a.py", "\xef\xbf\xbd\xef\xbf\xbdx", "y");
 }
 
-static void test_other_forms_and_their_bytes(void)
+TEST("/patch/parse", other_forms_and_their_bytes)
 {
     const char *text = "a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\nand\n"
                        "--- a/b.py\n+++ b/b.py\n@@ -7,2 +7,2 @@ def f():\n 3\n-4\n+5\n"
@@ -168,7 +168,7 @@ static void test_other_forms_and_their_bytes(void)
     }
 }
 
-static void test_every_cut_of_a_block_is_a_reading(void)
+TEST("/patch/parse", every_cut_of_a_block_is_a_reading)
 {
     g_autoptr(GPtrArray) edits =
         parse("a.rst\n<<<<<<< SEARCH\nA\n=====\n=======\nB\n=====\n>>>>>>> REPLACE\n");
@@ -181,7 +181,7 @@ static void test_every_cut_of_a_block_is_a_reading(void)
     g_assert_cmpstr(reading->patched, ==, "");
 }
 
-static void test_name_in_front_of_a_block(void)
+TEST("/patch/parse", name_in_front_of_a_block)
 {
     static const struct {
         const char *line, *file;
@@ -216,7 +216,7 @@ static void test_name_in_front_of_a_block(void)
     }
 }
 
-static void test_names_in_the_headers_of_a_diff(void)
+TEST("/patch/parse", names_in_the_headers_of_a_diff)
 {
     static const struct {
         const char *head, *file;
@@ -238,7 +238,7 @@ static void test_names_in_the_headers_of_a_diff(void)
     }
 }
 
-static void test_talk_is_no_diff(void)
+TEST("/patch/parse", talk_is_no_diff)
 {
     static const char *const texts[] = {
         "--- \nA rule.\n", "--- a/x.py\nonly one line of it\n",
@@ -252,7 +252,7 @@ static void test_talk_is_no_diff(void)
     }
 }
 
-static void test_answer_need_not_end_in_a_nul(void)
+TEST("/patch/parse", answer_need_not_end_in_a_nul)
 {
     static const char *const texts[] = {"<<<<<<< SEARCH", "--- a/b\n+++ b/c", "```diff\n@@",
                                         "<file>a",        "<original",        "a.py\n```",
@@ -265,34 +265,4 @@ static void test_answer_need_not_end_in_a_nul(void)
                 g_assert_nonnull(edit(edits, k)->complaint);
         }
     }
-}
-
-void add_parse_tests(void)
-{
-    g_test_add_func("/patch/parse/answer_without_edits_has_none",
-                    test_answer_without_edits_has_none);
-    g_test_add_func("/patch/parse/edits_in_one_fence_many_fences_or_none",
-                    test_edits_in_one_fence_many_fences_or_none);
-    g_test_add_func("/patch/parse/file_counts_until_the_next", test_file_counts_until_the_next);
-    g_test_add_func("/patch/parse/missing_parts_are_named_not_borrowed",
-                    test_missing_parts_are_named_not_borrowed);
-    g_test_add_func("/patch/parse/contents_keep_all_but_the_outer_line_ends",
-                    test_contents_keep_all_but_the_outer_line_ends);
-    g_test_add_func("/patch/parse/fence_inside_the_tags_is_taken_off",
-                    test_fence_inside_the_tags_is_taken_off);
-    g_test_add_func("/patch/parse/tag_names_inside_the_code_are_code",
-                    test_tag_names_inside_the_code_are_code);
-    g_test_add_func("/patch/parse/quoted_search_result_is_no_edit",
-                    test_quoted_search_result_is_no_edit);
-    g_test_add_func("/patch/parse/other_forms_and_their_bytes", test_other_forms_and_their_bytes);
-    g_test_add_func("/patch/parse/every_cut_of_a_block_is_a_reading",
-                    test_every_cut_of_a_block_is_a_reading);
-    g_test_add_func("/patch/parse/name_in_front_of_a_block", test_name_in_front_of_a_block);
-    g_test_add_func("/patch/parse/names_in_the_headers_of_a_diff",
-                    test_names_in_the_headers_of_a_diff);
-    g_test_add_func("/patch/parse/talk_is_no_diff", test_talk_is_no_diff);
-    g_test_add_func("/patch/parse/answer_need_not_end_in_a_nul", test_answer_need_not_end_in_a_nul);
-    g_test_add_func("/patch/parse/offset_is_that_of_the_group", test_offset_is_that_of_the_group);
-    g_test_add_func("/patch/parse/bytes_that_are_no_text_are_repaired",
-                    test_bytes_that_are_no_text_are_repaired);
 }

@@ -61,24 +61,16 @@ static guint count_landed(const char *name, bool wanted, guint *out_n)
     return landed;
 }
 
-static void test_comments_that_stand_for_code_delete_none(void)
+TEST("/patch/placeholders", comments_that_stand_for_code_delete_none)
 {
     guint n = 0;
     g_assert_cmpuint(count_landed("stand_in.txt", false, &n), ==, 0);
     g_assert_cmpuint(n, ==, 116);
 }
 
-static void test_comments_that_replace_code_on_purpose_land(void)
+TEST("/patch/placeholders", comments_that_replace_code_on_purpose_land)
 {
     guint n = 0, landed = count_landed("on_purpose.txt", true, &n);
     g_assert_cmpuint(landed + MAX_REFUSED, >=, n);
     g_assert_cmpuint(n, ==, 116);
-}
-
-void add_placeholder_tests(void)
-{
-    g_test_add_func("/patch/placeholders/comments_that_stand_for_code_delete_none",
-                    test_comments_that_stand_for_code_delete_none);
-    g_test_add_func("/patch/placeholders/comments_that_replace_code_on_purpose_land",
-                    test_comments_that_replace_code_on_purpose_land);
 }

@@ -164,7 +164,7 @@ static guint64 wanted_cases(void)
     return wanted ? g_ascii_strtoull(wanted, NULL, 10) : 4000;
 }
 
-static void test_distorted_quotes_land_or_are_refused(void)
+TEST("/patch/property", distorted_quotes_land_or_are_refused)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(20240229);
     Tally tally = {0};
@@ -282,7 +282,7 @@ static bool says_too_much(const GPtrArray *lines)
 }
 
 /* With every distortion but line numbers, which say themselves which place is meant. */
-static void test_equal_places_are_never_guessed(void)
+TEST("/patch/property", equal_places_are_never_guessed)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(20240301);
     for (guint64 done = 0, all = wanted_cases() / 2; done < all;) {
@@ -295,12 +295,4 @@ static void test_equal_places_are_never_guessed(void)
                  lead_of(c.original->pdata[0]) == least_lead(c.original))
             done += check_equal_places(&c, rand, k, (Decision)(done / N_DISTORTIONS % 4));
     }
-}
-
-void add_property_tests(void)
-{
-    g_test_add_func("/patch/property/distorted_quotes_land_or_are_refused",
-                    test_distorted_quotes_land_or_are_refused);
-    g_test_add_func("/patch/property/equal_places_are_never_guessed",
-                    test_equal_places_are_never_guessed);
 }

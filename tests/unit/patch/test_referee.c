@@ -72,7 +72,7 @@ static void make_files(Fixture *fixture)
     fixture_open(fixture);
 }
 
-static void test_each_file_is_judged_by_itself_in_one_run(void)
+TEST("/patch/referee", each_file_is_judged_by_itself_in_one_run)
 {
     static const guint worse[] = {3, 0, 0, 1};
     g_auto(Fixture) fixture = {0};
@@ -86,7 +86,7 @@ static void test_each_file_is_judged_by_itself_in_one_run(void)
     check_holds(&result, "b.py", FIRST);
 }
 
-static void test_a_file_it_broke_on_keeps_its_first_reading(void)
+TEST("/patch/referee", a_file_it_broke_on_keeps_its_first_reading)
 {
     static const guint worse[] = {7, ACR_LINT_UNKNOWN, 7, 0};
     g_auto(Fixture) fixture = {0};
@@ -98,7 +98,7 @@ static void test_a_file_it_broke_on_keeps_its_first_reading(void)
     check_holds(&result, "b.py", SECOND);
 }
 
-static void test_equally_good_readings_are_decided_by_their_order(void)
+TEST("/patch/referee", equally_good_readings_are_decided_by_their_order)
 {
     static const guint worse[] = {0, 0};
     g_auto(Fixture) fixture = {0};
@@ -110,7 +110,7 @@ static void test_equally_good_readings_are_decided_by_their_order(void)
 }
 
 /* Each compilation is a question to another process. */
-static void test_where_nothing_is_to_be_chosen_the_result_alone_is_compiled(void)
+TEST("/patch/referee", where_nothing_is_to_be_chosen_the_result_alone_is_compiled)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -125,7 +125,7 @@ static void test_where_nothing_is_to_be_chosen_the_result_alone_is_compiled(void
     g_assert_cmpuint(linter.asked, ==, 0);
 }
 
-static void test_an_error_of_the_lint_ends_the_whole(void)
+TEST("/patch/referee", an_error_of_the_lint_ends_the_whole)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
@@ -136,7 +136,7 @@ static void test_an_error_of_the_lint_ends_the_whole(void)
     g_assert_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
 }
 
-static void test_what_is_too_large_is_not_linted(void)
+TEST("/patch/referee", what_is_too_large_is_not_linted)
 {
     static const guint worse[] = {9, 0, 9, 0};
     g_auto(Fixture) fixture = {0};
@@ -158,7 +158,7 @@ static void test_what_is_too_large_is_not_linted(void)
 }
 
 /* Python would take a gigabyte of memory and more. */
-static void test_what_is_too_large_is_not_compiled(void)
+TEST("/patch/referee", what_is_too_large_is_not_compiled)
 {
     static const guint worse[] = {5, 0};
     g_auto(Fixture) fixture = {0};
@@ -175,7 +175,7 @@ static void test_what_is_too_large_is_not_compiled(void)
     check_holds(&result, "a.py", FIRST);
 }
 
-static void test_it_is_given_few_versions_of_a_file(void)
+TEST("/patch/referee", it_is_given_few_versions_of_a_file)
 {
     static const guint worse[] = {9, 9, 9, 0};
     g_auto(Fixture) fixture = {0};
@@ -196,24 +196,4 @@ static void test_it_is_given_few_versions_of_a_file(void)
     g_assert_true(apply(&fixture, &linter, answer->str, &result, NULL));
     g_assert_cmpint(result.status, ==, ACR_APPLICABLE_PATCH);
     g_assert_cmpuint(linter.versions, <=, 4);
-}
-
-void add_referee_tests(void)
-{
-    g_test_add_func("/patch/referee/each_file_is_judged_by_itself_in_one_run",
-                    test_each_file_is_judged_by_itself_in_one_run);
-    g_test_add_func("/patch/referee/a_file_it_broke_on_keeps_its_first_reading",
-                    test_a_file_it_broke_on_keeps_its_first_reading);
-    g_test_add_func("/patch/referee/equally_good_readings_are_decided_by_their_order",
-                    test_equally_good_readings_are_decided_by_their_order);
-    g_test_add_func("/patch/referee/where_nothing_is_to_be_chosen_the_result_alone_is_compiled",
-                    test_where_nothing_is_to_be_chosen_the_result_alone_is_compiled);
-    g_test_add_func("/patch/referee/an_error_of_the_lint_ends_the_whole",
-                    test_an_error_of_the_lint_ends_the_whole);
-    g_test_add_func("/patch/referee/what_is_too_large_is_not_linted",
-                    test_what_is_too_large_is_not_linted);
-    g_test_add_func("/patch/referee/what_is_too_large_is_not_compiled",
-                    test_what_is_too_large_is_not_compiled);
-    g_test_add_func("/patch/referee/it_is_given_few_versions_of_a_file",
-                    test_it_is_given_few_versions_of_a_file);
 }

@@ -106,14 +106,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && argv[1][0] == '/')
         return acr_python_work(ACR_PYTHON_REFEREE, argv[1], NULL) ? 0 : 1;
-    g_test_init(&argc, &argv, NULL);
-    add_interpreter_tests();
-    add_interpreter_thread_tests();
-    add_error_tests();
-    add_calls_tests();
-    add_referee_tests();
-    add_reproducer_doubts_tests();
-    int failed = g_test_run();
+    int failed = run_tests(argc, argv);
     no_python();
     if (shared_dir)
         g_assert_true(acr_dir_remove(shared_dir, NULL));

@@ -5,6 +5,7 @@
 #define PY_FIXTURE_H
 
 #include "py/py.h"
+#include "unit/cases.h"
 
 /* Started when first asked for, freed when the tests end. */
 /* A folder with the program's Python files, of which that one is empty; owned, and to be removed. */
@@ -21,12 +22,5 @@ char *probe(AcrPython *python, const char *function, const char *argument);
 void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code,
                  const char *message);
 GBytes *bytes_of(const char *text); /* owned */
-
-void add_interpreter_tests(void);
-void add_interpreter_thread_tests(void);
-void add_error_tests(void);
-void add_calls_tests(void);
-void add_referee_tests(void);
-void add_reproducer_doubts_tests(void);
 
 #endif

@@ -25,7 +25,7 @@ static void refused(const char *text, const char *said)
     g_assert_null(call.spec);
 }
 
-static void every_call(void)
+TEST("/py/calls", every_registered_call_binds)
 {
     gsize n;
     const AcrCallSpec *specs = acr_search_call_specs(&n);
@@ -51,7 +51,7 @@ static void every_call(void)
     }
 }
 
-static void as_models_write(void)
+TEST("/py/calls", calls_as_models_write_them)
 {
     binds(" search_class ( 'Prefix' ) \n", "search_class(\"Prefix\")");
     binds("search_method_in_class(class_name=\"P\", method_name='__mul__')",
@@ -60,7 +60,7 @@ static void as_models_write(void)
           "get_code_around_line(\"a.py\", 10, 5)");
 }
 
-static void misfits(void)
+TEST("/py/calls", misfits_are_told)
 {
     refused("", "not a Python call");
     refused("search_class(", "not a Python call");
@@ -73,7 +73,7 @@ static void misfits(void)
     refused("search_class('a\\0b')", "NUL");
 }
 
-static void repaired(void)
+TEST("/py/calls", text_that_is_no_utf8_is_repaired)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
@@ -89,7 +89,7 @@ static char *call_of(gsize n)
     return g_strdup_printf("search_code('%s')", argument);
 }
 
-static void long_arguments(void)
+TEST("/py/calls", arguments_have_a_limit)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
@@ -102,7 +102,7 @@ static void long_arguments(void)
     refused(far_more, "longer than 256 KiB");
 }
 
-static void failures(void)
+TEST("/py/calls", failures_of_python_are_not_the_calls)
 {
     g_auto(AcrCall) call = {0};
     g_autoptr(GError) error = NULL;
@@ -116,7 +116,7 @@ static void failures(void)
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
-static void experiment_without_service(void)
+TEST("/py/watch", what_python_cannot_begin_is_an_error)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) state = acr_json_new_object();
@@ -131,7 +131,7 @@ static void experiment_without_service(void)
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
-static void outline_version(void)
+TEST("/py/outline", version_of_a_package_that_is_not_there)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *here = acr_python_outline_version(package_dir(), &error);
@@ -139,16 +139,4 @@ static void outline_version(void)
     g_assert_nonnull(strchr(here, '/'));
     g_assert_null(acr_python_outline_version("/nonexistent", &error));
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
-}
-
-void add_calls_tests(void)
-{
-    g_test_add_func("/py/calls/failures_of_python_are_not_the_calls", failures);
-    g_test_add_func("/py/watch/what_python_cannot_begin_is_an_error", experiment_without_service);
-    g_test_add_func("/py/outline/version_of_a_package_that_is_not_there", outline_version);
-    g_test_add_func("/py/calls/every_registered_call_binds", every_call);
-    g_test_add_func("/py/calls/calls_as_models_write_them", as_models_write);
-    g_test_add_func("/py/calls/misfits_are_told", misfits);
-    g_test_add_func("/py/calls/text_that_is_no_utf8_is_repaired", repaired);
-    g_test_add_func("/py/calls/arguments_have_a_limit", long_arguments);
 }

@@ -10,7 +10,7 @@ static void fails(const char *function, AcrPyError code, const char *message)
     g_assert_cmpstr(after, ==, "fine");
 }
 
-static void ordinary(void)
+TEST("/py/error", type_and_text_on_one_line)
 {
     fails("raise_value", ACR_PY_ERROR_FAILED, "ValueError: the argument in two lines");
     fails("raise_plain", ACR_PY_ERROR_FAILED, "KeyError");
@@ -18,13 +18,13 @@ static void ordinary(void)
     fails("raise_syntax", ACR_PY_ERROR_FAILED, "SyntaxError: unmatched ')' (odd.py, line 2)");
 }
 
-static void unshowable(void)
+TEST("/py/error", text_that_cannot_be_shown_is_left_out)
 {
     fails("raise_silent", ACR_PY_ERROR_FAILED, "Mute");
     fails("raise_surrogate", ACR_PY_ERROR_FAILED, "ValueError");
 }
 
-static void own_codes(void)
+TEST("/py/error", exit_memory_and_import_have_codes)
 {
     fails("raise_exit", ACR_PY_ERROR_EXIT, "SystemExit: 3");
     fails("raise_memory", ACR_PY_ERROR_MEMORY, "MemoryError");
@@ -33,7 +33,7 @@ static void own_codes(void)
     fails("recurse", ACR_PY_ERROR_FAILED, NULL);
 }
 
-static void wrong_calls(void)
+TEST("/py/error", wrong_calls_fail)
 {
     fails("not_bytes", ACR_PY_ERROR_FAILED, "TypeError: acr.probe.not_bytes gave str, not bytes");
     fails("no_such_function", ACR_PY_ERROR_FAILED,
@@ -44,7 +44,7 @@ static void wrong_calls(void)
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
 }
 
-static void long_text(void)
+TEST("/py/error", long_text_is_cut)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *text = g_strnfill(100000, 'x');
@@ -52,13 +52,4 @@ static void long_text(void)
     g_assert_false(acr_python_call(the_python(), "probe", "raise_value", in, 0, &out, &error));
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED);
     g_assert_cmpuint(strlen(error->message), <, 1100);
-}
-
-void add_error_tests(void)
-{
-    g_test_add_func("/py/error/type_and_text_on_one_line", ordinary);
-    g_test_add_func("/py/error/text_that_cannot_be_shown_is_left_out", unshowable);
-    g_test_add_func("/py/error/exit_memory_and_import_have_codes", own_codes);
-    g_test_add_func("/py/error/wrong_calls_fail", wrong_calls);
-    g_test_add_func("/py/error/long_text_is_cut", long_text);
 }

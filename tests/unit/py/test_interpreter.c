@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-static void isolated(void)
+TEST("/py/interpreter", starts_isolated_with_its_own_executable)
 {
     g_autofree char *facts = probe(the_python(), "facts", "");
     g_autofree char *expected =
@@ -13,14 +13,14 @@ static void isolated(void)
     g_assert_cmpstr(facts, ==, expected);
 }
 
-static void version(void)
+TEST("/py/interpreter", versions_are_known)
 {
     g_autofree char *running = acr_py_running_version();
     g_assert_true(g_str_has_prefix(running, "3."));
     g_assert_null(strchr(running, ' '));
 }
 
-static void version_fits(void)
+TEST("/py/interpreter", version_must_agree_in_two_parts)
 {
     g_assert_true(acr_py_version_fits("3.11.2", "3.11.2 (main, Nov 30 2024) [GCC 12.2.0]"));
     g_assert_true(acr_py_version_fits("3.11.2", "3.11.9"));
@@ -31,7 +31,7 @@ static void version_fits(void)
     g_assert_false(acr_py_version_fits("3.11.2", ""));
 }
 
-static void starts_again(void)
+TEST("/py/interpreter", starts_again_with_the_same_hashes)
 {
     g_autofree char *first = probe(the_python(), "hash_of_text", "text");
     for (int i = 0; i < 3; i++) {
@@ -41,7 +41,7 @@ static void starts_again(void)
     }
 }
 
-static void only_one(void)
+TEST("/py/interpreter", second_one_is_refused)
 {
     g_autoptr(GError) error = NULL;
     g_assert_nonnull(the_python());
@@ -52,7 +52,7 @@ static void only_one(void)
     g_assert_cmpstr(still, ==, "here");
 }
 
-static void environment_ignored(void)
+TEST("/py/interpreter", python_variables_are_ignored)
 {
     no_python();
     g_setenv("PYTHONHOME", "/nonexistent", TRUE);
@@ -66,7 +66,7 @@ static void environment_ignored(void)
     g_assert_null(strstr(path, "/nonexistent"));
 }
 
-static void other_python_in_path(void)
+TEST("/py/interpreter", other_python_in_path_is_ignored)
 {
     no_python();
     g_autoptr(GError) error = NULL;
@@ -95,13 +95,13 @@ static void refused(const char *dir, const char *said)
     g_assert_null(strchr(error->message, '\n'));
 }
 
-static void missing_package(void)
+TEST("/py/interpreter", missing_package_is_named)
 {
     refused("/nonexistent",
             "acr-host's Python files are missing: no '/nonexistent/acr/__init__.py'");
 }
 
-static void broken_package(void)
+TEST("/py/interpreter", broken_package_is_told)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
@@ -121,7 +121,7 @@ static void broken_package(void)
     g_assert_cmpstr(later, ==, "fine");
 }
 
-static void signal_handlers_stay(void)
+TEST("/py/interpreter", signal_handlers_stay)
 {
     struct sigaction before, after;
     no_python();
@@ -131,22 +131,7 @@ static void signal_handlers_stay(void)
     g_assert_true(before.sa_handler == after.sa_handler);
 }
 
-static void free_of_null(void)
+TEST("/py/interpreter", free_takes_null)
 {
     acr_python_free(NULL);
-}
-
-void add_interpreter_tests(void)
-{
-    g_test_add_func("/py/interpreter/starts_isolated_with_its_own_executable", isolated);
-    g_test_add_func("/py/interpreter/versions_are_known", version);
-    g_test_add_func("/py/interpreter/version_must_agree_in_two_parts", version_fits);
-    g_test_add_func("/py/interpreter/starts_again_with_the_same_hashes", starts_again);
-    g_test_add_func("/py/interpreter/second_one_is_refused", only_one);
-    g_test_add_func("/py/interpreter/python_variables_are_ignored", environment_ignored);
-    g_test_add_func("/py/interpreter/other_python_in_path_is_ignored", other_python_in_path);
-    g_test_add_func("/py/interpreter/missing_package_is_named", missing_package);
-    g_test_add_func("/py/interpreter/broken_package_is_told", broken_package);
-    g_test_add_func("/py/interpreter/signal_handlers_stay", signal_handlers_stay);
-    g_test_add_func("/py/interpreter/free_takes_null", free_of_null);
 }

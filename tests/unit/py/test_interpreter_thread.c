@@ -11,7 +11,7 @@ static void still_serves(AcrPython *python)
     g_assert_cmpstr(answer, ==, "still here");
 }
 
-static void bytes_pass(void)
+TEST("/py/interpreter_thread", any_bytes_pass)
 {
     g_autoptr(GError) error = NULL;
     guint8 all[512];
@@ -37,27 +37,27 @@ static void ended(const char *function, gint64 at_most_ms)
     still_serves(the_python());
 }
 
-static void endless(void)
+TEST("/py/interpreter_thread", endless_job_is_ended)
 {
     ended("spin", ACR_PY_GRACE_MS);
 }
 
-static void careless(void)
+TEST("/py/interpreter_thread", except_exception_does_not_hold_the_deadline)
 {
     ended("spin_careless", ACR_PY_GRACE_MS);
 }
 
-static void swallowing(void)
+TEST("/py/interpreter_thread", swallowed_deadline_is_still_a_timeout)
 {
     ended("spin_swallowing", ACR_PY_GRACE_MS);
 }
 
-static void stubborn(void)
+TEST("/py/interpreter_thread", deadline_is_raised_again)
 {
     ended("spin_stubborn", ACR_PY_GRACE_MS);
 }
 
-static void deadlines_at_the_end(void)
+TEST("/py/interpreter_thread", late_deadline_does_not_hit_the_next_job)
 {
     guint done = 0, late = 0;
     for (int i = 0; i < 300; i++) {
@@ -86,7 +86,7 @@ static void *many_calls(void *data)
     return NULL;
 }
 
-static void many_threads(void)
+TEST("/py/interpreter_thread", threads_get_their_own_answers)
 {
     pthread_t threads[8];
     AcrPython *python = the_python();
@@ -102,7 +102,7 @@ static void *spin_once(void *python)
     return NULL;
 }
 
-static void deadline_counts_from_start(void)
+TEST("/py/interpreter_thread", deadline_counts_from_the_start_of_the_job)
 {
     pthread_t thread;
     AcrPython *python = the_python();
@@ -147,7 +147,7 @@ static void lost_alone(void)
     g_assert_cmpint((g_get_monotonic_time() - start) / 1000, <, ACR_PY_GRACE_MS + 30000);
 }
 
-static void lost(void)
+TEST("/py/interpreter_thread", job_stuck_in_c_does_not_hang_the_caller)
 {
     if (g_test_subprocess()) {
         lost_alone();
@@ -158,7 +158,7 @@ static void lost(void)
     g_test_trap_assert_passed();
 }
 
-static void deep_expression(void)
+TEST("/py/interpreter_thread", deep_expression_does_not_crash)
 {
     g_autofree char *minus = g_strnfill(2900, '-');
     g_autofree char *source = g_strconcat("x = ", minus, "1\n", NULL);
@@ -168,20 +168,4 @@ static void deep_expression(void)
     g_assert_no_error(error);
     g_assert_true(ok);
     g_assert_cmpuint(g_bytes_get_size(out), >, 0);
-}
-
-void add_interpreter_thread_tests(void)
-{
-    g_test_add_func("/py/interpreter_thread/any_bytes_pass", bytes_pass);
-    g_test_add_func("/py/interpreter_thread/endless_job_is_ended", endless);
-    g_test_add_func("/py/interpreter_thread/except_exception_does_not_hold_the_deadline", careless);
-    g_test_add_func("/py/interpreter_thread/swallowed_deadline_is_still_a_timeout", swallowing);
-    g_test_add_func("/py/interpreter_thread/deadline_is_raised_again", stubborn);
-    g_test_add_func("/py/interpreter_thread/late_deadline_does_not_hit_the_next_job",
-                    deadlines_at_the_end);
-    g_test_add_func("/py/interpreter_thread/threads_get_their_own_answers", many_threads);
-    g_test_add_func("/py/interpreter_thread/deadline_counts_from_the_start_of_the_job",
-                    deadline_counts_from_start);
-    g_test_add_func("/py/interpreter_thread/job_stuck_in_c_does_not_hang_the_caller", lost);
-    g_test_add_func("/py/interpreter_thread/deep_expression_does_not_crash", deep_expression);
 }

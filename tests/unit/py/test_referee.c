@@ -69,7 +69,7 @@ static void put_package(const char *root)
     put(root, "tests/test_a.py", "class NotHere: pass\n");
 }
 
-static void index_of_files(void)
+TEST("/py/referee", real_files_are_indexed)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *root = g_dir_make_tmp("acr-py-XXXXXX", &error);
@@ -102,7 +102,7 @@ static void index_of_files(void)
     g_assert_true(acr_dir_remove(root, NULL));
 }
 
-static void compiles(void)
+TEST("/py/referee", referee_compiles)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
@@ -121,7 +121,7 @@ static void compiles(void)
     g_assert_true(g_str_has_prefix(message, "line 2: "));
 }
 
-static void lint(void)
+TEST("/py/referee", referee_lints)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *why = NULL;
@@ -146,7 +146,7 @@ static void lint(void)
     g_assert_true(referee->lint(referee->ctx, files, 0, got, &why, &error));
 }
 
-static void lint_fails(void)
+TEST("/py/referee", a_linter_that_fails_says_nothing)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *why = NULL;
@@ -188,7 +188,7 @@ static pid_t pid_of(AcrRefereeWorker *worker)
     return (pid_t)g_ascii_strtoll(pid, NULL, 10);
 }
 
-static void has_no_rights(void)
+TEST("/py/referee", the_worker_has_no_rights)
 {
     g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
     g_setenv("SOME_API_KEY", "secret", TRUE);
@@ -196,7 +196,7 @@ static void has_no_rights(void)
     g_assert_cmpstr(could, ==, "");
 }
 
-static void leaves_nothing(void)
+TEST("/py/referee", the_workers_folder_is_private_and_goes_with_it)
 {
     AcrRefereeWorker *worker = make_worker(NULL);
     g_autofree char *folder = probe_worker(worker, "write", "text");
@@ -210,7 +210,7 @@ static void leaves_nothing(void)
 }
 
 /* As a kill of the program leaves it. */
-static void sweeps_what_a_kill_left(void)
+TEST("/py/referee", what_a_kill_left_is_swept)
 {
     g_autofree char *ours = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *left = g_build_filename(g_get_tmp_dir(), ours, "tmp-left", NULL);
@@ -220,7 +220,7 @@ static void sweeps_what_a_kill_left(void)
     g_assert_false(g_file_test(left, G_FILE_TEST_EXISTS));
 }
 
-static void is_started_again(void)
+TEST("/py/referee", a_worker_that_is_killed_is_started_again)
 {
     g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
     pid_t first = pid_of(worker);
@@ -239,7 +239,7 @@ static void fails(AcrRefereeWorker *worker, const char *function, gint64 timeout
     g_assert_null(out);
 }
 
-static void is_ended(void)
+TEST("/py/referee", a_worker_is_ended_at_its_limits)
 {
     AcrInterrupt interrupt = {0};
     g_autoptr(AcrRefereeWorker) worker = make_worker(&interrupt);
@@ -253,7 +253,7 @@ static void is_ended(void)
     fails(worker, "worker_probe.hang", 60000, ACR_PY_ERROR_INTERRUPTED);
 }
 
-static void cannot_start(void)
+TEST("/py/referee", a_worker_that_cannot_start_is_an_error)
 {
     g_autoptr(AcrRefereeWorker) worker = acr_referee_worker_new("/bin/true", "/", NULL);
     g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
@@ -274,7 +274,7 @@ static GBytes *question_of(const char *text)
 
 /* What takes pylint memory, depth or time without end: whatever comes of it, the next question is
  * answered. */
-static void survives(void)
+TEST("/py/referee", hostile_code_costs_its_own_answer_only)
 {
     g_autoptr(GString) deep = g_string_new("class C0: pass\n");
     for (guint i = 1; i < 2000; i++)
@@ -289,19 +289,4 @@ static void survives(void)
             g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
         check_alive(worker);
     }
-}
-
-void add_referee_tests(void)
-{
-    g_test_add_func("/py/referee/the_worker_has_no_rights", has_no_rights);
-    g_test_add_func("/py/referee/the_workers_folder_is_private_and_goes_with_it", leaves_nothing);
-    g_test_add_func("/py/referee/what_a_kill_left_is_swept", sweeps_what_a_kill_left);
-    g_test_add_func("/py/referee/a_worker_that_is_killed_is_started_again", is_started_again);
-    g_test_add_func("/py/referee/a_worker_is_ended_at_its_limits", is_ended);
-    g_test_add_func("/py/referee/a_worker_that_cannot_start_is_an_error", cannot_start);
-    g_test_add_func("/py/referee/hostile_code_costs_its_own_answer_only", survives);
-    g_test_add_func("/py/referee/real_files_are_indexed", index_of_files);
-    g_test_add_func("/py/referee/referee_compiles", compiles);
-    g_test_add_func("/py/referee/referee_lints", lint);
-    g_test_add_func("/py/referee/a_linter_that_fails_says_nothing", lint_fails);
 }

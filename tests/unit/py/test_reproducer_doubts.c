@@ -15,13 +15,13 @@ static GPtrArray *doubts_of(const char *script)
     return g_steal_pointer(&doubts);
 }
 
-static void an_honest_script(void)
+TEST("/py/reproducer_doubts", an_honest_script_has_none)
 {
     g_autoptr(GPtrArray) none = doubts_of("import app\nassert app.half(4) == 2\n");
     g_assert_cmpuint(none->len, ==, 0);
 }
 
-static void in_the_order_of_lines(void)
+TEST("/py/reproducer_doubts", they_come_in_the_order_of_lines)
 {
     g_autoptr(GPtrArray) two = doubts_of("import app, os\nos.fork()\nos._exit(app.half(4))\n");
     g_assert_cmpuint(two->len, ==, 2);
@@ -29,7 +29,7 @@ static void in_the_order_of_lines(void)
     g_assert_cmpstr(two->pdata[1], ==, "the script calls os._exit (line 3)");
 }
 
-static void one_that_is_no_python(void)
+TEST("/py/reproducer_doubts", one_that_is_no_python_is_doubted)
 {
     static const char *const scripts[] = {"def f(:\n", "x = \xff\n"};
     for (guint i = 0; i < G_N_ELEMENTS(scripts); i++) {
@@ -39,7 +39,7 @@ static void one_that_is_no_python(void)
     }
 }
 
-static void a_deep_one_is_no_crash(void)
+TEST("/py/reproducer_doubts", a_deep_one_is_no_crash)
 {
     g_autoptr(GString) text = g_string_new("import app\nx = ");
     for (guint i = 0; i < 20000; i++)
@@ -50,7 +50,7 @@ static void a_deep_one_is_no_crash(void)
 }
 
 /* Else every script would be doubted, and nothing proved, without a word why. */
-static void without_its_reader(void)
+TEST("/py/reproducer_doubts", without_its_reader_it_is_an_error)
 {
     g_autoptr(GPtrArray) doubts = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GError) error = NULL;
@@ -64,14 +64,4 @@ static void without_its_reader(void)
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
     g_assert_cmpuint(doubts->len, ==, 0);
     g_assert_true(acr_dir_remove(folder, NULL));
-}
-
-void add_reproducer_doubts_tests(void)
-{
-    g_test_add_func("/py/reproducer_doubts/without_its_reader_it_is_an_error", without_its_reader);
-    g_test_add_func("/py/reproducer_doubts/an_honest_script_has_none", an_honest_script);
-    g_test_add_func("/py/reproducer_doubts/they_come_in_the_order_of_lines", in_the_order_of_lines);
-    g_test_add_func("/py/reproducer_doubts/one_that_is_no_python_is_doubted",
-                    one_that_is_no_python);
-    g_test_add_func("/py/reproducer_doubts/a_deep_one_is_no_crash", a_deep_one_is_no_crash);
 }

@@ -117,18 +117,6 @@ char *box_run(const Box *box, const char *const *argv)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
     g_assert_true(acr_http_global_init(NULL));
-    add_tree_cache_tests();
-    add_tree_tests();
-    add_tree_write_tests();
-    add_find_python_tests();
-    add_engine_frames_tests();
-    add_tar_tests();
-    add_helper_spec_tests();
-    add_memory_group_tests();
-    add_process_usage_tests();
-    add_engine_tests();
-    add_namespace_refusal_tests();
-    return g_test_run();
+    return run_tests(argc, argv);
 }

@@ -16,7 +16,7 @@ static void expect_tried(const char *tried)
     g_assert_null(strchr(error->message, '\n'));
 }
 
-static void the_engine_that_is_named_is_asked(void)
+TEST("/sandbox/engine", the_engine_that_is_named_is_asked)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -33,10 +33,4 @@ static void the_engine_that_is_named_is_asked(void)
     expect_tried("tcp://127.0.0.1:1");
     g_unsetenv("DOCKER_HOST");
     g_unsetenv("CONTAINER_HOST");
-}
-
-void add_engine_tests(void)
-{
-    g_test_add_func("/sandbox/engine/the_engine_that_is_named_is_asked",
-                    the_engine_that_is_named_is_asked);
 }

@@ -39,7 +39,7 @@ static void expect(const GByteArray *stream, guint first, guint second, const ch
     g_string_free(taken.err, TRUE);
 }
 
-static void they_may_be_cut_anywhere(void)
+TEST("/sandbox/engine_frames", they_may_be_cut_anywhere)
 {
     g_autoptr(GByteArray) stream = g_byte_array_new();
     g_autofree char *longer = g_strnfill(300, 'l'), *out = g_strconcat("one ", longer, NULL);
@@ -53,7 +53,7 @@ static void they_may_be_cut_anywhere(void)
             expect(stream, first, second, out, "error!");
 }
 
-static void what_is_no_frame_is_refused(void)
+TEST("/sandbox/engine_frames", what_is_no_frame_is_refused)
 {
     Taken taken = {g_string_new(NULL), g_string_new(NULL)};
     AcrFrames text = {.take = take, .ctx = &taken}, later = text;
@@ -66,11 +66,4 @@ static void what_is_no_frame_is_refused(void)
     g_assert_cmpstr(taken.out->str, ==, "good");
     g_string_free(taken.out, TRUE);
     g_string_free(taken.err, TRUE);
-}
-
-void add_engine_frames_tests(void)
-{
-    g_test_add_func("/sandbox/engine_frames/they_may_be_cut_anywhere", they_may_be_cut_anywhere);
-    g_test_add_func("/sandbox/engine_frames/what_is_no_frame_is_refused",
-                    what_is_no_frame_is_refused);
 }

@@ -32,7 +32,7 @@ static void expect_words(const GPtrArray *words, const char *expected)
     g_assert_cmpstr(joined->str, ==, expected);
 }
 
-static void the_environment_of_the_working_tree_comes_first(void)
+TEST("/sandbox/find_python", the_environment_of_the_working_tree_comes_first)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -55,7 +55,7 @@ static void the_environment_of_the_working_tree_comes_first(void)
     g_assert_nonnull(strstr(python.remark, path));
 }
 
-static void the_active_environment_comes_before_the_systems(void)
+TEST("/sandbox/find_python", the_active_environment_comes_before_the_systems)
 {
     static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "PATH"};
     g_auto(Box) box;
@@ -80,7 +80,7 @@ static void the_active_environment_comes_before_the_systems(void)
 }
 
 /* A link that stands in no folder that is shown is made inside. */
-static void links_on_the_way_are_told(void)
+TEST("/sandbox/find_python", links_on_the_way_are_told)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -98,7 +98,7 @@ static void links_on_the_way_are_told(void)
 }
 
 /* An environment with a copy of the program names its origin. */
-static void a_copied_program_is_found_by_its_home(void)
+TEST("/sandbox/find_python", a_copied_program_is_found_by_its_home)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -132,7 +132,7 @@ static void expect_system(const Box *box, const char *why)
         g_assert_null(python.not_taken);
 }
 
-static void an_environment_that_cannot_be_used_is_passed_over(void)
+TEST("/sandbox/find_python", an_environment_that_cannot_be_used_is_passed_over)
 {
     g_auto(Box) none, no_config, dead, no_prefix;
     box_init(&none);
@@ -150,7 +150,7 @@ static void an_environment_that_cannot_be_used_is_passed_over(void)
     expect_system(&no_prefix, "is not inside an installed Python");
 }
 
-static void an_environment_of_the_project_itself_is_not_trusted(void)
+TEST("/sandbox/find_python", an_environment_of_the_project_itself_is_not_trusted)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -169,7 +169,7 @@ static void an_environment_of_the_project_itself_is_not_trusted(void)
     }
 }
 
-static void what_is_asked_for_by_name_must_be_a_python(void)
+TEST("/sandbox/find_python", what_is_asked_for_by_name_must_be_a_python)
 {
     static const char *const names[] = {"none", "script", "plain", "folder", "alone", "loop"};
     g_auto(Box) box;
@@ -198,7 +198,7 @@ static void what_is_asked_for_by_name_must_be_a_python(void)
     g_assert_null(python.venv);
 }
 
-static void the_stamp_changes_with_program_and_packages(void)
+TEST("/sandbox/find_python", the_stamp_changes_with_program_and_packages)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -217,23 +217,4 @@ static void the_stamp_changes_with_program_and_packages(void)
     box_put(&box, "opt/py/bin/python3", "\177ELF of another kind", 0755);
     g_assert_true(find(&box, NULL, &other, &error));
     g_assert_cmpstr(more.stamp, !=, other.stamp);
-}
-
-void add_find_python_tests(void)
-{
-    g_test_add_func("/sandbox/find_python/the_environment_of_the_working_tree_comes_first",
-                    the_environment_of_the_working_tree_comes_first);
-    g_test_add_func("/sandbox/find_python/the_active_environment_comes_before_the_systems",
-                    the_active_environment_comes_before_the_systems);
-    g_test_add_func("/sandbox/find_python/links_on_the_way_are_told", links_on_the_way_are_told);
-    g_test_add_func("/sandbox/find_python/a_copied_program_is_found_by_its_home",
-                    a_copied_program_is_found_by_its_home);
-    g_test_add_func("/sandbox/find_python/an_environment_that_cannot_be_used_is_passed_over",
-                    an_environment_that_cannot_be_used_is_passed_over);
-    g_test_add_func("/sandbox/find_python/an_environment_of_the_project_itself_is_not_trusted",
-                    an_environment_of_the_project_itself_is_not_trusted);
-    g_test_add_func("/sandbox/find_python/what_is_asked_for_by_name_must_be_a_python",
-                    what_is_asked_for_by_name_must_be_a_python);
-    g_test_add_func("/sandbox/find_python/the_stamp_changes_with_program_and_packages",
-                    the_stamp_changes_with_program_and_packages);
 }

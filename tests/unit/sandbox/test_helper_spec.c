@@ -16,7 +16,7 @@ static void read_ok(const AcrHelperSpec *spec, AcrHelperSpec *out)
     close(fd); /* what was read lives on */
 }
 
-static void everything_comes_back(void)
+TEST("/sandbox/helper_spec", everything_comes_back)
 {
     g_auto(AcrHelperSpec) spec, read = {0};
     g_autoptr(GBytes) odd = g_bytes_new("\0\xff\n", 3), empty = g_bytes_new("", 0);
@@ -82,7 +82,7 @@ static void expect_refused(const void *data, gsize len)
     close(fd);
 }
 
-static void a_spec_that_is_cut_is_refused(void)
+TEST("/sandbox/helper_spec", a_spec_that_is_cut_is_refused)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrHelperSpec) spec;
@@ -97,11 +97,4 @@ static void a_spec_that_is_cut_is_refused(void)
     for (gsize len = 0; len < g_bytes_get_size(whole); len++)
         expect_refused(g_bytes_get_data(whole, NULL), len);
     expect_refused("{}", 2);
-}
-
-void add_helper_spec_tests(void)
-{
-    g_test_add_func("/sandbox/helper_spec/everything_comes_back", everything_comes_back);
-    g_test_add_func("/sandbox/helper_spec/a_spec_that_is_cut_is_refused",
-                    a_spec_that_is_cut_is_refused);
 }

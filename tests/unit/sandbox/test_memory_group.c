@@ -15,7 +15,7 @@ static void expect_parent(const Box *box, const char *lines, const char *want, b
     g_assert_true(is_old == want_old);
 }
 
-static void the_first_version_takes_groups_below(void)
+TEST("/sandbox/memory_group", the_first_version_takes_groups_below)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -23,7 +23,7 @@ static void the_first_version_takes_groups_below(void)
     expect_parent(&box, "4:memory:/\n", "memory", true);
 }
 
-static void the_second_version_takes_groups_beside(void)
+TEST("/sandbox/memory_group", the_second_version_takes_groups_beside)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -41,7 +41,7 @@ static void the_second_version_takes_groups_beside(void)
     expect_parent(&box, "nothing\n::\n", NULL, false);
 }
 
-static void a_number_is_that_of_its_whole_words(void)
+TEST("/sandbox/memory_group", a_number_is_that_of_its_whole_words)
 {
     static const char text[] = "low 7\nx oom_kill 4\noom_kill_x 5\noom_kill 3\nevents max 2\nmax 9";
     g_assert_cmpint(acr_kernel_number(text, "oom_kill"), ==, 3);
@@ -51,7 +51,7 @@ static void a_number_is_that_of_its_whole_words(void)
     g_assert_cmpint(acr_kernel_number(text, "memory.peak"), ==, 0);
 }
 
-static void a_group_is_made_and_removed(void)
+TEST("/sandbox/memory_group", a_group_is_made_and_removed)
 {
     g_autoptr(GError) error = NULL;
     AcrMemoryGroup first = {0}, group = {0};
@@ -71,16 +71,4 @@ static void a_group_is_made_and_removed(void)
     acr_memory_group_remove(&first);
     acr_memory_group_remove(&group);
     g_assert_true(!first.dir && !g_file_test(was, G_FILE_TEST_EXISTS));
-}
-
-void add_memory_group_tests(void)
-{
-    g_test_add_func("/sandbox/memory_group/the_first_version_takes_groups_below",
-                    the_first_version_takes_groups_below);
-    g_test_add_func("/sandbox/memory_group/the_second_version_takes_groups_beside",
-                    the_second_version_takes_groups_beside);
-    g_test_add_func("/sandbox/memory_group/a_number_is_that_of_its_whole_words",
-                    a_number_is_that_of_its_whole_words);
-    g_test_add_func("/sandbox/memory_group/a_group_is_made_and_removed",
-                    a_group_is_made_and_removed);
 }

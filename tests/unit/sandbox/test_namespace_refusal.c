@@ -47,7 +47,7 @@ static void write_file(const char *root, const char *name, const char *text)
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-static void cause_and_remedy_are_named(void)
+TEST("/sandbox/namespace_refusal", cause_and_remedy_are_named)
 {
     for (guint i = 0; i < G_N_ELEMENTS(machines); i++) {
         const Machine *machine = &machines[i];
@@ -62,10 +62,4 @@ static void cause_and_remedy_are_named(void)
         g_assert_null(strchr(said, '\n'));
         g_assert_true(acr_dir_remove(root, NULL));
     }
-}
-
-void add_namespace_refusal_tests(void)
-{
-    g_test_add_func("/sandbox/namespace_refusal/cause_and_remedy_are_named",
-                    cause_and_remedy_are_named);
 }

@@ -19,7 +19,7 @@ static void wait_for(pid_t pid, guint processes, AcrUsage *out)
     g_assert_cmpuint(out->processes, ==, processes);
 }
 
-static void descendants_are_counted_in_sessions_of_their_own_too(void)
+TEST("/sandbox/process_usage", descendants_are_counted_in_sessions_of_their_own_too)
 {
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
@@ -44,7 +44,7 @@ static void descendants_are_counted_in_sessions_of_their_own_too(void)
 }
 
 /* The peer is a descendant of ours, and holds one file by two numbers. */
-static void files_in_memory_are_counted_once(void)
+TEST("/sandbox/process_usage", files_in_memory_are_counted_once)
 {
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
@@ -69,7 +69,7 @@ static void files_in_memory_are_counted_once(void)
     g_assert_cmpint(use.file_bytes, ==, 0);
 }
 
-static void a_process_that_is_gone_takes_nothing(void)
+TEST("/sandbox/process_usage", a_process_that_is_gone_takes_nothing)
 {
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
@@ -80,14 +80,4 @@ static void a_process_that_is_gone_takes_nothing(void)
     acr_process_usage(pid, 1, false, &use);
     g_assert_cmpint(use.bytes, ==, 0);
     g_assert_cmpuint(use.processes, ==, 0);
-}
-
-void add_process_usage_tests(void)
-{
-    g_test_add_func("/sandbox/process_usage/descendants_are_counted_in_sessions_of_their_own_too",
-                    descendants_are_counted_in_sessions_of_their_own_too);
-    g_test_add_func("/sandbox/process_usage/files_in_memory_are_counted_once",
-                    files_in_memory_are_counted_once);
-    g_test_add_func("/sandbox/process_usage/a_process_that_is_gone_takes_nothing",
-                    a_process_that_is_gone_takes_nothing);
 }

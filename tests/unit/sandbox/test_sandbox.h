@@ -7,18 +7,7 @@
 
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
-
-void add_tree_cache_tests(void);
-void add_tree_tests(void);
-void add_tree_write_tests(void);
-void add_find_python_tests(void);
-void add_engine_frames_tests(void);
-void add_tar_tests(void);
-void add_helper_spec_tests(void);
-void add_memory_group_tests(void);
-void add_process_usage_tests(void);
-void add_engine_tests(void);
-void add_namespace_refusal_tests(void);
+#include "unit/cases.h"
 
 /* A temporary folder, removed when cleared. */
 typedef struct {

@@ -37,7 +37,7 @@ static void expect_file(const Box *box, const char *path, const char *data, gsiz
     g_assert_cmpmem(text, got, data, len);
 }
 
-static void names_of_any_length_and_bytes(void)
+TEST("/sandbox/tar", names_of_any_length_and_bytes)
 {
     static const guint lengths[] = {1, 98, 99, 100, 101, 155, 200, 254};
     static const char *const odd[] = {"two\nlines", "\xff\xfe", "caf\xc3\xa9",
@@ -64,7 +64,7 @@ static void names_of_any_length_and_bytes(void)
     g_assert_cmpuint(g_strv_length(lines), ==, files->len);
 }
 
-static void contents_of_any_size_and_modes(void)
+TEST("/sandbox/tar", contents_of_any_size_and_modes)
 {
     static const gsize sizes[] = {0, 1, 511, 512, 513, 1024, 100000};
     g_auto(Box) box;
@@ -90,7 +90,7 @@ static void contents_of_any_size_and_modes(void)
 }
 
 /* What was changed must not be older than code that was compiled before. */
-static void files_were_changed_just_now(void)
+TEST("/sandbox/tar", files_were_changed_just_now)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -104,7 +104,7 @@ static void files_were_changed_just_now(void)
     g_assert_cmpint(st.st_mtim.tv_sec, <=, g_get_real_time() / G_USEC_PER_SEC);
 }
 
-static void an_archive_of_nothing_is_one(void)
+TEST("/sandbox/tar", an_archive_of_nothing_is_one)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -127,7 +127,7 @@ static void expect_holds(const char *path, const char *text, const char *wanted,
     }
 }
 
-static void what_a_file_holds_is_compared(void)
+TEST("/sandbox/tar", what_a_file_holds_is_compared)
 {
     g_autofree char *longer = g_strnfill(300, 'n');
     expect_holds("a.py", "x = 1\n", "x = 1\n", true);
@@ -146,13 +146,4 @@ static void what_a_file_holds_is_compared(void)
     g_ptr_array_set_size(files, 0);
     g_autoptr(GBytes) nothing = g_bytes_new("", 0), empty = acr_tar_write(files);
     g_assert_false(acr_tar_holds(empty, nothing));
-}
-
-void add_tar_tests(void)
-{
-    g_test_add_func("/sandbox/tar/what_a_file_holds_is_compared", what_a_file_holds_is_compared);
-    g_test_add_func("/sandbox/tar/names_of_any_length_and_bytes", names_of_any_length_and_bytes);
-    g_test_add_func("/sandbox/tar/contents_of_any_size_and_modes", contents_of_any_size_and_modes);
-    g_test_add_func("/sandbox/tar/files_were_changed_just_now", files_were_changed_just_now);
-    g_test_add_func("/sandbox/tar/an_archive_of_nothing_is_one", an_archive_of_nothing_is_one);
 }

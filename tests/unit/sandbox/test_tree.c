@@ -32,7 +32,7 @@ static void export_ok(const Box *box, AcrSnapshot *snapshot, const char *name, c
     g_assert_true(ok);
 }
 
-static void a_snapshot_is_written_out_as_it_is(void)
+TEST("/sandbox/tree", a_snapshot_is_written_out_as_it_is)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -61,7 +61,7 @@ static void a_snapshot_is_written_out_as_it_is(void)
     expect_link(&box, "t/folder", "a");
 }
 
-static void what_came_changed_or_went_is_listed(void)
+TEST("/sandbox/tree", what_came_changed_or_went_is_listed)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -86,7 +86,7 @@ static void what_came_changed_or_went_is_listed(void)
                   g_hash_table_contains(after, "d/gone"));
 }
 
-static void what_is_too_large_is_named(void)
+TEST("/sandbox/tree", what_is_too_large_is_named)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -113,7 +113,7 @@ static void put_odd_things(const Box *box)
     g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
 }
 
-static void a_copy_has_files_folders_and_links_only(void)
+TEST("/sandbox/tree", a_copy_has_files_folders_and_links_only)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -161,7 +161,7 @@ static void put_sparse(const Box *box, const char *name, const char *text, off_t
     close(fd);
 }
 
-static void holes_stay_holes(void)
+TEST("/sandbox/tree", holes_stay_holes)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -181,7 +181,7 @@ static void holes_stay_holes(void)
         g_assert_cmpint(acr_tree_bytes(to), <, 1 << 20);
 }
 
-static void a_tree_of_too_many_folders_ends(void)
+TEST("/sandbox/tree", a_tree_of_too_many_folders_ends)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -196,7 +196,7 @@ static void a_tree_of_too_many_folders_ends(void)
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
 }
 
-static void bytes_are_those_on_disk_and_links_are_not_followed(void)
+TEST("/sandbox/tree", bytes_are_those_on_disk_and_links_are_not_followed)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -209,20 +209,4 @@ static void bytes_are_those_on_disk_and_links_are_not_followed(void)
     g_assert_cmpint(bytes, >=, 1 << 20);
     g_assert_cmpint(bytes, <, 2 << 20);
     g_assert_cmpint(acr_tree_bytes(none), ==, 0);
-}
-
-void add_tree_tests(void)
-{
-    g_test_add_func("/sandbox/tree/a_snapshot_is_written_out_as_it_is",
-                    a_snapshot_is_written_out_as_it_is);
-    g_test_add_func("/sandbox/tree/what_came_changed_or_went_is_listed",
-                    what_came_changed_or_went_is_listed);
-    g_test_add_func("/sandbox/tree/what_is_too_large_is_named", what_is_too_large_is_named);
-    g_test_add_func("/sandbox/tree/a_copy_has_files_folders_and_links_only",
-                    a_copy_has_files_folders_and_links_only);
-    g_test_add_func("/sandbox/tree/holes_stay_holes", holes_stay_holes);
-    g_test_add_func("/sandbox/tree/a_tree_of_too_many_folders_ends",
-                    a_tree_of_too_many_folders_ends);
-    g_test_add_func("/sandbox/tree/bytes_are_those_on_disk_and_links_are_not_followed",
-                    bytes_are_those_on_disk_and_links_are_not_followed);
 }

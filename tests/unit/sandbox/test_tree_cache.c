@@ -43,7 +43,7 @@ static char *get_ok(AcrTreeCache *store, const char *key, Maker *maker)
     return path;
 }
 
-static void each_key_is_made_once(void)
+TEST("/sandbox/tree_cache", each_key_is_made_once)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -80,7 +80,7 @@ static void *get_in_thread(void *data)
     return get_ok(store, "same", getter->maker);
 }
 
-static void several_at_once_make_it_once(void)
+TEST("/sandbox/tree_cache", several_at_once_make_it_once)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -98,7 +98,7 @@ static void several_at_once_make_it_once(void)
     g_assert_cmpint(maker.made, ==, 1);
 }
 
-static void what_fails_leaves_nothing(void)
+TEST("/sandbox/tree_cache", what_fails_leaves_nothing)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -136,7 +136,7 @@ static void make_three(const Box *box, Maker *maker)
         g_free(get_ok(store, keys[i], maker));
 }
 
-static void the_longest_unused_goes_first(void)
+TEST("/sandbox/tree_cache", the_longest_unused_goes_first)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -151,7 +151,7 @@ static void the_longest_unused_goes_first(void)
     g_assert_cmpstr(names, ==, "a c d");
 }
 
-static void what_is_in_use_stays(void)
+TEST("/sandbox/tree_cache", what_is_in_use_stays)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -174,7 +174,7 @@ static void what_is_in_use_stays(void)
     g_assert_cmpstr(left, ==, "b d");
 }
 
-static void clearing_removes_what_nobody_uses(void)
+TEST("/sandbox/tree_cache", clearing_removes_what_nobody_uses)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -189,7 +189,7 @@ static void clearing_removes_what_nobody_uses(void)
     g_assert_false(box_has(&box, "none"));
 }
 
-static void what_a_crash_left_is_swept(void)
+TEST("/sandbox/tree_cache", what_a_crash_left_is_swept)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -209,7 +209,7 @@ static void what_a_crash_left_is_swept(void)
     g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
 }
 
-static void scratch_goes_with_its_store(void)
+TEST("/sandbox/tree_cache", scratch_goes_with_its_store)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -237,7 +237,7 @@ static char *place_ok(AcrTreeCache *store, const char *key)
     return path;
 }
 
-static void a_place_has_one_user_and_is_new_for_the_next(void)
+TEST("/sandbox/tree_cache", a_place_has_one_user_and_is_new_for_the_next)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -261,7 +261,7 @@ static void a_place_has_one_user_and_is_new_for_the_next(void)
     g_assert_cmpstr(names, ==, "");
 }
 
-static void what_a_killed_user_left_in_a_place_goes(void)
+TEST("/sandbox/tree_cache", what_a_killed_user_left_in_a_place_goes)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -272,7 +272,7 @@ static void what_a_killed_user_left_in_a_place_goes(void)
     g_assert_cmpstr(inside, ==, "");
 }
 
-static void a_link_is_never_a_place(void)
+TEST("/sandbox/tree_cache", a_link_is_never_a_place)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -286,7 +286,7 @@ static void a_link_is_never_a_place(void)
     g_assert_cmpstr(outside, ==, "file");
 }
 
-static void an_interrupted_wait_for_another_ends(void)
+TEST("/sandbox/tree_cache", an_interrupted_wait_for_another_ends)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -304,7 +304,7 @@ static void an_interrupted_wait_for_another_ends(void)
     g_autofree char *path = get_ok(one, "key", &maker);
 }
 
-static void a_store_that_is_no_folder_is_told(void)
+TEST("/sandbox/tree_cache", a_store_that_is_no_folder_is_told)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -326,7 +326,7 @@ static void a_store_that_is_no_folder_is_told(void)
 #define OPEN_TEMPORARY "/sandbox/tree_cache/subprocess/open_temporary"
 
 /* A process of its own: GLib looks for the temporary folder once. */
-static void open_temporary(void)
+TEST("/sandbox/tree_cache/subprocess", open_temporary)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrTreeCache) store = acr_tree_cache_open(NULL, NULL, 0, &error);
@@ -335,7 +335,7 @@ static void open_temporary(void)
 }
 
 /* In /tmp anybody may have made the folder first, and might change what is run. */
-static void a_temporary_folder_of_others_is_refused(void)
+TEST("/sandbox/tree_cache", a_temporary_folder_of_others_is_refused)
 {
     g_auto(Box) box;
     g_autofree char *name = g_strdup_printf("tmp/acr-host-%u", geteuid());
@@ -356,31 +356,4 @@ static void a_temporary_folder_of_others_is_refused(void)
         g_setenv("TMPDIR", before, TRUE);
     else
         g_unsetenv("TMPDIR");
-}
-
-void add_tree_cache_tests(void)
-{
-    g_test_add_func(OPEN_TEMPORARY, open_temporary);
-    g_test_add_func("/sandbox/tree_cache/a_temporary_folder_of_others_is_refused",
-                    a_temporary_folder_of_others_is_refused);
-    g_test_add_func("/sandbox/tree_cache/each_key_is_made_once", each_key_is_made_once);
-    g_test_add_func("/sandbox/tree_cache/several_at_once_make_it_once",
-                    several_at_once_make_it_once);
-    g_test_add_func("/sandbox/tree_cache/what_fails_leaves_nothing", what_fails_leaves_nothing);
-    g_test_add_func("/sandbox/tree_cache/the_longest_unused_goes_first",
-                    the_longest_unused_goes_first);
-    g_test_add_func("/sandbox/tree_cache/what_is_in_use_stays", what_is_in_use_stays);
-    g_test_add_func("/sandbox/tree_cache/clearing_removes_what_nobody_uses",
-                    clearing_removes_what_nobody_uses);
-    g_test_add_func("/sandbox/tree_cache/what_a_crash_left_is_swept", what_a_crash_left_is_swept);
-    g_test_add_func("/sandbox/tree_cache/scratch_goes_with_its_store", scratch_goes_with_its_store);
-    g_test_add_func("/sandbox/tree_cache/a_place_has_one_user_and_is_new_for_the_next",
-                    a_place_has_one_user_and_is_new_for_the_next);
-    g_test_add_func("/sandbox/tree_cache/what_a_killed_user_left_in_a_place_goes",
-                    what_a_killed_user_left_in_a_place_goes);
-    g_test_add_func("/sandbox/tree_cache/a_link_is_never_a_place", a_link_is_never_a_place);
-    g_test_add_func("/sandbox/tree_cache/an_interrupted_wait_for_another_ends",
-                    an_interrupted_wait_for_another_ends);
-    g_test_add_func("/sandbox/tree_cache/a_store_that_is_no_folder_is_told",
-                    a_store_that_is_no_folder_is_told);
 }

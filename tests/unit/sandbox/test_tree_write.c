@@ -19,7 +19,7 @@ static bool lay(const Box *box, const char *path, guint32 mode, const char *text
     return ok;
 }
 
-static void files_are_written_replaced_and_removed(void)
+TEST("/sandbox/tree_write", files_are_written_replaced_and_removed)
 {
     g_auto(Box) box;
     box_init(&box);
@@ -43,7 +43,7 @@ static void files_are_written_replaced_and_removed(void)
     g_assert_false(box_has(&box, "tree/gone") || box_has(&box, "tree/never"));
 }
 
-static void no_link_is_followed(void)
+TEST("/sandbox/tree_write", no_link_is_followed)
 {
     static const char *const refused[] = {"folder/x", "folder/deep/x", "file/x", "plain/x"};
     g_auto(Box) box;
@@ -69,7 +69,7 @@ static void no_link_is_followed(void)
     g_assert_cmpstr(mine, ==, "mine\n");
 }
 
-static void a_path_that_leads_out_is_refused(void)
+TEST("/sandbox/tree_write", a_path_that_leads_out_is_refused)
 {
     static const char *const refused[] = {"../x", "a/../../x", "/x", "a//x", "a/./x",
                                           "",     "..",        ".",  "a/",   "a/.."};
@@ -89,7 +89,7 @@ static void a_path_that_leads_out_is_refused(void)
 }
 
 /* Commands run as that user, and write beside the files. */
-static void a_tree_belongs_to_its_user_from_the_top(void)
+TEST("/sandbox/tree_write", a_tree_belongs_to_its_user_from_the_top)
 {
     static const char *const made[] = {"to", "to/a", "to/a/b.py"};
     gint64 uid = geteuid() == 0 ? 65534 : (gint64)geteuid();
@@ -123,7 +123,7 @@ static void run_git(const Box *box, const char *command, const char *first, cons
 }
 
 /* An object of the commit is gone: there is no tree to run anything in. */
-static void without_its_tree_nothing_is_run(void)
+TEST("/sandbox/tree_write", without_its_tree_nothing_is_run)
 {
     static const char *const argv[] = {"true", NULL};
     g_auto(Box) box;
@@ -148,17 +148,4 @@ static void without_its_tree_nothing_is_run(void)
     g_assert_nonnull(error);
     g_assert_nonnull(strstr(error->message, "a.py"));
     g_assert_null(executed.out);
-}
-
-void add_tree_write_tests(void)
-{
-    g_test_add_func("/sandbox/tree_write/a_tree_belongs_to_its_user_from_the_top",
-                    a_tree_belongs_to_its_user_from_the_top);
-    g_test_add_func("/sandbox/tree_write/without_its_tree_nothing_is_run",
-                    without_its_tree_nothing_is_run);
-    g_test_add_func("/sandbox/tree_write/files_are_written_replaced_and_removed",
-                    files_are_written_replaced_and_removed);
-    g_test_add_func("/sandbox/tree_write/no_link_is_followed", no_link_is_followed);
-    g_test_add_func("/sandbox/tree_write/a_path_that_leads_out_is_refused",
-                    a_path_that_leads_out_is_refused);
 }

@@ -6,6 +6,7 @@
 #define ACR_TEST_SEARCH_FIXTURE_H
 
 #include "search/search.h"
+#include "unit/cases.h"
 
 typedef struct {
     char *dir; /* owned */
@@ -37,12 +38,5 @@ void fixture_expect(Fixture *fixture, const char *name, const char *first, const
 /* Rows of plain Python: one statement a line, headers may go on over lines in parentheses, no
  * strings over lines. */
 bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
-
-void add_pattern_tests(void);
-void add_large_tests(void);
-void add_bound_tests(void);
-void add_locate_tests(void);
-void add_case_tests(void);
-void add_schema_tests(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include "fixture.h"
 #include "search/reply_private.h"
 
-static void a_long_or_empty_argument_is_refused_in_words(void)
+TEST("/search/bounds", a_long_or_empty_argument_is_refused_in_words)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "x = 1\n", NULL);
@@ -19,7 +19,7 @@ static void a_long_or_empty_argument_is_refused_in_words(void)
     g_assert_nonnull(strstr(empty.output, "is empty"));
 }
 
-static void text_that_is_not_utf8_is_answered(void)
+TEST("/search/bounds", text_that_is_not_utf8_is_answered)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "x = 1\n", NULL);
@@ -30,7 +30,7 @@ static void text_that_is_not_utf8_is_answered(void)
     }
 }
 
-static void ten_thousand_results_are_counted_and_a_thousand_listed(void)
+TEST("/search/bounds", ten_thousand_results_are_counted_and_a_thousand_listed)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -47,7 +47,7 @@ static void ten_thousand_results_are_counted_and_a_thousand_listed(void)
     g_assert_nonnull(strstr(lines.output, "<file>m.py</file> 9997\n<file>n.py</file> 1\n"));
 }
 
-static void classes_of_one_name_are_all_counted_and_the_last_is_found(void)
+TEST("/search/bounds", classes_of_one_name_are_all_counted_and_the_last_is_found)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -62,7 +62,7 @@ static void classes_of_one_name_are_all_counted_and_the_last_is_found(void)
     g_assert_nonnull(strstr(method.output, "1501 classes are named Same; only the first 200"));
 }
 
-static void a_huge_class_loses_its_middle_and_says_how_to_see_it(void)
+TEST("/search/bounds", a_huge_class_loses_its_middle)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new("class Huge:\n");
@@ -79,7 +79,7 @@ static void a_huge_class_loses_its_middle_and_says_how_to_see_it(void)
     g_assert_nonnull(strstr(signatures.output, "40000     def method_19999(self):\n</code>"));
 }
 
-static void three_long_results_share_the_budget(void)
+TEST("/search/bounds", three_long_results_share_the_budget)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -97,7 +97,7 @@ static void three_long_results_share_the_budget(void)
     g_assert_nonnull(strstr(answer.output, "<func>big</func> line 9004\n"));
 }
 
-static void a_line_of_a_megabyte_is_cut(void)
+TEST("/search/bounds", a_line_of_a_megabyte_is_cut)
 {
     g_auto(Fixture) fixture;
     g_autofree char *tail = g_strnfill(1024 * 1024, 'y');
@@ -109,7 +109,7 @@ static void a_line_of_a_megabyte_is_cut(void)
     g_assert_nonnull(strstr(answer.output, "\n2 next = 1\n"));
 }
 
-static void many_files_are_listed_up_to_a_bound(void)
+TEST("/search/bounds", many_files_are_listed_up_to_a_bound)
 {
     g_auto(Fixture) fixture;
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
@@ -125,7 +125,7 @@ static void many_files_are_listed_up_to_a_bound(void)
     g_assert_nonnull(strstr(answer.output, "… and 97 more in further files.\n"));
 }
 
-static void more_matches_than_places_are_counted_per_file(void)
+TEST("/search/bounds", more_matches_than_places_are_counted_per_file)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -138,7 +138,7 @@ static void more_matches_than_places_are_counted_per_file(void)
     g_assert_nonnull(strstr(answer.output, "<file>a.py</file> 1497\n<file>b.py</file> 2\n"));
 }
 
-static void contents_beyond_the_kept_ones_are_read_again(void)
+TEST("/search/bounds", contents_beyond_the_kept_ones_are_read_again)
 {
     const char *text = "class A:\n    def f(self):\n        return needle\n";
     g_auto(Fixture) kept, unkept;
@@ -155,7 +155,7 @@ static void contents_beyond_the_kept_ones_are_read_again(void)
     g_assert_cmpuint(unkept.search->kept_bytes, ==, 0);
 }
 
-static void long_names_and_paths_stay_within_the_output(void)
+TEST("/search/bounds", long_names_and_paths_stay_within_the_output)
 {
     g_auto(Fixture) fixture;
     g_autofree char *part = g_strnfill(200, 'p');
@@ -227,7 +227,7 @@ static void expect_no_reading(Fixture *fixture)
     }
 }
 
-static void a_missing_object_is_an_error(void)
+TEST("/search/bounds", a_missing_object_is_an_error)
 {
     g_auto(Fixture) fixture;
     static const char text[] = "from b import Base\n\n\nclass Here(Base):\n    def g(self):\n"
@@ -252,7 +252,7 @@ static void a_missing_object_is_an_error(void)
     g_assert_cmpuint(found->len, ==, 0);
 }
 
-static void the_same_call_gives_the_same_bytes(void)
+TEST("/search/bounds", the_same_call_gives_the_same_bytes)
 {
     const char *text = "class Aa:\n    pass\nclass Ab:\n    pass\nclass Ac:\n    pass\n";
     g_auto(Fixture) one, two;
@@ -268,32 +268,4 @@ static void the_same_call_gives_the_same_bytes(void)
         g_assert_cmpstr(first.output, ==, again.output);
         g_assert_cmpstr(first.output, ==, other.output);
     }
-}
-
-void add_bound_tests(void)
-{
-    g_test_add_func("/search/bounds/a_long_or_empty_argument_is_refused_in_words",
-                    a_long_or_empty_argument_is_refused_in_words);
-    g_test_add_func("/search/bounds/text_that_is_not_utf8_is_answered",
-                    text_that_is_not_utf8_is_answered);
-    g_test_add_func("/search/bounds/ten_thousand_results_are_counted_and_a_thousand_listed",
-                    ten_thousand_results_are_counted_and_a_thousand_listed);
-    g_test_add_func("/search/bounds/classes_of_one_name_are_all_counted_and_the_last_is_found",
-                    classes_of_one_name_are_all_counted_and_the_last_is_found);
-    g_test_add_func("/search/bounds/a_huge_class_loses_its_middle",
-                    a_huge_class_loses_its_middle_and_says_how_to_see_it);
-    g_test_add_func("/search/bounds/three_long_results_share_the_budget",
-                    three_long_results_share_the_budget);
-    g_test_add_func("/search/bounds/a_line_of_a_megabyte_is_cut", a_line_of_a_megabyte_is_cut);
-    g_test_add_func("/search/bounds/many_files_are_listed_up_to_a_bound",
-                    many_files_are_listed_up_to_a_bound);
-    g_test_add_func("/search/bounds/more_matches_than_places_are_counted_per_file",
-                    more_matches_than_places_are_counted_per_file);
-    g_test_add_func("/search/bounds/contents_beyond_the_kept_ones_are_read_again",
-                    contents_beyond_the_kept_ones_are_read_again);
-    g_test_add_func("/search/bounds/long_names_and_paths_stay_within_the_output",
-                    long_names_and_paths_stay_within_the_output);
-    g_test_add_func("/search/bounds/a_missing_object_is_an_error", a_missing_object_is_an_error);
-    g_test_add_func("/search/bounds/the_same_call_gives_the_same_bytes",
-                    the_same_call_gives_the_same_bytes);
 }

@@ -136,19 +136,4 @@ static void run_case(const void *data)
         g_assert_true(g_file_set_contents(path, updated->str, -1, NULL));
 }
 
-void add_case_tests(void)
-{
-    const char *folder = ACR_SOURCE_DIR "/tests/cases/search";
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    g_assert_nonnull(dir);
-    guint n = 0;
-    for (const char *name; (name = g_dir_read_name(dir));) {
-        if (!g_str_has_suffix(name, ".txt"))
-            continue;
-        g_autofree char *test = g_strdup_printf("/search/cases/%.*s", (int)strlen(name) - 4, name);
-        g_autofree char *file = g_build_filename(folder, name, NULL);
-        g_test_add_data_func(test, g_intern_string(file), run_case);
-        n++;
-    }
-    g_assert_cmpuint(n, >, 0);
-}
+GOLDEN_TESTS("/search/cases", "search", run_case)

@@ -16,7 +16,7 @@ static GString *repeated(const char *line, guint n)
     return text;
 }
 
-static void the_last_line_of_a_million_has_its_number(void)
+TEST("/search/large", the_last_line_of_a_million_has_its_number)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = repeated("value = 1\n", MILLION - 1);
@@ -35,7 +35,7 @@ static void the_last_line_of_a_million_has_its_number(void)
     fixture_assert_places(&around, "big.txt:1000000-1000000 - -");
 }
 
-static void a_million_matches_are_counted(void)
+TEST("/search/large", a_million_matches_are_counted)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = repeated("value = 1\r\n", MILLION);
@@ -50,7 +50,7 @@ static void a_million_matches_are_counted(void)
 }
 
 /* Every part of up to 24 bytes of a text with few letters, in every end of that text. */
-static void short_and_long_texts_are_found_where_they_begin(void)
+TEST("/search/large", short_and_long_texts_are_found_where_they_begin)
 {
     static const char text[] = "aab\n(aabb aaab\\)\"abbab.*aabba[baab]+aaaaab\tabab$";
     const char *end = text + strlen(text);
@@ -64,7 +64,7 @@ static void short_and_long_texts_are_found_where_they_begin(void)
 }
 
 /* Comparing the text at each of the lines would take the product of both. */
-static void equal_lines_do_not_multiply(void)
+TEST("/search/large", equal_lines_do_not_multiply)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = repeated("    xy\n", MILLION);
@@ -79,7 +79,7 @@ static void equal_lines_do_not_multiply(void)
     g_assert_false(missed.ok);
 }
 
-static void a_line_of_ten_megabytes_is_searched_and_cut(void)
+TEST("/search/large", a_line_of_ten_megabytes_is_searched_and_cut)
 {
     g_auto(Fixture) fixture;
     g_autofree char *half = g_strnfill(LONG_LINE / 2, 'a');
@@ -101,7 +101,7 @@ static void a_line_of_ten_megabytes_is_searched_and_cut(void)
     fixture_expect(&fixture, "search_code_in_file", "'\n last", "big.txt", "big.txt:1-3 - -");
 }
 
-static void contents_beyond_the_kept_ones_are_found_loosely_too(void)
+TEST("/search/large", contents_beyond_the_kept_ones_are_found_loosely_too)
 {
     const char *text = "if a:\n    b = needle\n";
     g_auto(Fixture) kept, unkept;
@@ -120,7 +120,7 @@ static void contents_beyond_the_kept_ones_are_found_loosely_too(void)
 }
 
 /* A text that is nowhere: the lines with its word are shown in its place. */
-static void lines_of_a_common_word_are_counted_up_to_a_bound(void)
+TEST("/search/large", lines_of_a_common_word_are_counted_up_to_a_bound)
 {
     g_auto(Fixture) few, many;
     g_autoptr(GString) less = repeated("value = 1\n", 20000);
@@ -135,7 +135,7 @@ static void lines_of_a_common_word_are_counted_up_to_a_bound(void)
 }
 
 /* What lies between tests and other files that are read at once, and the bound on them. */
-static void counts_in_other_files_are_left_out_when_they_are_too_many(void)
+TEST("/search/large", counts_in_other_files_are_left_out_when_they_are_too_many)
 {
     g_auto(Fixture) few, many;
     g_autoptr(GString) large = repeated("needle needle needle needle\n", 1200000);
@@ -149,22 +149,4 @@ static void counts_in_other_files_are_left_out_when_they_are_too_many(void)
     g_assert_true(acr_search_others(few.search, "needle") == texts);
     g_assert_null(acr_search_others(many.search, "needle"));
     g_assert_null(acr_search_others(many.search, "needle"));
-}
-
-void add_large_tests(void)
-{
-    g_test_add_func("/search/large/short_and_long_texts_are_found_where_they_begin",
-                    short_and_long_texts_are_found_where_they_begin);
-    g_test_add_func("/search/large/the_last_line_of_a_million_has_its_number",
-                    the_last_line_of_a_million_has_its_number);
-    g_test_add_func("/search/large/a_million_matches_are_counted", a_million_matches_are_counted);
-    g_test_add_func("/search/large/equal_lines_do_not_multiply", equal_lines_do_not_multiply);
-    g_test_add_func("/search/large/a_line_of_ten_megabytes_is_searched_and_cut",
-                    a_line_of_ten_megabytes_is_searched_and_cut);
-    g_test_add_func("/search/large/contents_beyond_the_kept_ones_are_found_loosely_too",
-                    contents_beyond_the_kept_ones_are_found_loosely_too);
-    g_test_add_func("/search/large/lines_of_a_common_word_are_counted_up_to_a_bound",
-                    lines_of_a_common_word_are_counted_up_to_a_bound);
-    g_test_add_func("/search/large/counts_in_other_files_are_left_out_when_they_are_too_many",
-                    counts_in_other_files_are_left_out_when_they_are_too_many);
 }

@@ -45,7 +45,7 @@ static GPtrArray *locate(Fixture *fixture, const char *file, const char *klass, 
     return acr_search_locate(fixture->search, locations);
 }
 
-static void places_are_unique_and_their_intentions_joined(void)
+TEST("/search/locate", places_are_unique_and_their_intentions_joined)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "shapes.py", shapes, NULL);
@@ -65,7 +65,7 @@ static void places_are_unique_and_their_intentions_joined(void)
     g_assert_nonnull(strstr(klass->code, "return 0"));
 }
 
-static void a_common_method_gives_few_places(void)
+TEST("/search/locate", a_common_method_gives_few_places)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -84,7 +84,7 @@ static void a_common_method_gives_few_places(void)
     g_assert_cmpuint(bugs, ==, 5);
 }
 
-static void all_places_together_are_bounded(void)
+TEST("/search/locate", all_places_together_are_bounded)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -100,7 +100,7 @@ static void all_places_together_are_bounded(void)
     g_assert_cmpuint(found->len, ==, ACR_LOCATE_MAX_PLACES);
 }
 
-static void long_code_is_shortened(void)
+TEST("/search/locate", long_code_is_shortened)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new("class Huge:\n    def one(self):\n");
@@ -137,7 +137,7 @@ static char *refused(Fixture *fixture, const char *file, guint start, guint end,
 }
 
 /* Lines count from 1; those behind the file's last are left out. */
-static void places_are_shown_where_they_are(void)
+TEST("/search/show", places_are_shown_where_they_are)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", "a = 1\nb = 2\nc = 3\n", NULL);
@@ -156,17 +156,4 @@ static void places_are_shown_where_they_are(void)
         g_assert_nonnull(why);
         g_assert_nonnull(strstr(why, rows[i].why));
     }
-}
-
-void add_locate_tests(void)
-{
-    g_test_add_func("/search/locate/places_are_unique_and_their_intentions_joined",
-                    places_are_unique_and_their_intentions_joined);
-    g_test_add_func("/search/locate/a_common_method_gives_few_places",
-                    a_common_method_gives_few_places);
-    g_test_add_func("/search/locate/all_places_together_are_bounded",
-                    all_places_together_are_bounded);
-    g_test_add_func("/search/locate/long_code_is_shortened", long_code_is_shortened);
-    g_test_add_func("/search/show/places_are_shown_where_they_are",
-                    places_are_shown_where_they_are);
 }

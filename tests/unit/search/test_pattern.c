@@ -16,7 +16,7 @@ static void expect(Fixture *fixture, const char *pattern, const char *places)
     fixture_expect(fixture, "search_code", pattern, NULL, places);
 }
 
-static void a_match_of_many_lines_is_shown_in_part(void)
+TEST("/search/pattern", a_match_of_many_lines_is_shown_in_part)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -26,7 +26,7 @@ static void a_match_of_many_lines_is_shown_in_part(void)
     expect(&fixture, "re:[\\s\\S]+", "m.py:1-43 - -");
 }
 
-static void a_pattern_that_is_too_long_is_refused(void)
+TEST("/search/pattern", one_that_is_too_long_is_refused)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "f(x)\n", NULL);
@@ -37,7 +37,7 @@ static void a_pattern_that_is_too_long_is_refused(void)
 }
 
 /* Patterns that take exponential, cubic or quadratic time on a line. */
-static void a_pattern_without_end_is_cut_and_says_so(void)
+TEST("/search/pattern", a_pattern_without_end_is_cut_and_says_so)
 {
     static const char *const patterns[] = {
         "re:(a+)+$", "re:(a|a)*b", "re:a*a*a*a*b", "re:(a*)*\\1b", "re:(?:(?:a{0,9}){0,9}){0,9}b",
@@ -57,7 +57,7 @@ static void a_pattern_without_end_is_cut_and_says_so(void)
     fixture_assert_places(&before, "m.py:1-2 - -\nn.py:1-1 - -");
 }
 
-static void all_steps_of_a_search_are_bounded(void)
+TEST("/search/pattern", all_steps_of_a_search_are_bounded)
 {
     g_auto(Fixture) fixture;
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
@@ -76,7 +76,7 @@ static void all_steps_of_a_search_are_bounded(void)
 }
 
 /* PCRE2 ends these itself; whatever it says, there is an answer. */
-static void deep_and_large_patterns_are_answered(void)
+TEST("/search/pattern", deep_and_large_patterns_are_answered)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) nested = g_string_new("re:");
@@ -102,7 +102,7 @@ static void deep_and_large_patterns_are_answered(void)
     }
 }
 
-static void many_matches_are_counted_and_a_thousand_listed(void)
+TEST("/search/pattern", many_matches_are_counted_and_a_thousand_listed)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
@@ -112,20 +112,4 @@ static void many_matches_are_counted_and_a_thousand_listed(void)
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:h.t", NULL, NULL);
     g_assert_cmpuint(answer.places->len, ==, ACR_SEARCH_MAX_PLACES);
     assert_has(&answer, "Found 1500 lines that match re:h.t:");
-}
-
-void add_pattern_tests(void)
-{
-    g_test_add_func("/search/pattern/a_match_of_many_lines_is_shown_in_part",
-                    a_match_of_many_lines_is_shown_in_part);
-    g_test_add_func("/search/pattern/one_that_is_too_long_is_refused",
-                    a_pattern_that_is_too_long_is_refused);
-    g_test_add_func("/search/pattern/a_pattern_without_end_is_cut_and_says_so",
-                    a_pattern_without_end_is_cut_and_says_so);
-    g_test_add_func("/search/pattern/all_steps_of_a_search_are_bounded",
-                    all_steps_of_a_search_are_bounded);
-    g_test_add_func("/search/pattern/deep_and_large_patterns_are_answered",
-                    deep_and_large_patterns_are_answered);
-    g_test_add_func("/search/pattern/many_matches_are_counted_and_a_thousand_listed",
-                    many_matches_are_counted_and_a_thousand_listed);
 }

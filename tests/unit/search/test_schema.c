@@ -24,7 +24,7 @@ static char *bound(const char *name, const char *arguments, const char *beside)
 }
 
 /* A run is shown the calls that it began with, however many there are today. */
-static void first_calls(void)
+TEST("/search/schema", first_calls)
 {
     gsize n;
     const AcrCallSpec *specs = acr_search_call_specs(&n);
@@ -39,7 +39,7 @@ static void first_calls(void)
     g_assert_cmpuint(acr_calls_n(all), ==, n);
 }
 
-static void calls_from_json(void)
+TEST("/search/schema", calls_are_bound_from_json)
 {
     static const char usage[] = "get_code_around_line(file_name: str, line_number: int, "
                                 "window_size: int)";
@@ -92,7 +92,7 @@ static void calls_from_json(void)
     }
 }
 
-static void a_call_prints_as_python(void)
+TEST("/search/calls", print_as_python)
 {
     g_auto(AcrCall) call = {.spec = acr_search_call_spec("get_code_around_line")};
     call.values[0] = g_strdup("a\"b\\c\n.py");
@@ -103,7 +103,7 @@ static void a_call_prints_as_python(void)
     g_assert_null(acr_search_call_spec("search_nothing"));
 }
 
-static void every_call_of_the_table_is_answered(void)
+TEST("/search/calls", every_row_of_the_table_is_answered)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "x = 1\n", NULL);
@@ -116,7 +116,7 @@ static void every_call_of_the_table_is_answered(void)
     }
 }
 
-static void a_missing_argument_is_a_bad_call(void)
+TEST("/search/calls", a_missing_argument_is_a_bad_call)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "x = 1\n", NULL);
@@ -128,7 +128,7 @@ static void a_missing_argument_is_a_bad_call(void)
 }
 
 /* Every row has a schema whose members are its parameters, each described. */
-static void schemas(void)
+TEST("/search/schema", every_parameter_is_described)
 {
     gsize n;
     const AcrCallSpec *specs = acr_search_call_specs(&n);
@@ -152,7 +152,7 @@ static void schemas(void)
 }
 
 /* An answer has the members that its schema requires, and no others. */
-static void answers_as_json(void)
+TEST("/search/schema", answers_are_of_their_schema)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", "class A:\n    def f(self):\n        pass\n", NULL);
@@ -171,7 +171,7 @@ static void answers_as_json(void)
         g_assert_nonnull(acr_json_get(json, acr_json_string(at)));
 }
 
-static void map_with_names(void)
+TEST("/search/map", names_what_files_define)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py",
@@ -196,7 +196,7 @@ static char *large_map(guint n)
     return acr_search_map(fixture.index);
 }
 
-static void map_that_does_not_fit(void)
+TEST("/search/map", counts_where_names_do_not_fit)
 {
     g_autofree char *files = large_map(1500), *folders = large_map(3000);
     g_assert_nonnull(strstr(files, "package_00149/module_01499.py (1 class)\n"));
@@ -204,19 +204,4 @@ static void map_that_does_not_fit(void)
     g_assert_null(strstr(folders, "module"));
     g_assert_cmpuint(strlen(files), <=, ACR_SEARCH_MAX_OUTPUT);
     g_assert_cmpuint(strlen(folders), <=, ACR_SEARCH_MAX_OUTPUT);
-}
-
-void add_schema_tests(void)
-{
-    g_test_add_func("/search/calls/print_as_python", a_call_prints_as_python);
-    g_test_add_func("/search/calls/every_row_of_the_table_is_answered",
-                    every_call_of_the_table_is_answered);
-    g_test_add_func("/search/calls/a_missing_argument_is_a_bad_call",
-                    a_missing_argument_is_a_bad_call);
-    g_test_add_func("/search/schema/first_calls", first_calls);
-    g_test_add_func("/search/schema/calls_are_bound_from_json", calls_from_json);
-    g_test_add_func("/search/schema/every_parameter_is_described", schemas);
-    g_test_add_func("/search/schema/answers_are_of_their_schema", answers_as_json);
-    g_test_add_func("/search/map/names_what_files_define", map_with_names);
-    g_test_add_func("/search/map/counts_where_names_do_not_fit", map_that_does_not_fit);
 }

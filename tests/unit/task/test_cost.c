@@ -54,7 +54,7 @@ static AcrCostSum cost_of(const AcrJson *record)
     return replayed;
 }
 
-static void test_tries_are_summed(void)
+TEST("/task/cost", tries_are_summed)
 {
     AcrModelTry tries[] = {try_of(false, -1, 7000000, 0), try_of(true, 3285000000, 3285000000, 40)};
     g_autoptr(AcrJson) record = record_of(tries, 2);
@@ -71,14 +71,14 @@ static void test_tries_are_summed(void)
                      1); /* of the first try, which may have been billed */
 }
 
-static void test_a_refusal_that_is_free_has_a_known_cost(void)
+TEST("/task/cost", a_refusal_that_is_free_has_a_known_cost)
 {
     AcrModelTry tries[] = {try_of(false, -1, 0, 0), try_of(true, 5, 5, 0)};
     g_autoptr(AcrJson) record = record_of(tries, 2);
     g_assert_cmpuint(cost_of(record).unknown_cost_calls, ==, 0);
 }
 
-static void test_an_answer_comes_back_whole(void)
+TEST("/task/cost", an_answer_comes_back_whole)
 {
     AcrModelTry tries[] = {try_of(true, 12345, 12345, 0)};
     g_autoptr(AcrJson) record = record_of(tries, 1);
@@ -90,7 +90,7 @@ static void test_an_answer_comes_back_whole(void)
     g_assert_true(answer.usage.cost_stated);
 }
 
-static void test_a_script_s_record_has_no_tries(void)
+TEST("/task/cost", a_script_s_record_has_no_tries)
 {
     static const char text[] = "{\"content\":\"x\",\"usage\":{\"input\":5,\"cached\":-1,"
                                "\"output\":2,\"cost_picousd\":3}}";
@@ -105,7 +105,7 @@ static void test_a_script_s_record_has_no_tries(void)
     g_assert_cmpuint(call.unknown_cost_calls, ==, 0);
 }
 
-static void test_durations_are_left_out_of_comparisons(void)
+TEST("/task/cost", durations_are_left_out_of_comparisons)
 {
     AcrModelTry quick[] = {try_of(true, 1, 1, 0)}, slow[] = {try_of(true, 1, 1, 999)};
     g_autoptr(AcrJson) first = record_of(quick, 1), second = record_of(slow, 1);
@@ -113,7 +113,7 @@ static void test_durations_are_left_out_of_comparisons(void)
     g_assert_false(acr_json_equal(first, second, NULL));
 }
 
-static void test_sums_are_kept_by_role_and_stage(void)
+TEST("/task/cost", sums_are_kept_by_role_and_stage)
 {
     g_autoptr(AcrCost) cost = acr_cost_new();
     AcrCostSum call = {.usage = {.input = 700,
@@ -146,16 +146,4 @@ static void test_sums_are_kept_by_role_and_stage(void)
     g_assert_cmpfloat(acr_json_get_double(json, "cached_share", 0), ==, 0.2);
     g_assert_cmpint(acr_cost_total(cost)->charged_pico, ==, G_MAXINT64);
     g_assert_cmpuint(acr_cost_total(cost)->replayed_calls, ==, 2);
-}
-
-void add_cost_tests(void)
-{
-#define ADD(name) g_test_add_func("/task/cost/" #name, test_##name)
-    ADD(tries_are_summed);
-    ADD(a_refusal_that_is_free_has_a_known_cost);
-    ADD(an_answer_comes_back_whole);
-    ADD(a_script_s_record_has_no_tries);
-    ADD(durations_are_left_out_of_comparisons);
-    ADD(sums_are_kept_by_role_and_stage);
-#undef ADD
 }

@@ -11,7 +11,7 @@ static AcrLiveProcess process_of(AcrJson *note)
     return process;
 }
 
-static void test_a_note_says_whether_its_process_is_there(void)
+TEST("/task/live", a_note_says_whether_its_process_is_there)
 {
     AcrJson *other = acr_live_process_to_json(7), *earlier = acr_live_process_to_json(7);
     acr_json_set_string(earlier, "boot", "of another time");
@@ -25,7 +25,7 @@ static void test_a_note_says_whether_its_process_is_there(void)
     g_assert_cmpint(process_of(other).state, ==, ACR_LIVE_ELSEWHERE);
 }
 
-static void test_a_note_that_lacks_its_machine_is_nobodys(void)
+TEST("/task/live", a_note_that_lacks_its_machine_is_nobodys)
 {
     static const char *const members[] = {"boot", "host"};
     for (guint i = 0; i < G_N_ELEMENTS(members); i++) {
@@ -34,12 +34,4 @@ static void test_a_note_that_lacks_its_machine_is_nobodys(void)
         g_assert_cmpint(process_of(note).state, ==, ACR_LIVE_NONE);
     }
     g_assert_cmpint(process_of(NULL).state, ==, ACR_LIVE_NONE);
-}
-
-void add_live_tests(void)
-{
-    g_test_add_func("/task/live/a_note_says_whether_its_process_is_there",
-                    test_a_note_says_whether_its_process_is_there);
-    g_test_add_func("/task/live/a_note_that_lacks_its_machine_is_nobodys",
-                    test_a_note_that_lacks_its_machine_is_nobodys);
 }

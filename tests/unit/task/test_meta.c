@@ -73,7 +73,7 @@ static void compare(const Place *place, const char *then, const char *now, const
     compare_with(&first, &second, NULL, said);
 }
 
-static void test_the_same_options_are_equal(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", the_same_options_are_equal)
 {
     compare(place, NULL, NULL, NULL);
     compare(place, "temperature=0.30000000000000004", "temperature=0.30000000000000004", NULL);
@@ -81,7 +81,7 @@ static void test_the_same_options_are_equal(Place *place, gconstpointer data)
     compare(place, "rounds=15", NULL, NULL);
 }
 
-static void test_a_repository_is_the_same_by_any_of_its_names(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", a_repository_is_the_same_by_any_of_its_names)
 {
     g_autofree char *link = place_path(place, "link"), *given = g_strconcat("repo=", link, NULL),
                     *dots = g_strconcat("repo=", place->dir, "/x/..", NULL);
@@ -90,7 +90,7 @@ static void test_a_repository_is_the_same_by_any_of_its_names(Place *place, gcon
     compare(place, NULL, dots, NULL);
 }
 
-static void test_each_difference_is_named(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", each_difference_is_named)
 {
     static const struct {
         const char *then, *now, *said;
@@ -123,7 +123,7 @@ static void test_each_difference_is_named(Place *place, gconstpointer data)
         compare(place, rows[i].then, rows[i].now, rows[i].said);
 }
 
-static void test_flags_are_compared(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", flags_are_compared)
 {
     static const char *const with_setup[] = {"model=script:/a", "setup=make", NULL};
     g_auto(AcrRunSpec) off = spec_of(place, ACR_FOR_RUN, with_setup, NULL);
@@ -132,7 +132,7 @@ static void test_flags_are_compared(Place *place, gconstpointer data)
     compare_with(&on, &off, NULL, "started with --setup-network;");
 }
 
-static void test_a_folder_belongs_to_its_verb(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", a_folder_belongs_to_its_verb)
 {
     g_auto(AcrRunSpec) run = spec_of(place, ACR_FOR_RUN, by_default, NULL);
     g_auto(AcrRunSpec) script = spec_of(place, ACR_FOR_REPRODUCE, by_default, NULL);
@@ -140,14 +140,14 @@ static void test_a_folder_belongs_to_its_verb(Place *place, gconstpointer data)
     compare_with(&script, &run, NULL, "belongs to \"reproduce\", not \"run\"");
 }
 
-static void test_a_changed_prompt_is_named(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", a_changed_prompt_is_named)
 {
     g_auto(AcrRunSpec) spec = spec_of(place, ACR_FOR_RUN, by_default, NULL);
     place_write(place, "patch_system.txt", "write a patch");
     compare_with(&spec, &spec, place->dir, "the prompt patch_system.txt differs");
 }
 
-static void test_ceilings_keys_and_patience_bind_nothing(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", ceilings_keys_and_patience_bind_nothing)
 {
     static const char *const free[] = {
         "out=elsewhere", "apply=true",       "max-cost=1",    "max-tokens-total=5",  "max-time=9",
@@ -157,7 +157,7 @@ static void test_ceilings_keys_and_patience_bind_nothing(Place *place, gconstpoi
         compare(place, NULL, free[i], NULL);
 }
 
-static void test_a_folder_without_options_is_refused(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", a_folder_without_options_is_refused)
 {
     g_autoptr(AcrPrompts) prompts = load_prompts(NULL);
     g_auto(AcrRunSpec) spec = spec_of(place, ACR_FOR_RUN, by_default, NULL);
@@ -181,7 +181,7 @@ static void check_damaged(const char *text)
     g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
 }
 
-static void test_options_that_are_missing_are_damage(Place *place, gconstpointer data)
+PLACE_TEST("/task/meta", options_that_are_missing_are_damage)
 {
     g_autoptr(AcrPrompts) prompts = load_prompts(NULL);
     g_auto(AcrRunSpec) spec = spec_of(place, ACR_FOR_RUN, by_default, NULL), out = {0};
@@ -200,17 +200,4 @@ static void test_options_that_are_missing_are_damage(Place *place, gconstpointer
         if (is_given)
             check_damaged(text);
     }
-}
-
-void add_meta_tests(void)
-{
-    PLACE_TEST("meta", the_same_options_are_equal);
-    PLACE_TEST("meta", a_repository_is_the_same_by_any_of_its_names);
-    PLACE_TEST("meta", each_difference_is_named);
-    PLACE_TEST("meta", flags_are_compared);
-    PLACE_TEST("meta", a_folder_belongs_to_its_verb);
-    PLACE_TEST("meta", a_changed_prompt_is_named);
-    PLACE_TEST("meta", ceilings_keys_and_patience_bind_nothing);
-    PLACE_TEST("meta", a_folder_without_options_is_refused);
-    PLACE_TEST("meta", options_that_are_missing_are_damage);
 }

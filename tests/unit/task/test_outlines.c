@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void test_a_listed_file_stays_out_by_the_bytes_of_its_name(void)
+TEST("/task/outlines", a_listed_file_stays_out_by_the_bytes_of_its_name)
 {
     const char *text =
         "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow\"},{\"file\":\"b.py\"}]";
@@ -15,7 +15,7 @@ static void test_a_listed_file_stays_out_by_the_bytes_of_its_name(void)
     g_assert_cmpuint(g_hash_table_size(none), ==, 0);
 }
 
-static void test_a_failure_that_the_run_did_not_begin_with_is_told(void)
+TEST("/task/outlines", a_failure_that_the_run_did_not_begin_with_is_told)
 {
     const char *text = "[{\"file\":\"a.py\",\"why\":\"too slow today\"}]";
     g_autoptr(AcrJson) late = acr_json_parse(text, strlen(text), NULL),
@@ -38,7 +38,7 @@ static bool outline_batch(void *ctx, const AcrOutlineBatch *batch, GError **erro
     return acr_outline_one_by_one(batch, outline_none, ctx, error);
 }
 
-static void test_what_failed_is_listed_with_why(Place *place, gconstpointer data)
+PLACE_TEST("/task/outlines", what_failed_is_listed_with_why)
 {
     static const AcrOutliner outliner = {.version = "none", .outline = outline_batch};
     g_autoptr(GError) error = NULL;
@@ -57,13 +57,4 @@ static void test_what_failed_is_listed_with_why(Place *place, gconstpointer data
     g_assert_cmpuint(g_hash_table_size(files), ==, 2);
     g_assert_nonnull(strstr(g_hash_table_lookup(files, "a.py"), "it crashed on a.py"));
     g_assert_nonnull(strstr(g_hash_table_lookup(files, "b/c.py"), "it crashed on b/c.py"));
-}
-
-#define ADD(name) g_test_add_func("/task/outlines/" #name, test_##name)
-
-void add_outlines_tests(void)
-{
-    ADD(a_listed_file_stays_out_by_the_bytes_of_its_name);
-    ADD(a_failure_that_the_run_did_not_begin_with_is_told);
-    PLACE_TEST("outlines", what_failed_is_listed_with_why);
 }

@@ -156,7 +156,7 @@ static void check_request(const Place *place, guint number, gint64 from, gsize n
 /* ---- What a record holds ------------------------------------------------------------------------
  */
 
-static void test_a_record_holds_what_is_new(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", a_record_holds_what_is_new)
 {
     static const char *const answers[] = {"one", "two", "three", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk");
@@ -175,7 +175,7 @@ static void test_a_record_holds_what_is_new(Place *place, gconstpointer data)
     check_request(place, 2, 5, 2, "and more");
 }
 
-static void test_conversations_are_told_apart(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", conversations_are_told_apart)
 {
     static const char *const answers[] = {"one", "two", "three", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk"), other = new_conversation("other");
@@ -190,7 +190,7 @@ static void test_conversations_are_told_apart(Place *place, gconstpointer data)
     check_request(place, 2, 3, 1, "second");
 }
 
-static void test_a_replaced_message_is_told_again_from_there(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", a_replaced_message_is_told_again_from_there)
 {
     static const char *const answers[] = {"one", "two", "three", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk");
@@ -207,7 +207,7 @@ static void test_a_replaced_message_is_told_again_from_there(Place *place, gcons
     check_request(place, 2, 5, 1, "third");
 }
 
-static void test_an_answer_that_is_not_kept_is_told(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", an_answer_that_is_not_kept_is_told)
 {
     static const char *const answers[] = {"one", "two", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk"), again = new_conversation("talk");
@@ -224,7 +224,7 @@ static void test_an_answer_that_is_not_kept_is_told(Place *place, gconstpointer 
 /* ---- Answering from the journal -----------------------------------------------------------------
  */
 
-static void test_what_is_recorded_is_not_asked_again(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", what_is_recorded_is_not_asked_again)
 {
     static const char *const first[] = {"one", NULL}, *const second[] = {"not asked", "two", NULL};
     Pass pass;
@@ -243,7 +243,7 @@ static void test_what_is_recorded_is_not_asked_again(Place *place, gconstpointer
     check_request(place, 1, 3, 1, "second");
 }
 
-static void test_a_replay_ends_where_the_journal_does(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", a_replay_ends_where_the_journal_does)
 {
     static const char *const answers[] = {"one", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk"), again = new_conversation("talk");
@@ -258,7 +258,7 @@ static void test_a_replay_ends_where_the_journal_does(Place *place, gconstpointe
     end(&pass);
 }
 
-static void test_a_different_request_is_a_divergence(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", a_different_request_is_a_divergence)
 {
     static const char *const answers[] = {"one", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk"), again = new_conversation("talk");
@@ -298,17 +298,17 @@ static void check_recorded(const Place *place, const char *name, int code)
     check_request(place, 1, 1, 1, "shorter");
 }
 
-static void test_an_overflow_is_recorded(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", an_overflow_is_recorded)
 {
     check_recorded(place, "context_overflow", ACR_LLM_ERROR_CONTEXT_OVERFLOW);
 }
 
-static void test_a_used_up_script_is_recorded(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", a_used_up_script_is_recorded)
 {
     check_recorded(place, "used_up", ACR_LLM_ERROR_USED_UP);
 }
 
-static void test_other_failures_are_asked_again(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", other_failures_are_asked_again)
 {
     static const AcrLlmError codes[] = {ACR_LLM_ERROR_NETWORK,    ACR_LLM_ERROR_AUTH,
                                         ACR_LLM_ERROR_RATE_LIMIT, ACR_LLM_ERROR_INTERRUPTED,
@@ -331,7 +331,7 @@ static void test_other_failures_are_asked_again(Place *place, gconstpointer data
     check_request(place, 0, 0, 2, "first");
 }
 
-static void test_a_failed_call_leaves_what_is_known_right(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", a_failed_call_leaves_what_is_known_right)
 {
     static const char *const answers[] = {"one", "!context_overflow", "two", NULL};
     g_autoptr(AcrConversation) talk = new_conversation("talk");
@@ -346,7 +346,7 @@ static void test_a_failed_call_leaves_what_is_known_right(Place *place, gconstpo
     check_request(place, 2, 3, 1, "short");
 }
 
-static void test_an_answer_of_any_text_comes_back_as_it_was(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_model", an_answer_of_any_text_comes_back_as_it_was)
 {
     static const char *const answers[] = {"", "\xc3\xa9 \xe2\x80\xa8 \"\\\n\t\x01", NULL};
     Pass pass;
@@ -358,20 +358,4 @@ static void test_an_answer_of_any_text_comes_back_as_it_was(Place *place, gconst
         g_assert_cmpint(ask(&pass, talk, answers[1]), ==, -1);
         end(&pass);
     }
-}
-
-void add_recorded_model_tests(void)
-{
-    PLACE_TEST("recorded_model", a_record_holds_what_is_new);
-    PLACE_TEST("recorded_model", conversations_are_told_apart);
-    PLACE_TEST("recorded_model", a_replaced_message_is_told_again_from_there);
-    PLACE_TEST("recorded_model", an_answer_that_is_not_kept_is_told);
-    PLACE_TEST("recorded_model", what_is_recorded_is_not_asked_again);
-    PLACE_TEST("recorded_model", a_replay_ends_where_the_journal_does);
-    PLACE_TEST("recorded_model", a_different_request_is_a_divergence);
-    PLACE_TEST("recorded_model", an_overflow_is_recorded);
-    PLACE_TEST("recorded_model", a_used_up_script_is_recorded);
-    PLACE_TEST("recorded_model", other_failures_are_asked_again);
-    PLACE_TEST("recorded_model", a_failed_call_leaves_what_is_known_right);
-    PLACE_TEST("recorded_model", an_answer_of_any_text_comes_back_as_it_was);
 }

@@ -49,7 +49,7 @@ static bool ask(const Place *place, AcrJournalMode mode, Linter *linter, const c
     return recorded.referee.lint(recorded.referee.ctx, files, 2, out, out_why, error);
 }
 
-static void test_its_word_is_asked_once(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_referee", its_word_is_asked_once)
 {
     static const guint worse[] = {2, 0, 0};
     Linter live = {.worse = worse}, never = {0};
@@ -66,7 +66,7 @@ static void test_its_word_is_asked_once(Place *place, gconstpointer data)
     g_assert_null(why);
 }
 
-static void test_that_it_broke_is_obeyed_too(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_referee", that_it_broke_is_obeyed_too)
 {
     static const guint worse[] = {2, 0, 0};
     Linter late = {.why = "the deadline of 300 s passed"}, sound = {.worse = worse};
@@ -80,7 +80,7 @@ static void test_that_it_broke_is_obeyed_too(Place *place, gconstpointer data)
     g_assert_cmpuint(sound.asked, ==, 0);
 }
 
-static void test_another_question_is_a_divergence(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_referee", another_question_is_a_divergence)
 {
     static const guint worse[] = {2, 0, 0};
     Linter linter = {.worse = worse};
@@ -93,7 +93,7 @@ static void test_another_question_is_a_divergence(Place *place, gconstpointer da
     g_assert_cmpuint(linter.asked, ==, 1);
 }
 
-static void test_an_error_is_not_recorded(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_referee", an_error_is_not_recorded)
 {
     static const guint worse[] = {2, 0, 0};
     Linter failing = {.fails = true}, sound = {.worse = worse};
@@ -106,7 +106,7 @@ static void test_an_error_is_not_recorded(Place *place, gconstpointer data)
     g_assert_cmpuint(sound.asked, ==, 1);
 }
 
-static void test_a_record_that_says_too_little_is_unknown(Place *place, gconstpointer data)
+PLACE_TEST("/task/recorded_referee", a_record_that_says_too_little_is_unknown)
 {
     static const guint worse[] = {2, 0, 7};
     Linter linter = {.worse = worse};
@@ -121,13 +121,4 @@ static void test_a_record_that_says_too_little_is_unknown(Place *place, gconstpo
     g_assert_true(ask(place, ACR_JOURNAL_READ, &linter, "x = 2\n", out, &why, NULL));
     g_assert_cmpuint(out[0], ==, 2);
     g_assert_cmpuint(out[2], ==, ACR_LINT_UNKNOWN);
-}
-
-void add_recorded_referee_tests(void)
-{
-    PLACE_TEST("recorded_referee", its_word_is_asked_once);
-    PLACE_TEST("recorded_referee", that_it_broke_is_obeyed_too);
-    PLACE_TEST("recorded_referee", another_question_is_a_divergence);
-    PLACE_TEST("recorded_referee", an_error_is_not_recorded);
-    PLACE_TEST("recorded_referee", a_record_that_says_too_little_is_unknown);
 }

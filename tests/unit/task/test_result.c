@@ -16,7 +16,7 @@ static void take(AcrProof proof, bool is_validated, AcrRunResult *out)
     acr_result_judge(out, &spec, &cost);
 }
 
-static void test_each_proof_has_its_verdict(void)
+TEST("/task/result", each_proof_has_its_verdict)
 {
     static const struct {
         AcrProof proof;
@@ -38,7 +38,7 @@ static void test_each_proof_has_its_verdict(void)
     }
 }
 
-static void test_no_patch_is_none(void)
+TEST("/task/result", no_patch_is_none)
 {
     static const AcrCostSum cost = {0};
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
@@ -55,7 +55,7 @@ static char *print(const AcrRunResult *result)
     return acr_json_print(json);
 }
 
-static void test_every_name_of_a_result_is_read_again(void)
+TEST("/task/result", every_name_of_a_result_is_read_again)
 {
     for (AcrVerdict verdict = 0; verdict <= ACR_VERDICT_NONE; verdict++)
         for (AcrExtractStatus status = 0; status <= ACR_APPLICABLE_PATCH; status++)
@@ -72,7 +72,7 @@ static void test_every_name_of_a_result_is_read_again(void)
             }
 }
 
-static void test_a_result_survives_as_json(void)
+TEST("/task/result", a_result_survives_as_json)
 {
     g_auto(AcrRunResult) result = {0}, read = {0};
     take(ACR_PROOF_VERIFIED, false, &result);
@@ -90,7 +90,7 @@ static void test_a_result_survives_as_json(void)
     g_assert_cmpstr(read.error_class, ==, "ceiling");
 }
 
-static void test_what_is_no_result_is_refused(void)
+TEST("/task/result", what_is_no_result_is_refused)
 {
     static const char *const texts[] = {"{}", "[]", "7", "{\"verdict\":\"good\"}",
                                         "{\"verdict\":\"none\",\"status\":\"X\"}"};
@@ -103,7 +103,7 @@ static void test_what_is_no_result_is_refused(void)
     g_assert_false(acr_run_result_from_json(NULL, &result));
 }
 
-static void test_what_cannot_be_a_result_is_refused(void)
+TEST("/task/result", what_cannot_be_a_result_is_refused)
 {
     static const struct {
         const char *name, *value;
@@ -120,7 +120,7 @@ static void test_what_cannot_be_a_result_is_refused(void)
     }
 }
 
-static void test_a_signal_goes_before_any_error(void)
+TEST("/task/result", a_signal_goes_before_any_error)
 {
     const AcrInterrupt interrupt = {.signal = 2};
     g_autoptr(GError) error = g_error_new_literal(ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "x");
@@ -129,17 +129,4 @@ static void test_a_signal_goes_before_any_error(void)
     g_assert_cmpint(result.exit_code, ==, ACR_EXIT_INTERRUPTED);
     g_assert_cmpstr(result.error, ==, "interrupted; rerun the same command to resume");
     g_assert_cmpint(result.verdict, ==, ACR_VERDICT_NONE);
-}
-
-#define ADD(name) g_test_add_func("/task/result/" #name, test_##name)
-
-void add_result_tests(void)
-{
-    ADD(each_proof_has_its_verdict);
-    ADD(no_patch_is_none);
-    ADD(every_name_of_a_result_is_read_again);
-    ADD(a_result_survives_as_json);
-    ADD(what_is_no_result_is_refused);
-    ADD(what_cannot_be_a_result_is_refused);
-    ADD(a_signal_goes_before_any_error);
 }

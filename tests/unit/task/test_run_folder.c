@@ -25,7 +25,7 @@ static bool exists(const Place *place, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-static void test_a_missing_folder_is_made(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", a_missing_folder_is_made)
 {
     g_auto(AcrFolder) folder = {0};
     g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
@@ -34,7 +34,7 @@ static void test_a_missing_folder_is_made(Place *place, gconstpointer data)
     g_assert_cmpstr(ignore, ==, "*\n");
 }
 
-static void test_states_follow_each_other(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", states_follow_each_other)
 {
     static const AcrFolderState states[] = {ACR_FOLDER_NEW, ACR_FOLDER_READY, ACR_FOLDER_DONE};
     g_autofree char *path = place_path(place, "out");
@@ -51,7 +51,7 @@ static void test_states_follow_each_other(Place *place, gconstpointer data)
     }
 }
 
-static void test_a_folder_has_one_process_at_a_time(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", a_folder_has_one_process_at_a_time)
 {
     g_auto(AcrFolder) first = {0}, second = {0};
     g_autofree char *path = place_path(place, "out"),
@@ -65,7 +65,7 @@ static void test_a_folder_has_one_process_at_a_time(Place *place, gconstpointer 
     g_assert_cmpint(open_out(place, &second), ==, ACR_FOLDER_NEW);
 }
 
-static void test_what_a_kill_left_is_taken_up(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", what_a_kill_left_is_taken_up)
 {
     g_auto(AcrFolder) folder = {0};
     place_write(place, "out/lock", "4711\n");
@@ -75,8 +75,7 @@ static void test_what_a_kill_left_is_taken_up(Place *place, gconstpointer data)
     g_assert_false(exists(place, "out/.acr-aB3dEf"));
 }
 
-static void test_unfinished_writes_are_removed_from_a_run_that_goes_on(Place *place,
-                                                                       gconstpointer data)
+PLACE_TEST("/task/folder", unfinished_writes_are_removed_from_a_run_that_goes_on)
 {
     g_auto(AcrFolder) folder = {0};
     place_write(place, "out/meta.json", "{\"format\": 3, \"state\": \"ready\"}");
@@ -105,8 +104,7 @@ static void check_refused(const Place *place, const char *name, const char *text
     g_assert_cmpint(g_rmdir(out), ==, 0); /* nothing else was made in it */
 }
 
-static void test_a_file_in_the_place_of_the_folder_is_named_as_such(Place *place,
-                                                                    gconstpointer data)
+PLACE_TEST("/task/folder", a_file_in_the_place_of_the_folder_is_named_as_such)
 {
     g_autofree char *path = place_path(place, "out");
     place_write(place, "out", "mine");
@@ -121,7 +119,7 @@ static void test_a_file_in_the_place_of_the_folder_is_named_as_such(Place *place
     g_assert_cmpstr(left, ==, "mine");
 }
 
-static void test_other_folders_are_refused_untouched(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", other_folders_are_refused_untouched)
 {
     static const char *const metas[] = {"",
                                         "{",
@@ -141,7 +139,7 @@ static void test_other_folders_are_refused_untouched(Place *place, gconstpointer
         check_refused(place, "meta.json", metas[i]);
 }
 
-static void test_a_folder_of_an_older_version_says_which(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", a_folder_of_an_older_version_says_which)
 {
     static const char meta[] = "{\"format\": 2, \"version\": \"0.0.7\", \"state\": \"done\"}";
     g_auto(AcrFolder) folder = {0};
@@ -155,7 +153,7 @@ static void test_a_folder_of_an_older_version_says_which(Place *place, gconstpoi
     check_refused(place, "meta.json", meta);
 }
 
-static void test_a_file_is_no_folder(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", a_file_is_no_folder)
 {
     g_auto(AcrFolder) folder = {0};
     place_write(place, "out", "mine");
@@ -164,7 +162,7 @@ static void test_a_file_is_no_folder(Place *place, gconstpointer data)
     g_assert_cmpstr(text, ==, "mine");
 }
 
-static void test_nothing_is_written_through_a_linked_lock(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", nothing_is_written_through_a_linked_lock)
 {
     g_autofree char *link = place_path(place, "out/lock"), *target = place_path(place, "precious");
     place_write(place, "out/meta.json", "{\"format\": 3, \"state\": \"ready\"}");
@@ -176,7 +174,7 @@ static void test_nothing_is_written_through_a_linked_lock(Place *place, gconstpo
     g_assert_cmpstr(text, ==, "4711\n");
 }
 
-static void test_artifacts_get_their_folders(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", artifacts_get_their_folders)
 {
     g_auto(AcrFolder) folder = {0};
     g_autoptr(GError) error = NULL;
@@ -188,7 +186,7 @@ static void test_artifacts_get_their_folders(Place *place, gconstpointer data)
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\0y", 3);
 }
 
-static void test_nothing_is_written_through_a_linked_folder(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", nothing_is_written_through_a_linked_folder)
 {
     static const char *const names[] = {"attempt_0/patch.diff", "attempt_1/search/round.json"};
     static const char *const links[] = {"out/attempt_0", "out/attempt_1/search"};
@@ -209,7 +207,7 @@ static void test_nothing_is_written_through_a_linked_folder(Place *place, gconst
     g_assert_null(g_dir_read_name(dir));
 }
 
-static void test_a_second_process_leaves_a_beginning_alone(Place *place, gconstpointer data)
+PLACE_TEST("/task/folder", a_second_process_leaves_a_beginning_alone)
 {
     g_autofree char *lock_path = place_path(place, "out/lock");
     g_auto(AcrFolder) folder = {0};
@@ -219,21 +217,4 @@ static void test_a_second_process_leaves_a_beginning_alone(Place *place, gconstp
     g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_BASE_ERROR_BUSY);
     g_assert_true(exists(place, "out/.acr-aB3dEf"));
     g_assert_false(exists(place, "out/.gitignore"));
-}
-
-void add_folder_tests(void)
-{
-    PLACE_TEST("folder", a_missing_folder_is_made);
-    PLACE_TEST("folder", states_follow_each_other);
-    PLACE_TEST("folder", a_folder_has_one_process_at_a_time);
-    PLACE_TEST("folder", what_a_kill_left_is_taken_up);
-    PLACE_TEST("folder", unfinished_writes_are_removed_from_a_run_that_goes_on);
-    PLACE_TEST("folder", a_file_in_the_place_of_the_folder_is_named_as_such);
-    PLACE_TEST("folder", other_folders_are_refused_untouched);
-    PLACE_TEST("folder", a_folder_of_an_older_version_says_which);
-    PLACE_TEST("folder", a_file_is_no_folder);
-    PLACE_TEST("folder", nothing_is_written_through_a_linked_lock);
-    PLACE_TEST("folder", artifacts_get_their_folders);
-    PLACE_TEST("folder", nothing_is_written_through_a_linked_folder);
-    PLACE_TEST("folder", a_second_process_leaves_a_beginning_alone);
 }

@@ -48,7 +48,7 @@ static AcrForVerb first_verb(const AcrOption *option)
     return (AcrForVerb)(option->verbs & -option->verbs);
 }
 
-static void test_each_row_is_whole(void)
+TEST("/task/run_spec", each_row_is_whole)
 {
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
@@ -65,7 +65,7 @@ static void test_each_row_is_whole(void)
     }
 }
 
-static void test_each_row_takes_its_value(void)
+TEST("/task/run_spec", each_row_takes_its_value)
 {
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
@@ -76,7 +76,7 @@ static void test_each_row_takes_its_value(void)
     }
 }
 
-static void test_bad_values_give_one_line(void)
+TEST("/task/run_spec", bad_values_give_one_line)
 {
     static const struct {
         AcrOptionType type;
@@ -107,7 +107,7 @@ static void test_bad_values_give_one_line(void)
     }
 }
 
-static void test_a_spec_survives_as_json(void)
+TEST("/task/run_spec", a_spec_survives_as_json)
 {
     for (AcrForVerb verb = ACR_FOR_RUN; verb <= ACR_FOR_EXEC; verb <<= 1) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(verb), empty = acr_run_spec_of(verb),
@@ -129,7 +129,7 @@ static void test_a_spec_survives_as_json(void)
     }
 }
 
-static void test_texts_that_are_not_utf8_survive_as_json(void)
+TEST("/task/run_spec", texts_that_are_not_utf8_survive_as_json)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN), read = acr_run_spec_of(ACR_FOR_RUN);
     spec.out = g_strdup("caf\xe9");
@@ -138,7 +138,7 @@ static void test_texts_that_are_not_utf8_survive_as_json(void)
     g_assert_cmpstr(read.out, ==, "caf\xe9");
 }
 
-static void test_only_rows_with_the_flags_are_read(void)
+TEST("/task/run_spec", only_rows_with_the_flags_are_read)
 {
     static const char text[] = "{\"rounds\":3,\"key_command\":\"rm -r /\",\"shared_dir\":\"x\"}";
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
@@ -149,7 +149,7 @@ static void test_only_rows_with_the_flags_are_read(void)
     g_assert_null(spec.shared_dir);
 }
 
-static void test_the_largest_amounts_survive_as_json(void)
+TEST("/task/run_spec", the_largest_amounts_survive_as_json)
 {
     static const char *const tokens[] = {"1000000000000000", "9007199254740992"};
     const AcrOption *most = acr_option_find("task-max-tokens", 15, ACR_FOR_SWE_BENCH),
@@ -170,7 +170,7 @@ static void test_the_largest_amounts_survive_as_json(void)
     }
 }
 
-static void test_json_of_another_type_is_refused(void)
+TEST("/task/run_spec", json_of_another_type_is_refused)
 {
     static const char *const texts[] = {
         "{\"rounds\":\"many\"}", "{\"rounds\":0}",    "{\"rounds\":[1,2]x}", "{\"max_cost\":\"1\"}",
@@ -186,7 +186,7 @@ static void test_json_of_another_type_is_refused(void)
     }
 }
 
-static void test_secrets_bind_no_folder(void)
+TEST("/task/run_spec", secrets_bind_no_folder)
 {
     for (guint i = 0; i < acr_n_options; i++)
         g_assert_false((acr_options[i].flags & ACR_OPTION_SECRET) &&
@@ -202,7 +202,7 @@ static bool take_text(Place *place, AcrRunSpec *spec, const char *text, GError *
     return acr_run_spec_take_file(spec, path, error);
 }
 
-static void test_a_file_sets_what_was_not_given(Place *place, gconstpointer data)
+PLACE_TEST("/task/spec_sources", a_file_sets_what_was_not_given)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
@@ -221,7 +221,7 @@ static void test_a_file_sets_what_was_not_given(Place *place, gconstpointer data
     g_assert_cmpint(spec.task_max_cost, ==, ACR_UNSET); /* of another verb */
 }
 
-static void test_a_bad_line_is_named(Place *place, gconstpointer data)
+PLACE_TEST("/task/spec_sources", a_bad_line_is_named)
 {
     static const struct {
         const char *text, *said;
@@ -256,7 +256,7 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
     }
 }
 
-static void test_a_file_that_is_missing_is_empty(Place *place, gconstpointer data)
+PLACE_TEST("/task/spec_sources", a_file_that_is_missing_is_empty)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
@@ -268,7 +268,7 @@ static void test_a_file_that_is_missing_is_empty(Place *place, gconstpointer dat
     g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
 }
 
-static void test_options_go_before_the_environment(void)
+TEST("/task/spec_sources", options_go_before_the_environment)
 {
     g_auto(AcrRunSpec) given = acr_run_spec_of(ACR_FOR_ASK), spec = acr_run_spec_of(ACR_FOR_ASK);
     g_assert_true(g_setenv("ACR_KEY_COMMAND", "from the environment", TRUE));
@@ -282,7 +282,7 @@ static void test_options_go_before_the_environment(void)
     g_assert_null(given.key_command);
 }
 
-static void test_ask_has_the_first_model_of_the_file(Place *place, gconstpointer data)
+PLACE_TEST("/task/spec_sources", ask_has_the_first_model_of_the_file)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
     g_assert_true(take_text(place, &spec, "model = a/b\nmodel = c/d\n", NULL));
@@ -290,7 +290,7 @@ static void test_ask_has_the_first_model_of_the_file(Place *place, gconstpointer
     g_assert_null(spec.models[1]);
 }
 
-static void test_two_keys_of_the_environment_are_refused(void)
+TEST("/task/spec_sources", two_keys_of_the_environment_are_refused)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
     g_autoptr(GError) error = NULL;
@@ -302,7 +302,7 @@ static void test_two_keys_of_the_environment_are_refused(void)
     g_assert_cmpstr(error->message, ==, "give --key-command or --key-file, not both");
 }
 
-static void test_headers_of_the_environment_stand_first(void)
+TEST("/task/spec_sources", headers_of_the_environment_stand_first)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK), bad = acr_run_spec_of(ACR_FOR_ASK);
     g_autoptr(GError) error = NULL;
@@ -317,7 +317,7 @@ static void test_headers_of_the_environment_stand_first(void)
 }
 
 /* A model takes 0 for its own default; who asks for no wait at all gets the shortest. */
-static void test_no_wait_between_tries_is_not_the_models_own(void)
+TEST("/task/models", no_wait_between_tries_is_not_the_models_own)
 {
     static const struct {
         gint64 given;
@@ -332,7 +332,7 @@ static void test_no_wait_between_tries_is_not_the_models_own(void)
     }
 }
 
-static void test_prices_that_cannot_be_read_are_an_error(void)
+TEST("/task/limits", prices_that_cannot_be_read_are_an_error)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
     g_autoptr(GError) error = NULL;
@@ -345,7 +345,7 @@ static void test_prices_that_cannot_be_read_are_an_error(void)
 }
 
 /* Run without being asked where a command is given; where code points, where tests are run or some are said to fail. */
-static void test_what_is_run_of_the_tests_follows_from_what_is_given(void)
+TEST("/task/run_spec", what_is_run_of_the_tests_follows_from_what_is_given)
 {
     char *failing[] = {(char *)"a", NULL};
     AcrRunSpec plain = {0}, command = {.test_command = (char *)"make"},
@@ -360,29 +360,4 @@ static void test_what_is_run_of_the_tests_follows_from_what_is_given(void)
     g_assert_cmpint(acr_run_spec_sbfl(&command), ==, ACR_VERIFY_AUTO);
     g_assert_cmpint(acr_run_spec_sbfl(&told), ==, ACR_VERIFY_AUTO);
     g_assert_cmpint(acr_run_spec_sbfl(&blind), ==, ACR_VERIFY_NEVER);
-}
-
-#define ADD(group, name) g_test_add_func("/task/" group "/" #name, test_##name)
-
-void add_run_spec_tests(void)
-{
-    ADD("limits", prices_that_cannot_be_read_are_an_error);
-    ADD("models", no_wait_between_tries_is_not_the_models_own);
-    ADD("run_spec", each_row_is_whole);
-    ADD("run_spec", each_row_takes_its_value);
-    ADD("run_spec", bad_values_give_one_line);
-    ADD("run_spec", a_spec_survives_as_json);
-    ADD("run_spec", texts_that_are_not_utf8_survive_as_json);
-    ADD("run_spec", only_rows_with_the_flags_are_read);
-    ADD("run_spec", json_of_another_type_is_refused);
-    ADD("run_spec", the_largest_amounts_survive_as_json);
-    ADD("run_spec", secrets_bind_no_folder);
-    ADD("run_spec", what_is_run_of_the_tests_follows_from_what_is_given);
-    PLACE_TEST("spec_sources", a_file_sets_what_was_not_given);
-    PLACE_TEST("spec_sources", a_bad_line_is_named);
-    PLACE_TEST("spec_sources", a_file_that_is_missing_is_empty);
-    ADD("spec_sources", options_go_before_the_environment);
-    PLACE_TEST("spec_sources", ask_has_the_first_model_of_the_file);
-    ADD("spec_sources", two_keys_of_the_environment_are_refused);
-    ADD("spec_sources", headers_of_the_environment_stand_first);
 }

@@ -4,6 +4,7 @@
 
 #include "task/run_folder.h"
 #include "task/recorded.h"
+#include "unit/cases.h"
 
 typedef struct {
     char *dir; /* owned; a new folder */
@@ -19,17 +20,6 @@ void place_write(const Place *place, const char *name, const char *text);
 char *place_read(const Place *place, const char *name);
 
 #define PLACE_TEST(group, name)                                                                    \
-    g_test_add("/task/" group "/" #name, Place, NULL, place_set_up, test_##name, place_tear_down)
-
-void add_folder_tests(void);
-void add_meta_tests(void);
-void add_recorded_model_tests(void);
-void add_cost_tests(void);
-void add_outlines_tests(void);
-void add_recorded_referee_tests(void);
-void add_window_tests(void);
-void add_run_spec_tests(void);
-void add_result_tests(void);
-void add_live_tests(void);
+    TEST_WITH(group, name, Place, place, data, NULL, place_set_up, place_tear_down)
 
 #endif

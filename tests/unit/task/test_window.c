@@ -41,7 +41,7 @@ static guint room(const AcrWindow *window, gsize bytes)
 /* ---- Estimates ----------------------------------------------------------------------------------
  */
 
-static void test_three_bytes_are_a_token_at_first(void)
+TEST("/task/window", three_bytes_are_a_token_at_first)
 {
     AcrWindow window;
     acr_window_init(&window, 0);
@@ -50,7 +50,7 @@ static void test_three_bytes_are_a_token_at_first(void)
     g_assert_cmpint(tokens, <=, 11000);
 }
 
-static void test_room_is_what_the_conversation_leaves(void)
+TEST("/task/window", room_is_what_the_conversation_leaves)
 {
     AcrWindow window;
     acr_window_init(&window, 0);
@@ -60,7 +60,7 @@ static void test_room_is_what_the_conversation_leaves(void)
     g_assert_cmpuint(room(&window, 300000), ==, 1);
 }
 
-static void test_the_ratio_is_learnt_from_answers(void)
+TEST("/task/window", the_ratio_is_learnt_from_answers)
 {
     AcrUsage usage = ACR_USAGE_UNKNOWN;
     AcrWindow window;
@@ -77,7 +77,7 @@ static void test_the_ratio_is_learnt_from_answers(void)
     g_assert_cmpint(estimate(&window, 40000), <=, 11000);
 }
 
-static void test_absurd_numbers_are_not_believed(void)
+TEST("/task/window", absurd_numbers_are_not_believed)
 {
     static const gint64 absurd[] = {1, 9, 1000000000, G_MAXINT64 / 2};
     g_autoptr(AcrConversation) talk = talk_of(40000);
@@ -97,7 +97,7 @@ static void test_absurd_numbers_are_not_believed(void)
     g_assert_cmpint(window.tokens, ==, 0);
 }
 
-static void test_a_refusal_of_what_seemed_to_fit_is_learnt_from(void)
+TEST("/task/window", a_refusal_of_what_seemed_to_fit_is_learnt_from)
 {
     AcrWindow window;
     g_autoptr(AcrConversation) talk = talk_of(6000);
@@ -116,7 +116,7 @@ static void test_a_refusal_of_what_seemed_to_fit_is_learnt_from(void)
 /* ---- Whether it fits ----------------------------------------------------------------------------
  */
 
-static void test_everything_fits_an_unknown_window(void)
+TEST("/task/window", everything_fits_an_unknown_window)
 {
     AcrWindow window;
     acr_window_init(&window, 0);
@@ -126,7 +126,7 @@ static void test_everything_fits_an_unknown_window(void)
     g_assert_true(fits(&window, 10000000, 0));
 }
 
-static void test_room_is_left_for_the_answer(void)
+TEST("/task/window", room_is_left_for_the_answer)
 {
     AcrWindow window;
     acr_window_init(&window, 4096);
@@ -138,7 +138,7 @@ static void test_room_is_left_for_the_answer(void)
     g_assert_false(fits(&window, 285000, 0));
 }
 
-static void test_a_given_window_is_not_changed_by_refusals(void)
+TEST("/task/window", a_given_window_is_not_changed_by_refusals)
 {
     AcrWindow window;
     g_autoptr(AcrConversation) talk = talk_of(20000);
@@ -222,7 +222,7 @@ static guint pass(const Place *place, gint64 given, bool live)
     return calls;
 }
 
-static void test_what_does_not_fit_is_not_sent(Place *place, gconstpointer data)
+PLACE_TEST("/task/window", what_does_not_fit_is_not_sent)
 {
     /* 20,000 bytes teach the window, 15,000 are known not to fit, 6,000 seem to. */
     g_assert_cmpuint(pass(place, 0, true), ==, 3);
@@ -235,7 +235,7 @@ static void test_what_does_not_fit_is_not_sent(Place *place, gconstpointer data)
     g_assert_cmpuint(pass(place, 0, false), ==, 0); /* the journal gives the same again */
 }
 
-static void test_a_given_window_spares_the_first_refusal(Place *place, gconstpointer data)
+PLACE_TEST("/task/window", a_given_window_spares_the_first_refusal)
 {
     g_assert_cmpuint(pass(place, 4096, true), ==, 2);
     g_assert_cmpuint(pass(place, 4096, false), ==, 0);
@@ -252,28 +252,11 @@ static void cut_journal(const Place *place, guint n)
     place_write(place, "journal.jsonl", text);
 }
 
-static void test_a_run_that_is_gone_on_with_knows_the_window(Place *place, gconstpointer data)
+PLACE_TEST("/task/window", a_run_that_is_gone_on_with_knows_the_window)
 {
     g_assert_cmpuint(pass(place, 0, true), ==, 3);
     cut_journal(place, 1);
     g_assert_cmpuint(pass(place, 0, true), ==, 2); /* the second one is not sent this time either */
     cut_journal(place, 3);
     g_assert_cmpuint(pass(place, 0, true), ==, 1);
-}
-
-#define ADD(name) g_test_add_func("/task/window/" #name, test_##name)
-
-void add_window_tests(void)
-{
-    ADD(three_bytes_are_a_token_at_first);
-    ADD(room_is_what_the_conversation_leaves);
-    ADD(the_ratio_is_learnt_from_answers);
-    ADD(absurd_numbers_are_not_believed);
-    ADD(a_refusal_of_what_seemed_to_fit_is_learnt_from);
-    ADD(everything_fits_an_unknown_window);
-    ADD(room_is_left_for_the_answer);
-    ADD(a_given_window_is_not_changed_by_refusals);
-    PLACE_TEST("window", what_does_not_fit_is_not_sent);
-    PLACE_TEST("window", a_given_window_spares_the_first_refusal);
-    PLACE_TEST("window", a_run_that_is_gone_on_with_knows_the_window);
 }

@@ -86,7 +86,7 @@ static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const Acr
     g_assert_true(removed);
 }
 
-static void kinds_of_change(void)
+TEST("/vcs/diff", every_kind_of_change)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -130,7 +130,7 @@ static void kinds_of_change(void)
     expect_gits(&box, overlay, snapshot, exec, NULL);
 }
 
-static void odd_names(void)
+TEST("/vcs/diff", odd_names_are_quoted)
 {
     static const char *const names[] = {
         "with blank",  "tab\there",  "new\nline",      "quote\"d", "back\\slash",
@@ -170,7 +170,7 @@ static void fill_binary(guint8 *data, gsize len, guint32 seed, guint32 noise)
     data[0] = 0;
 }
 
-static void binary_files(void)
+TEST("/vcs/diff", binary_files_are_literals_or_deltas)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -201,7 +201,7 @@ static void binary_files(void)
     expect_gits(&box, overlay, snapshot, exec, NULL);
 }
 
-static void symlinks(void)
+TEST("/vcs/diff", symlinks_and_changes_of_type)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -364,13 +364,13 @@ static void random_case(guint32 seed)
     expect_gits(&box, overlay, snapshot, NULL, NULL);
 }
 
-static void random_changes(void)
+TEST("/vcs/diff", random_changes_give_gits_bytes)
 {
     for (guint32 seed = 1; seed <= 45; seed++)
         random_case(seed);
 }
 
-static void changed_attributes(void)
+TEST("/vcs/diff", attributes_of_the_overlay_count)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -393,7 +393,7 @@ static void changed_attributes(void)
 }
 
 /* Macros, words that take back or repeat others, quoted patterns, lines that git passes over. */
-static void attribute_rules(void)
+TEST("/vcs/diff", rules_of_attributes_are_gits)
 {
     static const char *const texts[] = {
         "[attr]snake diff=python\n[attr]adder snake\n*.py adder\n",
@@ -428,7 +428,7 @@ static void attribute_rules(void)
     }
 }
 
-static void missing_content(void)
+TEST("/vcs/diff", missing_content_is_an_error)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -445,16 +445,4 @@ static void missing_content(void)
     g_assert_null(acr_overlay_diff(overlay, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
     g_assert_true(g_str_has_prefix(error->message, "cannot diff 'f': "));
-}
-
-void add_diff_tests(void)
-{
-    g_test_add_func("/vcs/diff/every_kind_of_change", kinds_of_change);
-    g_test_add_func("/vcs/diff/odd_names_are_quoted", odd_names);
-    g_test_add_func("/vcs/diff/binary_files_are_literals_or_deltas", binary_files);
-    g_test_add_func("/vcs/diff/symlinks_and_changes_of_type", symlinks);
-    g_test_add_func("/vcs/diff/attributes_of_the_overlay_count", changed_attributes);
-    g_test_add_func("/vcs/diff/rules_of_attributes_are_gits", attribute_rules);
-    g_test_add_func("/vcs/diff/missing_content_is_an_error", missing_content);
-    g_test_add_func("/vcs/diff/random_changes_give_gits_bytes", random_changes);
 }

@@ -65,7 +65,7 @@ static void expect_the_same_again(const Sandbox *box, AcrSnapshot *snapshot, con
                     g_bytes_get_data(plain, NULL), g_bytes_get_size(plain));
 }
 
-static void what_git_prints_of_any_change(void)
+TEST("/vcs/diff_apply", what_git_prints_of_any_change)
 {
     static const char *const scripts[] = {
         "sed -i s/five/FIVE/ a.py",
@@ -101,7 +101,7 @@ static void what_git_prints_of_any_change(void)
 #define NEW_FILE "new file mode 100644\n--- /dev/null\n"
 #define ONE_LINE "@@ -0,0 +1 @@\n+x\n"
 
-static void what_is_refused_changes_nothing(void)
+TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
 {
     static const char *const diffs[] = {
         "",
@@ -145,7 +145,7 @@ static void what_is_refused_changes_nothing(void)
     }
 }
 
-static void a_nul_byte_is_refused(void)
+TEST("/vcs/diff_apply", a_nul_byte_is_refused)
 {
     static const char diff[] =
         HEAD_OF("n") NEW_FILE "+++ b/n\n@@ -0,0 +1 @@\n+x\0yyyyyyyyyyyyyyy\n";
@@ -159,7 +159,7 @@ static void a_nul_byte_is_refused(void)
     g_assert_false(acr_overlay_has(overlay, "n"));
 }
 
-static void a_mode_that_is_not_told_stays(void)
+TEST("/vcs/diff_apply", a_mode_that_is_not_told_stays)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -173,7 +173,7 @@ static void a_mode_that_is_not_told_stays(void)
     g_assert_cmphex(acr_overlay_mode(overlay, "run"), ==, ACR_MODE_EXEC);
 }
 
-static void it_is_applied_to_what_the_overlay_holds(void)
+TEST("/vcs/diff_apply", it_is_applied_to_what_the_overlay_holds)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -197,7 +197,7 @@ static void it_is_applied_to_what_the_overlay_holds(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
-static void what_other_tools_leave_out(void)
+TEST("/vcs/diff_apply", what_other_tools_leave_out)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -216,16 +216,4 @@ static void what_other_tools_leave_out(void)
     g_assert_false(acr_overlay_has(overlay, "empty"));
     g_assert_true(take(overlay, HEAD_OF("q/__init__.py") "new file mode 100644", &error));
     g_assert_true(acr_overlay_has(overlay, "q/__init__.py"));
-}
-
-void add_diff_apply_tests(void)
-{
-    g_test_add_func("/vcs/diff_apply/what_other_tools_leave_out", what_other_tools_leave_out);
-    g_test_add_func("/vcs/diff_apply/what_git_prints_of_any_change", what_git_prints_of_any_change);
-    g_test_add_func("/vcs/diff_apply/what_is_refused_changes_nothing",
-                    what_is_refused_changes_nothing);
-    g_test_add_func("/vcs/diff_apply/a_nul_byte_is_refused", a_nul_byte_is_refused);
-    g_test_add_func("/vcs/diff_apply/a_mode_that_is_not_told_stays", a_mode_that_is_not_told_stays);
-    g_test_add_func("/vcs/diff_apply/it_is_applied_to_what_the_overlay_holds",
-                    it_is_applied_to_what_the_overlay_holds);
 }

@@ -15,7 +15,7 @@ static AcrSnapshot *sample(const Sandbox *box)
     return commit_ok(box, "r", "HEAD");
 }
 
-static void paths(void)
+TEST("/vcs/overlay", paths_that_may_be_written)
 {
     static const char *const allowed[] = {"a/f",   "a/new",      "new/deep/file", "a b", "..x",
                                           "x/..y", ".gitignore", ".github/x",     "\xff"};
@@ -52,7 +52,7 @@ static void expect_changed(const AcrOverlay *overlay, const char *expected)
     g_assert_cmpstr(joined, ==, expected);
 }
 
-static void changes(void)
+TEST("/vcs/overlay", only_what_differs_counts_as_changed)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -86,7 +86,7 @@ static void changes(void)
     g_assert_cmpmem(g_bytes_get_data(untouched, NULL), g_bytes_get_size(untouched), "a", 1);
 }
 
-static void new_files_that_git_ignores_are_named(void)
+TEST("/vcs/overlay", new_files_that_git_ignores_are_named)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -112,7 +112,7 @@ static void new_files_that_git_ignores_are_named(void)
     g_assert_null(strstr(told, "sub"));
 }
 
-static void generated_files_of_packages_are_found(void)
+TEST("/vcs/overlay", generated_files_of_packages_are_found)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -134,14 +134,4 @@ static void generated_files_of_packages_are_found(void)
     g_assert_true(g_hash_table_contains(found, "src/p/_version.py"));
     g_assert_true(g_hash_table_contains(found, "src/p/a_pb2.py"));
     g_assert_cmpuint(g_hash_table_size(none), ==, 0);
-}
-
-void add_overlay_tests(void)
-{
-    g_test_add_func("/vcs/overlay/new_files_that_git_ignores_are_named",
-                    new_files_that_git_ignores_are_named);
-    g_test_add_func("/vcs/overlay/generated_files_of_packages_are_found",
-                    generated_files_of_packages_are_found);
-    g_test_add_func("/vcs/overlay/paths_that_may_be_written", paths);
-    g_test_add_func("/vcs/overlay/only_what_differs_counts_as_changed", changes);
 }

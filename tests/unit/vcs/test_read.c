@@ -85,7 +85,7 @@ static void many_files(const Sandbox *box, const char *dir)
     }
 }
 
-static void as_one_by_one(void)
+TEST("/vcs/read", many_at_once_are_as_one_by_one)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -109,7 +109,7 @@ static void as_one_by_one(void)
     expect_sizes(named);
 }
 
-static void kept_contents(void)
+TEST("/vcs/read", many_kept_contents_are_as_one_by_one)
 {
     g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
@@ -140,7 +140,7 @@ static char *object_file(const Sandbox *box, const char *name)
     return g_strdup_printf("r/.git/objects/%.2s/%.38s", id, id + 2);
 }
 
-static void a_missing_one_is_told_apart(void)
+TEST("/vcs/read", a_missing_one_of_many_is_told_apart)
 {
     g_auto(Sandbox) box;
     g_auto(Given) given;
@@ -159,7 +159,7 @@ static void a_missing_one_is_told_apart(void)
     g_assert_error(given.errors[gone], ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
-static void an_object_under_a_wrong_id_is_refused(void)
+TEST("/vcs/read", an_object_under_a_wrong_id_is_refused)
 {
     g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
@@ -181,7 +181,7 @@ static void an_object_under_a_wrong_id_is_refused(void)
     g_assert_cmpstr(whole, ==, "two\n");
 }
 
-static void nothing_to_read(void)
+TEST("/vcs/read", none_at_once)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -189,14 +189,4 @@ static void nothing_to_read(void)
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "plain");
     acr_snapshot_read_many(snapshot, NULL, 0, false, NULL, NULL);
     expect_as_single(snapshot);
-}
-
-void add_read_tests(void)
-{
-    g_test_add_func("/vcs/read/many_at_once_are_as_one_by_one", as_one_by_one);
-    g_test_add_func("/vcs/read/many_kept_contents_are_as_one_by_one", kept_contents);
-    g_test_add_func("/vcs/read/a_missing_one_of_many_is_told_apart", a_missing_one_is_told_apart);
-    g_test_add_func("/vcs/read/an_object_under_a_wrong_id_is_refused",
-                    an_object_under_a_wrong_id_is_refused);
-    g_test_add_func("/vcs/read/none_at_once", nothing_to_read);
 }

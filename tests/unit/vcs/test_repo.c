@@ -16,7 +16,7 @@ static void open_fails(const Sandbox *sandbox, const char *dir, int code, const 
     g_assert_null(strchr(error->message, '\n'));
 }
 
-static void missing_and_file(void)
+TEST("/vcs/repo", missing_folder_and_file_are_told_apart)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -26,7 +26,7 @@ static void missing_and_file(void)
     open_fails(&box, "file", ACR_VCS_ERROR_FAILED, "is not a folder");
 }
 
-static void working_tree_and_folder_in_it(void)
+TEST("/vcs/repo", folder_in_a_working_tree_opens_the_repository_around_it)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -43,7 +43,7 @@ static void working_tree_and_folder_in_it(void)
     g_assert_cmpstr(acr_repo_workdir(below), ==, expected);
 }
 
-static void plain_folder(void)
+TEST("/vcs/repo", plain_folder_has_no_git)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -61,7 +61,7 @@ static void plain_folder(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
 }
 
-static void broken_git_file(void)
+TEST("/vcs/repo", git_file_that_leads_nowhere_is_an_error)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -69,7 +69,7 @@ static void broken_git_file(void)
     open_fails(&box, "p", ACR_VCS_ERROR_FAILED, ".git");
 }
 
-static void bare_by_word_and_by_shape(void)
+TEST("/vcs/repo", bare_is_seen_without_configuration)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -95,7 +95,7 @@ static void bare_by_word_and_by_shape(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED);
 }
 
-static void linked_working_tree(void)
+TEST("/vcs/repo", linked_working_tree_has_its_own_head_and_files)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -121,7 +121,7 @@ static void linked_working_tree(void)
     g_assert_false(acr_repo_is_bare(of_bare));
 }
 
-static void git_folder_elsewhere(void)
+TEST("/vcs/repo", git_folder_may_lie_elsewhere)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -134,7 +134,7 @@ static void git_folder_elsewhere(void)
     g_assert_cmpstr(list, ==, "100644 f\n");
 }
 
-static void extensions(void)
+TEST("/vcs/repo", harmless_extensions_do_not_matter)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -153,7 +153,7 @@ static void extensions(void)
     g_assert_true(acr_repo_is_bare(bare));
 }
 
-static void sha256_tree_is_a_folder(void)
+TEST("/vcs/repo", sha256_is_refused_by_name)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -169,7 +169,7 @@ static void sha256_tree_is_a_folder(void)
                "uses SHA-256 object ids, which acr-host cannot read");
 }
 
-static void unknown_format(void)
+TEST("/vcs/repo", unknown_formats_are_unsupported)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -182,7 +182,7 @@ static void unknown_format(void)
     open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
 }
 
-static void another_owner(void)
+TEST("/vcs/repo", owner_does_not_matter)
 {
     if (geteuid() != 0) {
         g_test_skip("only root can give a folder away");
@@ -215,7 +215,7 @@ static bool opens_with_chain(const Sandbox *box, guint n, GError **error)
     return snapshot != NULL;
 }
 
-static void alternates_of_alternates(void)
+TEST("/vcs/repo", alternates_of_alternates_are_followed_as_far_as_git_does)
 {
     g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
@@ -232,7 +232,7 @@ static void alternates_of_alternates(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
-static void many_alternates(void)
+TEST("/vcs/repo", alternates_have_a_number)
 {
     g_auto(Sandbox) box;
     g_autoptr(GString) names = g_string_new(NULL);
@@ -253,24 +253,4 @@ static void many_alternates(void)
     g_autoptr(GError) error = NULL;
     g_assert_false(opens_with_chain(&box, 0, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
-}
-
-void add_repo_tests(void)
-{
-    g_test_add_func("/vcs/repo/alternates_of_alternates_are_followed_as_far_as_git_does",
-                    alternates_of_alternates);
-    g_test_add_func("/vcs/repo/alternates_have_a_number", many_alternates);
-    g_test_add_func("/vcs/repo/missing_folder_and_file_are_told_apart", missing_and_file);
-    g_test_add_func("/vcs/repo/folder_in_a_working_tree_opens_the_repository_around_it",
-                    working_tree_and_folder_in_it);
-    g_test_add_func("/vcs/repo/plain_folder_has_no_git", plain_folder);
-    g_test_add_func("/vcs/repo/git_file_that_leads_nowhere_is_an_error", broken_git_file);
-    g_test_add_func("/vcs/repo/bare_is_seen_without_configuration", bare_by_word_and_by_shape);
-    g_test_add_func("/vcs/repo/linked_working_tree_has_its_own_head_and_files",
-                    linked_working_tree);
-    g_test_add_func("/vcs/repo/git_folder_may_lie_elsewhere", git_folder_elsewhere);
-    g_test_add_func("/vcs/repo/harmless_extensions_do_not_matter", extensions);
-    g_test_add_func("/vcs/repo/sha256_is_refused_by_name", sha256_tree_is_a_folder);
-    g_test_add_func("/vcs/repo/unknown_formats_are_unsupported", unknown_format);
-    g_test_add_func("/vcs/repo/owner_does_not_matter", another_owner);
 }

@@ -63,7 +63,7 @@ static void dirty_repo(const Sandbox *box)
     g_assert_cmpint(symlink("d/f", link), ==, 0);
 }
 
-static void of_a_commit(void)
+TEST("/vcs/saved", commit_needs_its_repository)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -85,7 +85,7 @@ static void of_a_commit(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
-static void of_a_working_tree(void)
+TEST("/vcs/saved", working_tree_may_be_gone)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -115,7 +115,7 @@ static void of_a_working_tree(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
-static void of_a_plain_folder(void)
+TEST("/vcs/saved", plain_folder_may_be_gone)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -130,7 +130,7 @@ static void of_a_plain_folder(void)
     expect_same(snapshot, again);
 }
 
-static void before_the_first_commit(void)
+TEST("/vcs/saved", staged_contents_are_kept_too)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -153,7 +153,7 @@ static void load_damaged(const Sandbox *box, const char *says)
     g_assert_nonnull(strstr(error->message, says));
 }
 
-static void damage(void)
+TEST("/vcs/saved", damage_is_seen)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -197,7 +197,7 @@ static void damage(void)
     expect_same(snapshot, third);
 }
 
-static void cannot_save(void)
+TEST("/vcs/saved", folder_that_cannot_be_made_is_an_error)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -231,7 +231,7 @@ static void write_git(const Sandbox *box, const char *dir)
 }
 
 /* The nearest tag lies behind a merge, whose other side has none. */
-static void as_a_git_folder(void)
+TEST("/vcs/saved", as_a_git_folder)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -267,7 +267,7 @@ static char *git_digest(const Sandbox *box, bool *out_has_all_tags)
 }
 
 /* Loose and packed ones, in folders, of other tags, moved. */
-static void tags_are_as_git_has_them(void)
+TEST("/vcs/saved", tags_are_as_git_has_them)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -305,7 +305,7 @@ static void tags_are_as_git_has_them(void)
     g_assert_cmpstr(second, !=, third);
 }
 
-static void tags_have_a_ceiling(void)
+TEST("/vcs/saved", tags_have_a_ceiling)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -327,7 +327,7 @@ static void tags_have_a_ceiling(void)
 }
 
 /* Links that lead round, folders in each other, a tag of very many tags. */
-static void odd_tags_are_passed_over(void)
+TEST("/vcs/saved", odd_tags_are_passed_over)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -355,7 +355,7 @@ static void odd_tags_are_passed_over(void)
 }
 
 /* Submodules, and files that are too large to be copied. */
-static void what_no_sandbox_lays_is_not_deleted(void)
+TEST("/vcs/saved", what_no_sandbox_lays_is_not_deleted)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -381,7 +381,7 @@ static void what_no_sandbox_lays_is_not_deleted(void)
     g_assert_cmpstr(changed, ==, " M d/f");
 }
 
-static void line_ends_of_a_checkout_are_no_change(void)
+TEST("/vcs/saved", line_ends_of_a_checkout_are_no_change)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -401,7 +401,7 @@ static void line_ends_of_a_checkout_are_no_change(void)
     g_assert_cmpstr(first, !=, second);
 }
 
-static void without_a_commit(void)
+TEST("/vcs/saved", no_git_folder_without_a_commit)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -412,23 +412,4 @@ static void without_a_commit(void)
     g_assert_false(acr_snapshot_write_git(snapshot, path, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY);
     g_assert_null(acr_snapshot_git_digest(snapshot, NULL));
-}
-
-void add_saved_tests(void)
-{
-    g_test_add_func("/vcs/saved/as_a_git_folder", as_a_git_folder);
-    g_test_add_func("/vcs/saved/tags_are_as_git_has_them", tags_are_as_git_has_them);
-    g_test_add_func("/vcs/saved/tags_have_a_ceiling", tags_have_a_ceiling);
-    g_test_add_func("/vcs/saved/odd_tags_are_passed_over", odd_tags_are_passed_over);
-    g_test_add_func("/vcs/saved/what_no_sandbox_lays_is_not_deleted",
-                    what_no_sandbox_lays_is_not_deleted);
-    g_test_add_func("/vcs/saved/line_ends_of_a_checkout_are_no_change",
-                    line_ends_of_a_checkout_are_no_change);
-    g_test_add_func("/vcs/saved/no_git_folder_without_a_commit", without_a_commit);
-    g_test_add_func("/vcs/saved/commit_needs_its_repository", of_a_commit);
-    g_test_add_func("/vcs/saved/working_tree_may_be_gone", of_a_working_tree);
-    g_test_add_func("/vcs/saved/plain_folder_may_be_gone", of_a_plain_folder);
-    g_test_add_func("/vcs/saved/staged_contents_are_kept_too", before_the_first_commit);
-    g_test_add_func("/vcs/saved/damage_is_seen", damage);
-    g_test_add_func("/vcs/saved/folder_that_cannot_be_made_is_an_error", cannot_save);
 }

@@ -20,7 +20,7 @@ static void commit_fails(const Sandbox *sandbox, const char *dir, const char *re
     g_assert_null(strchr(error->message, '\n'));
 }
 
-static void entries_as_git_lists_them(void)
+TEST("/vcs/snapshot", entries_are_sorted_with_modes_and_any_names)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -53,7 +53,7 @@ static void entries_as_git_lists_them(void)
     g_assert_cmpstr(acr_snapshot_commit(snapshot), ==, g_strchomp(head));
 }
 
-static void ids_are_gits(void)
+TEST("/vcs/snapshot", ids_and_digests_are_of_contents)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -75,7 +75,7 @@ static void ids_are_gits(void)
     g_assert_cmpstr(one, ==, two);
 }
 
-static void revisions(void)
+TEST("/vcs/snapshot", revisions_of_all_shapes)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -105,7 +105,7 @@ static void revisions(void)
                  "0123456789");
 }
 
-static void no_commits(void)
+TEST("/vcs/snapshot", repository_without_commits_is_empty)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -121,7 +121,7 @@ static void no_commits(void)
     g_assert_cmpint(acr_snapshot_find(empty, "f"), ==, -1);
 }
 
-static void packed_and_borrowed_objects(void)
+TEST("/vcs/snapshot", packed_and_borrowed_objects_are_read)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -149,7 +149,7 @@ static void remove_object(const Sandbox *box, const char *name)
     g_assert_cmpint(unlink(file), ==, 0);
 }
 
-static void missing_objects(void)
+TEST("/vcs/snapshot", missing_objects_are_named)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -180,7 +180,7 @@ static void missing_objects(void)
     commit_fails(&box, "r", "main", ACR_VCS_ERROR_MISSING, g_strchomp(head));
 }
 
-static void shallow_and_partial_clones(void)
+TEST("/vcs/snapshot", shallow_and_partial_clones)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -208,7 +208,7 @@ static void shallow_and_partial_clones(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
-static void submodules(void)
+TEST("/vcs/snapshot", submodules_are_left_out_and_said)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -234,7 +234,7 @@ static void submodules(void)
     g_assert_true(acr_overlay_path_ok(overlay, "ext/other"));
 }
 
-static void forbidden_names(void)
+TEST("/vcs/snapshot", forbidden_names_are_left_out)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -272,7 +272,7 @@ static void *read_often(void *data)
     return GSIZE_TO_POINTER(ok);
 }
 
-static void read_by_threads(void)
+TEST("/vcs/snapshot", several_threads_may_read)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -291,7 +291,7 @@ static void read_by_threads(void)
     }
 }
 
-static void damaged_object(void)
+TEST("/vcs/snapshot", damaged_object_is_an_error)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -307,21 +307,4 @@ static void damaged_object(void)
     g_autoptr(GError) error = NULL;
     g_assert_null(acr_snapshot_read(snapshot, 0, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
-}
-
-void add_snapshot_tests(void)
-{
-    g_test_add_func("/vcs/snapshot/entries_are_sorted_with_modes_and_any_names",
-                    entries_as_git_lists_them);
-    g_test_add_func("/vcs/snapshot/ids_and_digests_are_of_contents", ids_are_gits);
-    g_test_add_func("/vcs/snapshot/revisions_of_all_shapes", revisions);
-    g_test_add_func("/vcs/snapshot/repository_without_commits_is_empty", no_commits);
-    g_test_add_func("/vcs/snapshot/packed_and_borrowed_objects_are_read",
-                    packed_and_borrowed_objects);
-    g_test_add_func("/vcs/snapshot/missing_objects_are_named", missing_objects);
-    g_test_add_func("/vcs/snapshot/shallow_and_partial_clones", shallow_and_partial_clones);
-    g_test_add_func("/vcs/snapshot/submodules_are_left_out_and_said", submodules);
-    g_test_add_func("/vcs/snapshot/forbidden_names_are_left_out", forbidden_names);
-    g_test_add_func("/vcs/snapshot/several_threads_may_read", read_by_threads);
-    g_test_add_func("/vcs/snapshot/damaged_object_is_an_error", damaged_object);
 }

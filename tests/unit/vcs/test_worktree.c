@@ -14,7 +14,7 @@ static void expect_listing(const Sandbox *box, const char *dir, const char *expe
     g_assert_cmpstr(list, ==, expected);
 }
 
-static void as_it_lies(void)
+TEST("/vcs/worktree", files_are_taken_as_they_lie)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -51,7 +51,7 @@ static void as_it_lies(void)
     g_assert_cmpstr(unchanged, ==, "same");
 }
 
-static void ignored_in_every_way(void)
+TEST("/vcs/worktree", ignored_files_are_left_out_tracked_ones_not)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -87,7 +87,7 @@ static void ignored_in_every_way(void)
 }
 
 /* Random trees and ignore rules: the same list as git's. */
-static void ignored_as_git_ignores(void)
+TEST("/vcs/worktree", random_ignore_rules_give_what_git_lists)
 {
     static const char *const names[] = {"a", "b", "c.o", "d.py", "gen", "build", "x-y"};
     static const char *const rules[] = {"*.o",  "gen", "build/", "/a",   "!c.o", "a/b", "**/gen",
@@ -140,7 +140,7 @@ static void ignored_as_git_ignores(void)
     }
 }
 
-static void odd_files(void)
+TEST("/vcs/worktree", odd_names_symlinks_and_fifos)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -165,7 +165,7 @@ static void odd_files(void)
     g_assert_cmpstr(target, ==, outside);
 }
 
-static void folder_that_became_a_symlink(void)
+TEST("/vcs/worktree", folder_that_became_a_symlink_is_not_followed)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -181,7 +181,7 @@ static void folder_that_became_a_symlink(void)
     expect_listing(&box, "r", "120000 d\n");
 }
 
-static void nested_repositories(void)
+TEST("/vcs/worktree", nested_repositories_are_left_out)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -195,7 +195,7 @@ static void nested_repositories(void)
     g_assert_cmpstr(acr_snapshot_remarks(tree), ==, "1 nested repository was left out: inner");
 }
 
-static void unreadable(void)
+TEST("/vcs/worktree", unreadable_paths_are_left_out_and_said)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -219,7 +219,7 @@ static void unreadable(void)
     g_assert_cmpint(chmod(closed, 0755), ==, 0);
 }
 
-static void plain_folder(void)
+TEST("/vcs/worktree", plain_folder_is_taken_whole)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -235,7 +235,7 @@ static void plain_folder(void)
     g_assert_cmpstr(text, ==, "y");
 }
 
-static void too_large_file(void)
+TEST("/vcs/worktree", too_large_file_is_listed_not_read)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -263,7 +263,7 @@ static void too_large_file(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
-static void too_deep(void)
+TEST("/vcs/worktree", too_deep_folders_are_refused)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -285,7 +285,7 @@ static void too_deep(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
-static void what_was_committed_below(void)
+TEST("/vcs/worktree", the_commit_below_is_told_and_empty_where_there_is_none)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -324,7 +324,7 @@ static void put_crlf(const Sandbox *box, const char *name, const char *text, con
 }
 
 /* What git takes for an unchanged file is one, and what it takes for a changed one is that. */
-static void line_endings_are_gits(void)
+TEST("/vcs/worktree", line_endings_are_gits)
 {
     static const struct {
         const char *command, *path, *text;
@@ -371,7 +371,7 @@ static void line_endings_are_gits(void)
     }
 }
 
-static void modes_are_the_indexs_where_the_disk_has_none(void)
+TEST("/vcs/worktree", modes_are_the_indexs_where_the_disk_has_none)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -397,7 +397,7 @@ static void modes_are_the_indexs_where_the_disk_has_none(void)
     g_assert_true(g_file_test(plain, G_FILE_TEST_IS_EXECUTABLE));
 }
 
-static void split_index(void)
+TEST("/vcs/worktree", split_index_is_survived)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -415,7 +415,7 @@ static void split_index(void)
     g_assert_cmpstr(list, ==, "100644 .gitignore\n100644 kept.o\n100644 new\n");
 }
 
-static void conflict_and_sparse(void)
+TEST("/vcs/worktree", conflicts_and_sparse_checkouts)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -443,7 +443,7 @@ static void conflict_and_sparse(void)
     g_assert_false(acr_overlay_path_ok(overlay, "out/g"));
 }
 
-static void nothing_is_written(void)
+TEST("/vcs/worktree", nothing_in_the_repository_changes)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -487,7 +487,7 @@ static AcrSnapshot *settled(AcrRepo *repo)
     return tree;
 }
 
-static void seen_as_changed(void)
+TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
 {
     static const char *const steps[] = {
         "printf new > r/a",     /* another content of the same size */
@@ -521,7 +521,7 @@ static void seen_as_changed(void)
 }
 
 /* So many that several threads look: whichever file it is, it is seen. */
-static void seen_among_many(void)
+TEST("/vcs/worktree", a_change_is_seen_among_many_files)
 {
     enum { N_FILES = 1100 };
     g_auto(Sandbox) box;
@@ -543,7 +543,7 @@ static void seen_among_many(void)
 }
 
 /* One that was taken just after a change, and those that have no marks. */
-static void never_current(void)
+TEST("/vcs/worktree", snapshots_that_are_never_current)
 {
     g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
@@ -565,32 +565,4 @@ static void never_current(void)
     g_autoptr(AcrSnapshot) commit = commit_ok(&box, "r", "HEAD");
     g_assert_false(acr_snapshot_is_current(plain));
     g_assert_false(acr_snapshot_is_current(commit));
-}
-
-void add_worktree_tests(void)
-{
-    g_test_add_func("/vcs/worktree/changes_after_a_snapshot_are_seen", seen_as_changed);
-    g_test_add_func("/vcs/worktree/a_change_is_seen_among_many_files", seen_among_many);
-    g_test_add_func("/vcs/worktree/snapshots_that_are_never_current", never_current);
-    g_test_add_func("/vcs/worktree/files_are_taken_as_they_lie", as_it_lies);
-    g_test_add_func("/vcs/worktree/ignored_files_are_left_out_tracked_ones_not",
-                    ignored_in_every_way);
-    g_test_add_func("/vcs/worktree/random_ignore_rules_give_what_git_lists",
-                    ignored_as_git_ignores);
-    g_test_add_func("/vcs/worktree/odd_names_symlinks_and_fifos", odd_files);
-    g_test_add_func("/vcs/worktree/folder_that_became_a_symlink_is_not_followed",
-                    folder_that_became_a_symlink);
-    g_test_add_func("/vcs/worktree/nested_repositories_are_left_out", nested_repositories);
-    g_test_add_func("/vcs/worktree/unreadable_paths_are_left_out_and_said", unreadable);
-    g_test_add_func("/vcs/worktree/plain_folder_is_taken_whole", plain_folder);
-    g_test_add_func("/vcs/worktree/too_large_file_is_listed_not_read", too_large_file);
-    g_test_add_func("/vcs/worktree/too_deep_folders_are_refused", too_deep);
-    g_test_add_func("/vcs/worktree/the_commit_below_is_told_and_empty_where_there_is_none",
-                    what_was_committed_below);
-    g_test_add_func("/vcs/worktree/line_endings_are_gits", line_endings_are_gits);
-    g_test_add_func("/vcs/worktree/modes_are_the_indexs_where_the_disk_has_none",
-                    modes_are_the_indexs_where_the_disk_has_none);
-    g_test_add_func("/vcs/worktree/split_index_is_survived", split_index);
-    g_test_add_func("/vcs/worktree/conflicts_and_sparse_checkouts", conflict_and_sparse);
-    g_test_add_func("/vcs/worktree/nothing_in_the_repository_changes", nothing_is_written);
 }

@@ -42,7 +42,7 @@ static void expect_text(const Sandbox *box, const char *name, const char *expect
     g_assert_cmpstr(text, ==, expected);
 }
 
-static void everything(void)
+TEST("/vcs/apply", changes_new_files_and_removals)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -96,7 +96,7 @@ static void expect_refused(const Sandbox *box, const AcrOverlay *overlay, const 
     g_assert_cmpstr(outside, ==, outside_after);
 }
 
-static void refusals(void)
+TEST("/vcs/apply", nothing_is_written_where_a_file_has_changed)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -136,7 +136,7 @@ static void refusals(void)
     expect_text(&box, "outside/f", "one\n");
 }
 
-static void folder_that_became_a_symlink(void)
+TEST("/vcs/apply", symlinked_folder_is_refused)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -150,7 +150,7 @@ static void folder_that_became_a_symlink(void)
     expect_refused(&box, overlay, "'a/f'");
 }
 
-static void no_workdir(void)
+TEST("/vcs/apply", missing_working_tree_is_an_error)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -162,7 +162,7 @@ static void no_workdir(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
-static void failure_in_the_middle(void)
+TEST("/vcs/apply", failure_leaves_the_old_files)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -186,7 +186,7 @@ static void failure_in_the_middle(void)
     g_assert_cmpstr(one, ==, two);
 }
 
-static void changes_are_on_the_disk_when_it_returns(void)
+TEST("/vcs/apply", changes_are_on_the_disk_when_it_returns)
 {
     static const char *const changed[] = {"r/a/f", "r/a", "r/b/new", "r/b", "r/only", NULL};
     g_auto(Sandbox) box;
@@ -208,7 +208,7 @@ static void changes_are_on_the_disk_when_it_returns(void)
 }
 
 /* What a kill between two files leaves: some as they shall be, one staged beside its place. */
-static void killed_half_way(void)
+TEST("/vcs/apply", what_was_killed_half_way_is_finished)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -229,16 +229,4 @@ static void killed_half_way(void)
     g_autoptr(AcrSnapshot) after = worktree_ok(&box, "r");
     g_autofree char *list = listing(after);
     g_assert_cmpstr(list, ==, "100644 a/f\n100644 a/g\n100644 b/new\n120000 link\n100755 run\n");
-}
-
-void add_apply_tests(void)
-{
-    g_test_add_func("/vcs/apply/what_was_killed_half_way_is_finished", killed_half_way);
-    g_test_add_func("/vcs/apply/changes_are_on_the_disk_when_it_returns",
-                    changes_are_on_the_disk_when_it_returns);
-    g_test_add_func("/vcs/apply/changes_new_files_and_removals", everything);
-    g_test_add_func("/vcs/apply/nothing_is_written_where_a_file_has_changed", refusals);
-    g_test_add_func("/vcs/apply/symlinked_folder_is_refused", folder_that_became_a_symlink);
-    g_test_add_func("/vcs/apply/missing_working_tree_is_an_error", no_workdir);
-    g_test_add_func("/vcs/apply/failure_leaves_the_old_files", failure_in_the_middle);
 }

@@ -248,15 +248,5 @@ int main(int argc, char **argv)
 {
     g_setenv("HOME", "/nonexistent", TRUE);
     g_setenv("XDG_CONFIG_HOME", "/nonexistent", TRUE);
-    g_test_init(&argc, &argv, NULL);
-    add_repo_tests();
-    add_snapshot_tests();
-    add_worktree_tests();
-    add_saved_tests();
-    add_read_tests();
-    add_overlay_tests();
-    add_diff_tests();
-    add_apply_tests();
-    add_diff_apply_tests();
-    return g_test_run();
+    return run_tests(argc, argv);
 }

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "vcs/vcs.h"
+#include "unit/cases.h"
 
 /* A temporary folder, removed when cleared. */
 typedef struct {
@@ -46,15 +47,5 @@ void write_ok(AcrOverlay *overlay, const char *path, const char *text);
 
 /* A digest of every file below `dir`: path, mode, times, size, content. Owned. */
 char *state_of(const Sandbox *sandbox, const char *dir);
-
-void add_repo_tests(void);
-void add_snapshot_tests(void);
-void add_worktree_tests(void);
-void add_saved_tests(void);
-void add_read_tests(void);
-void add_overlay_tests(void);
-void add_diff_tests(void);
-void add_apply_tests(void);
-void add_diff_apply_tests(void);
 
 #endif

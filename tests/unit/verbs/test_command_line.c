@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "verbs/verbs_private.h"
+#include "unit/cases.h"
 
 /* Parses words (NULL-terminated, without the verb's name). */
 static bool parse(const AcrVerb *verb, const char *const *words, AcrRunSpec *spec, GError **error)
@@ -24,7 +25,7 @@ static void check_rounds(const char *const *words, gint64 rounds)
     g_assert_cmpint(spec.rounds, ==, rounds);
 }
 
-static void test_an_option_has_several_spellings(void)
+TEST("/verbs/command_line", an_option_has_several_spellings)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     check_rounds(WORDS("--rounds", "3"), 3);
@@ -45,7 +46,7 @@ static void check_verify(const char *const *words, gint64 verify)
     g_assert_cmpint(spec.verify, ==, verify);
 }
 
-static void test_verify_may_stand_alone(void)
+TEST("/verbs/command_line", verify_may_stand_alone)
 {
     check_verify(WORDS("--verify"), ACR_VERIFY_ALWAYS);
     check_verify(WORDS("--verify", "--rounds=2"), ACR_VERIFY_ALWAYS);
@@ -53,7 +54,7 @@ static void test_verify_may_stand_alone(void)
     check_verify(WORDS("--verify=auto"), ACR_VERIFY_AUTO);
 }
 
-static void test_a_value_may_look_like_an_option(void)
+TEST("/verbs/command_line", a_value_may_look_like_an_option)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_assert_true(parse(&acr_verb_run, WORDS("--issue", "-", "--rev", "--x"), &spec, NULL));
@@ -61,7 +62,7 @@ static void test_a_value_may_look_like_an_option(void)
     g_assert_cmpstr(spec.rev, ==, "--x");
 }
 
-static void test_what_is_after_two_dashes_is_an_argument(void)
+TEST("/verbs/command_line", what_is_after_two_dashes_is_an_argument)
 {
     g_auto(AcrRunSpec) exec = acr_run_spec_of(ACR_FOR_EXEC), ask = acr_run_spec_of(ACR_FOR_ASK);
     g_assert_true(parse(&acr_verb_exec, WORDS("--json", "--", "ls", "--json", "--"), &exec, NULL));
@@ -71,7 +72,7 @@ static void test_what_is_after_two_dashes_is_an_argument(void)
     g_assert_cmpstr(ask.arguments[0], ==, "--why");
 }
 
-static void test_mistakes_are_named_in_a_line(void)
+TEST("/verbs/command_line", mistakes_are_named_in_a_line)
 {
     static const struct {
         const AcrVerb *verb;
@@ -109,7 +110,7 @@ static guint count_lines(const char *text)
     return n;
 }
 
-static void test_help_fits_a_screen_and_names_what_a_verb_takes(void)
+TEST("/verbs/command_line", help_fits_a_screen_and_names_what_a_verb_takes)
 {
     for (guint v = 0; acr_verbs[v]; v++) {
         const AcrVerb *verb = acr_verbs[v];
@@ -129,21 +130,4 @@ static void test_help_fits_a_screen_and_names_what_a_verb_takes(void)
             g_assert_true(!is_shown || !(option->flags & ACR_OPTION_RARE) == !!strstr(text, name));
         }
     }
-}
-
-void add_display_tests(void);
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(name) g_test_add_func("/verbs/command_line/" #name, test_##name)
-    ADD(an_option_has_several_spellings);
-    ADD(verify_may_stand_alone);
-    ADD(a_value_may_look_like_an_option);
-    ADD(what_is_after_two_dashes_is_an_argument);
-    ADD(mistakes_are_named_in_a_line);
-    ADD(help_fits_a_screen_and_names_what_a_verb_takes);
-#undef ADD
-    add_display_tests();
-    return g_test_run();
 }

@@ -1,8 +1,7 @@
 /* What is drawn at the end of a terminal, as the bytes that it gets, and what is said of a diff. */
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
-
-void add_display_tests(void);
+#include "unit/cases.h"
 
 /* Draws parts, and checks the bytes and the number of lines. */
 static void check_drawn(const char *const *texts, guint columns, bool has_colour, const char *bytes,
@@ -20,7 +19,7 @@ static void check_drawn(const char *const *texts, guint columns, bool has_colour
 
 #define TEXTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void test_parts_are_not_broken_but_cut(void)
+TEST("/verbs/status_block", parts_are_not_broken_but_cut)
 {
     check_drawn(TEXTS("search", "3 s"), 80, false, "search · 3 s", 1);
     check_drawn(TEXTS("search", "3 s"), 15, false, "search · 3 s", 1);
@@ -41,7 +40,7 @@ static void check_wiped(AcrStatusBlock block, guint columns, const char *bytes)
     g_assert_cmpuint(block.n, ==, 0);
 }
 
-static void test_rows_are_those_of_the_terminal_as_it_is_now(void)
+TEST("/verbs/status_block", rows_are_those_of_the_terminal_as_it_is_now)
 {
     check_wiped((AcrStatusBlock){0}, 80, "");
     check_wiped((AcrStatusBlock){1, {70}}, 80, "\r\033[K\033[C\033[J\r");
@@ -50,7 +49,7 @@ static void test_rows_are_those_of_the_terminal_as_it_is_now(void)
     check_wiped((AcrStatusBlock){2, {70, 10}}, 34, "\r\033[3A\033[K\033[C\033[J\r");
 }
 
-static void test_times_have_two_units_at_most(void)
+TEST("/verbs/status_block", times_have_two_units_at_most)
 {
     static const struct {
         gint64 ms;
@@ -67,7 +66,7 @@ static void test_times_have_two_units_at_most(void)
     }
 }
 
-static void test_lines_of_a_diff_are_counted_inside_hunks(void)
+TEST("/verbs/changed_files", lines_of_a_diff_are_counted_inside_hunks)
 {
     static const char diff[] =
         "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
@@ -85,16 +84,4 @@ static void test_lines_of_a_diff_are_counted_inside_hunks(void)
     g_assert_cmpuint(files->len, ==, G_N_ELEMENTS(said));
     for (guint i = 0; i < files->len; i++)
         g_assert_cmpstr(files->pdata[i], ==, said[i]);
-}
-
-void add_display_tests(void)
-{
-    g_test_add_func("/verbs/status_block/parts_are_not_broken_but_cut",
-                    test_parts_are_not_broken_but_cut);
-    g_test_add_func("/verbs/status_block/rows_are_those_of_the_terminal_as_it_is_now",
-                    test_rows_are_those_of_the_terminal_as_it_is_now);
-    g_test_add_func("/verbs/status_block/times_have_two_units_at_most",
-                    test_times_have_two_units_at_most);
-    g_test_add_func("/verbs/changed_files/lines_of_a_diff_are_counted_inside_hunks",
-                    test_lines_of_a_diff_are_counted_inside_hunks);
 }

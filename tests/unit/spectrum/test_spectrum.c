@@ -5,8 +5,9 @@
 #include <math.h>
 
 #include "spectrum/spectrum.h"
+#include "unit/cases.h"
 
-static void test_scores_are_those_of_the_formulas(void)
+TEST("/spectrum", scores_are_those_of_the_formulas)
 {
     static const struct {
         AcrSpectrumCounts counts;
@@ -49,7 +50,7 @@ static void check(const GArray *ranked, guint i, guint32 element, guint first, g
     g_assert_cmpfloat_with_epsilon(row->score, score, 1e-12);
 }
 
-static void test_equal_scores_share_their_ranks(void)
+TEST("/spectrum", equal_scores_share_their_ranks)
 {
     g_autoptr(AcrSpectrum) spectrum = make();
     g_autoptr(GArray) ranked = acr_spectrum_rank(spectrum, ACR_SPECTRUM_OCHIAI);
@@ -62,7 +63,7 @@ static void test_equal_scores_share_their_ranks(void)
     g_assert_cmpuint(g_array_index(ranked, AcrRanked, 3).passed_run, ==, 2);
 }
 
-static void test_a_group_is_as_suspicious_as_its_worst_element(void)
+TEST("/spectrum", a_group_is_as_suspicious_as_its_worst_element)
 {
     static const guint32 group_of[] = {2, ACR_SPECTRUM_NONE, 0, 0, 1, 1};
     g_autoptr(AcrSpectrum) spectrum = make();
@@ -73,7 +74,7 @@ static void test_a_group_is_as_suspicious_as_its_worst_element(void)
     check(ranked, 1, 2, 2, 2, 1 / 1.5);
 }
 
-static void test_without_failing_tests_nothing_is_suspicious(void)
+TEST("/spectrum", without_failing_tests_nothing_is_suspicious)
 {
     static const guint32 lines[] = {0, 1};
     g_autoptr(AcrSpectrum) spectrum = acr_spectrum_new(2), none = acr_spectrum_new(0);
@@ -83,16 +84,4 @@ static void test_without_failing_tests_nothing_is_suspicious(void)
                       empty = acr_spectrum_rank(none, ACR_SPECTRUM_DSTAR);
     g_assert_cmpuint(ranked->len, ==, 0);
     g_assert_cmpuint(empty->len, ==, 0);
-}
-
-#define ADD(name) g_test_add_func("/spectrum/" #name, test_##name)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD(scores_are_those_of_the_formulas);
-    ADD(equal_scores_share_their_ranks);
-    ADD(a_group_is_as_suspicious_as_its_worst_element);
-    ADD(without_failing_tests_nothing_is_suspicious);
-    return g_test_run();
 }

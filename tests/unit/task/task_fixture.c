@@ -1,4 +1,4 @@
-/* The unit tests of task. */
+/* The folder that each test of task gets. */
 #include "test_task.h"
 
 #include <string.h>
@@ -35,20 +35,4 @@ char *place_read(const Place *place, const char *name)
     char *text = NULL;
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
     return text;
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    add_folder_tests();
-    add_meta_tests();
-    add_recorded_model_tests();
-    add_cost_tests();
-    add_outlines_tests();
-    add_recorded_referee_tests();
-    add_window_tests();
-    add_run_spec_tests();
-    add_result_tests();
-    add_live_tests();
-    return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* Runs the tests of base, and holds what its files share. */
+/* What the tests of base share: folders. */
 #include "test_base.h"
 
 char *test_folder(void)
@@ -16,16 +16,4 @@ void test_folder_remove(const char *path)
     g_assert_no_error(error);
     g_assert_true(ok);
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    add_spawn_option_tests(); /* before what makes this process large */
-    add_json_tests();
-    add_text_tests();
-    add_file_tests();
-    add_spawn_tests();
-    add_trace_tests();
-    return g_test_run();
 }

@@ -1,0 +1,50 @@
+/*
+ * How a unit test is written: TEST("/vcs/snapshot", symlink_is_not_followed) { … } defines the test and lists it as
+ * /vcs/snapshot/symlink_is_not_followed. Tests run in the order of the files' names and of their place in the file.
+ */
+#ifndef ACR_TEST_CASES_H
+#define ACR_TEST_CASES_H
+
+#include <glib.h>
+
+typedef void (*TestStep)(gpointer fixture, gconstpointer data);
+
+typedef struct ListedTest {
+    const char *path, *golden; /* golden: a folder of tests/cases, whose *.txt are a test each */
+    gsize fixture_size;
+    gconstpointer data;
+    TestStep set_up, test, tear_down;
+    struct ListedTest *next;
+} ListedTest;
+
+/* Lists a test; `added` is static. */
+void list_test(ListedTest *added);
+/* Runs what is listed, as g_test_run does. `main` calls it; a library whose tests need no other `main` has none. */
+int run_tests(int argc, char **argv);
+
+#define LISTED_TEST(name, ...)                                                                     \
+    __attribute__((constructor)) static void list_##name(void)                                     \
+    {                                                                                              \
+        static ListedTest listed = {__VA_ARGS__};                                                  \
+        list_test(&listed);                                                                        \
+    }
+
+#define TEST(group, name)                                                                          \
+    static void test_##name(void);                                                                 \
+    LISTED_TEST(name, .path = group "/" #name, .test = (TestStep)(void (*)(void))test_##name)      \
+    static void test_##name(void)
+
+/* The same with a fixture of that type, which the test gets as `fixture`, and as `arg` what `data` is. */
+#define TEST_WITH(group, name, Type, fixture, arg, value, begin, end)                              \
+    static void test_##name(Type *fixture, gconstpointer arg);                                     \
+    LISTED_TEST(name, .path = group "/" #name, .fixture_size = sizeof(Type), .data = value,        \
+                .set_up = (TestStep)begin, .test = (TestStep)test_##name,                          \
+                .tear_down = (TestStep)end)                                                        \
+    static void test_##name(Type *fixture, gconstpointer arg)
+
+/* A test GROUP/STEM for each file STEM.txt of a folder of tests/cases: `test` is a function of the file's path. */
+#define GOLDEN_TESTS(group, folder, test_file)                                                     \
+    LISTED_TEST(golden_files, .path = group, .golden = folder,                                     \
+                .test = (TestStep)(void (*)(void))test_file)
+
+#endif
