@@ -1,6 +1,6 @@
 /*
- * acr-host: looks the verb up in its table. Handles signals, finds the program's own files, and
- * decides the exit code; the verbs do everything else.
+ * acr-host: handles signals, finds the program's own files, looks up the verb in its table, and
+ * returns the exit code. The verbs do everything else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 
 #include "verbs/verbs.h"
 
-/* The only global state, because a signal handler must reach it. */
+/* The only global state of this file, because a signal handler must reach it. */
 static AcrInterrupt interrupt_state;
 
-/* Ends the status line of a verb, so that the shell's prompt begins on a line of its own. */
+/* Ends the status line of a verb, so that the shell's prompt begins on a new line. */
 static void leave_status_line(void)
 {
     ssize_t ignored = isatty(STDERR_FILENO) ? write(STDERR_FILENO, "\n", 1) : 0;
@@ -26,15 +26,15 @@ static void on_signal(int number)
 {
     if (interrupt_state.signal) {
         leave_status_line();
-        _exit(ACR_EXIT_INTERRUPTED); /* the second signal ends the program at once */
+        _exit(ACR_EXIT_INTERRUPTED); /* a second signal ends the program at once */
     }
     interrupt_state.signal = number;
     alarm(ACR_GRACE_S);
 }
 
 /*
- * Ends the program if something hangs after a signal or a timeout, such as a library that parses a
- * stranger's file. The files on disk survive a kill at any moment.
+ * Ends the program if it does not end by itself after a signal or a timeout, for example because a
+ * library hangs in an untrusted file. That is safe, because our files survive a kill at any moment.
  */
 static void on_alarm(int number)
 {
@@ -63,15 +63,15 @@ static void set_signals(void)
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
-    /* exceeding a limit on file sizes then makes the write fail */
+    /* then a write that exceeds the limit of file sizes fails */
     sigaction(SIGXFSZ, &ignore, NULL);
     sigaction(SIGCHLD, &normal, NULL);
 }
 
 /*
- * If a standard stream is closed, the next opened file gets its number: progress would be printed
- * into a journal, for example. So we occupy the number with a descriptor that fails like a closed
- * stream: it can neither be read nor written.
+ * If a standard stream is closed, the next file that is opened gets its number, and progress could
+ * be printed into a journal. So we occupy the number with a descriptor that can neither be read nor
+ * written.
  */
 static bool take_closed_streams(void)
 {
@@ -83,8 +83,8 @@ static bool take_closed_streams(void)
     return true;
 }
 
-/* Nested folders, workers and the interpreter's start hold files open at the same time. With a
- * lower limit, an arbitrary one of these files fails to open and seems to be missing. */
+/* Walks through nested folders, workers and Python hold so many files open at a time. With a
+ * lower limit, some file cannot be opened and seems to be missing. */
 #define NEEDED_FILES 100
 
 static bool can_open_files(void)
@@ -97,7 +97,7 @@ static bool can_open_files(void)
     return n == NEEDED_FILES;
 }
 
-/* A few calls' buffers use less; the threads that we start get as much. */
+/* More than the buffers of nested calls need; the threads that we start get the same. */
 #define NEEDED_STACK_BYTES (256ul * 1024)
 
 static bool has_stack(void)
@@ -106,8 +106,8 @@ static bool has_stack(void)
     return getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= NEEDED_STACK_BYTES;
 }
 
-/* The folder of the program's own files: beside an installed binary, else the source tree that the
- * binary was built from. */
+/* The folder of the program's own files: beside an installed binary, otherwise the source tree
+ * of the build. */
 static char *find_data(const char *exe)
 {
     g_autofree char *bin = g_path_get_dirname(exe);
@@ -147,7 +147,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* Checks that standard output accepted everything: a disk may be full. */
+/* Checks that all of standard output was written: a disk may be full. */
 static int end_output(void)
 {
     if (fflush(stdout) == 0 || errno == EPIPE)

@@ -1,6 +1,6 @@
 /*
- * base: what several libraries need and none owns: JSON, text encodings, files, locks, child
- * processes, interruption.
+ * base: helpers that all libraries share: JSON, text encodings, files, locks, child processes,
+ * interruption.
  *
  * The four ownership words used in all headers:
  *   owned     the caller frees it, with the named function.
@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Newer GLibs' macro measures the whole text first, which takes quadratic time in a loop over the
- * lines of a text. */
+/* In newer GLibs this is a macro that calls strlen on the whole text: a loop over the lines of a
+ * text then takes quadratic time. */
 #undef g_str_has_prefix
 
 typedef enum {
@@ -38,12 +38,10 @@ GQuark acr_base_error_quark(void);
 /* Like g_set_error; returns false, so that a caller can write `return acr_set_error(…)`. */
 bool acr_set_error(GError **error, GQuark domain, int code, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
-/* Moves the error in *from to `error`, and sets *from to NULL; returns false, for `return`. */
 bool acr_pass_error(GError **error, GError **from);
 /* For a function that returns a pointer: `failed` sets the error, and the value is NULL. */
 #define ACR_NULL(failed) ((void)(failed), NULL)
 
-/* Compares two numbers for a sort function: below 0, 0 or above 0. */
 static inline int acr_order(guint64 a, guint64 b)
 {
     return a < b ? -1 : a > b;
@@ -51,10 +49,10 @@ static inline int acr_order(guint64 a, guint64 b)
 
 /* ---- Interruption ---- */
 
-/* A signal handler sets it; whatever may wait polls it. Zero-initialise. */
+/* A signal handler sets it; every function that waits polls it. Zero-initialise. */
 typedef struct {
     volatile sig_atomic_t signal; /* 0, or the number of the first signal that arrived */
-    /* SIGALRM counts as a signal too; it means that --max-time is reached */
+    /* a SIGALRM means that --max-time is reached */
     volatile sig_atomic_t ends_at_alarm;
 } AcrInterrupt;
 
@@ -102,8 +100,8 @@ AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_US
 AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
 /*
  * Reads JSON lines: calls `take` for each line that is not blank, with the line's number from 1,
- * until `take` returns false. Errors call the text `name`. Errors: those of acr_json_parse, with
- * the line's number, and those of `take`.
+ * until `take` returns false. Errors: those of acr_json_parse, with `name` and the line's number,
+ * and those of `take`.
  */
 bool acr_json_lines(const char *text, gsize len, const char *name,
                     bool (*take)(void *ctx, const AcrJson *line, guint number, GError **error),
@@ -131,10 +129,10 @@ AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* Like acr_json_new_string for any bytes: bytes with a NUL also become {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
-AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
+AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* takes a GBytes */
 /* An array of NULL-terminated `texts` (may be NULL). */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
-AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* the same for an array */
+AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* takes an array */
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
  * UTF-8. O(members). */
@@ -147,11 +145,13 @@ void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 /* An object of pairs of a key and an AcrJson, ended by a NULL key. The values are taken; a NULL
  * value leaves its pair out. */
 AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
-/* Makes such an object and appends it to `list`, which owns it; returns the object, borrowed. */
+/* Makes an object as acr_json_of does and appends it to `list`, which owns it; returns the
+ * object, borrowed. */
 #define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
 AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_TEXT(text) acr_json_new_string(text)
-/* A pair of such an object: with a text, a number, a truth value, or another value (NULL: null). */
+/* A key and value for acr_json_of: a text, a number, a truth value, or another value (NULL:
+ * null). */
 #define ACR_STRING(key, text) key, acr_json_new_string(text)
 #define ACR_INT(key, value) key, acr_json_new_int(value)
 #define ACR_BOOL(key, value) key, acr_json_new_bool(value)
@@ -169,7 +169,7 @@ const char *acr_json_get_string(const AcrJson *object, const char *key);
 /* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if neither, or bad base64.
  */
 GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
-/* the same for a member */
+/* the bytes of the member `key` */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
 /* Returns `otherwise` if the member is absent, not a number, has a fraction, or exceeds 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
@@ -177,7 +177,7 @@ double acr_json_get_double(const AcrJson *object, const char *key, double otherw
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
 const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if not a string */
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
-bool acr_json_bool(const AcrJson *json);  /* false if the value is not a boolean */
+bool acr_json_bool(const AcrJson *json);
 gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
 /* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a
  * member's name. */
@@ -208,7 +208,7 @@ typedef struct {
     gsize len;      /* bytes of `text` */
     char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
     bool bom;       /* the file began with the UTF-8 byte order mark */
-    bool exact;     /* acr_text_encode of `text` gives the bytes of the file back */
+    bool exact;     /* acr_text_encode of `text` gives back exactly the bytes of the file */
     bool binary;    /* the file contains a NUL byte; `text` is repaired, and only for display */
 } AcrText;
 
@@ -224,8 +224,8 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
                         GError **error) ACR_MUST_USE;
 
 /*
- * Byte offsets at which lines begin in `text`; LF, CRLF and CR end a line, as in Python's ast (form
- * feeds do not). Element 0 is 0; after a final line end no empty line is counted. Owned
+ * The byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form feed does
+ * not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line end. Owned
  * (g_array_unref) array of gsize, with one extra last element, `len`: line N (1-based) is
  * [starts[N-1], starts[N]), its line end included.
  */
@@ -235,8 +235,8 @@ GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
  * C1), and characters that change the direction of text, become "\u" and four digits, as in JSON.
  * Invalid UTF-8 becomes U+FFFD. Owned (g_free). */
 char *acr_text_visible(const char *text) ACR_MUST_USE;
-/* Shortens a `text` of more than `max` bytes: a note of how many bytes are missing replaces its
- * middle. Cuts between characters; owned (g_free). */
+/* Shortens a `text` of more than `max` bytes: replaces its middle by a note that says how many
+ * bytes are missing. Cuts between characters; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 /*
  * Removes what a model thought aloud before its answer or between its parts: <think>…</think> and
@@ -247,7 +247,7 @@ char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
  * In code fences and between the marks of an edit, such tags are code and stay. Linear.
  */
 char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
-/* `text` as a JSON string for messages, shortened like acr_text_shorten does; owned (g_free). */
+/* `text` as a JSON string for messages, shortened by acr_text_shorten; owned (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files ---- */
@@ -259,24 +259,25 @@ char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
  * repository or a run folder names is opened by this function.
  */
 int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
-/* Reads a regular file of at most `max` bytes, or what a shell's "<(…)" stands for, "/dev/fd/N" of a
- * pipe; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
+/* Reads a regular file of at most `max` bytes, or the pipe "/dev/fd/N" that a shell passes for
+ * "<(…)"; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
-/* Like acr_file_read for an open file, from its current position. */
+/* Reads an open file from its current position to its end; limits and errors as for
+ * acr_file_read. */
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
 /*
  * Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder: after a
- * crash either the old or the new file is there, whole. `mode` as for chmod (0 = 0644). Errors:
- * NOT_FOUND (no such folder), NO_SPACE, FAILED.
+ * crash, the complete old or the complete new file is there. `mode` as for chmod (0 = 0644).
+ * Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED.
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
-/* Like acr_file_write_atomic for the file `name` in an open folder; errors call it `path`. A
- * symbolic link of that name is replaced. */
+/* Like acr_file_write_atomic for the file `name` in an open folder; error messages name it
+ * `path`. A symbolic link of that name is replaced. */
 bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
                               gsize len, mode_t mode, GError **error) ACR_MUST_USE;
-/* Like acr_file_write_atomic_at without fsync: for files that may be empty after a crash, because
- * nothing depends on them. */
+/* Like acr_file_write_atomic_at without fsync: for files on which nothing depends; after a crash
+ * they may be empty. */
 bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
                          gsize len, mode_t mode, GError **error) ACR_MUST_USE;
 /*
@@ -287,8 +288,8 @@ bool acr_file_replace_at(int folder, const char *name, const char *path, const v
 int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
 /*
  * Reads a descriptor to its end, at most `max` bytes; owned. `timeout_ms` 0: no timeout. An
- * interrupt (may be NULL) is noticed within a tenth of a second. Errors call the descriptor `name`.
- * Errors: TOO_BIG, FAILED (also on a timeout or an interrupt).
+ * interrupt (may be NULL) is noticed within a tenth of a second. Errors (messages name the
+ * descriptor `name`): TOO_BIG, FAILED (also on a timeout or an interrupt).
  */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
@@ -297,27 +298,29 @@ void acr_fd_close(int *fd);
 
 #define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
 
-/* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
+/* Writes all of `data`, by repeated writes if the kernel accepts only a part. Returns 0 or an
+ * errno. */
 int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
-/* The path without symlinks if it exists, else made absolute, so that every spelling of a path
- * gives the same result; owned (g_free). */
+/* Resolves symbolic links if the path exists, and otherwise makes it absolute, so that every
+ * spelling of a path gives the same result; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
-/* Whether a path is `folder` or lies below it, judged by spelling only. `folder` NULL: false. */
+/* Whether a path is `folder` or lies below it, compared as text only. `folder` NULL: false. */
 bool acr_path_is_below(const char *path, const char *folder);
-/* Whether a file name is that of a temporary file of acr_file_write_atomic, which a killed process
- * can leave behind. */
+/* Whether a file name is that of a temporary file of acr_file_write_atomic, which remains if the
+ * process is killed. */
 bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
 /* Whether the open folder or file is a mount point; false if that cannot be found out. */
 bool acr_fd_is_mount(int fd);
-/* Removes a tree that this program made. Never follows symbolic links; fails if something is
- * mounted in the tree. A missing tree is success. */
+/* Removes a folder with everything in it; only for folders that this program made. Never follows
+ * symbolic links; fails if something is mounted in the tree. Succeeds if the folder does not
+ * exist. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
 /* fsyncs a folder, so that files created in it survive a crash. */
 bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
 
-/* An exclusive lock on a file (made if missing), held until freed or the process ends. */
+/* An exclusive lock on a file (created if missing), held until it is freed or the process ends. */
 typedef struct AcrLock AcrLock;
 AcrLock *acr_lock_take(const char *path, GError **error)
     ACR_MUST_USE; /* owned; errors: BUSY (names the holder's pid), FAILED */
@@ -326,12 +329,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
 /* SHA-256 as lower-case hexadecimal text; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
-char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
+char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* takes a GBytes */
 
 /* A secret that nobody can guess: 40 hexadecimal digits, of 160 random bits; owned (g_free). */
 char *acr_token_new(void) ACR_MUST_USE;
-/* Compares `given` (may be NULL) with the token, in a time that does not reveal how many characters
- * are right. */
+/* Compares `given` (may be NULL) with the token, in constant time, so that the time does not
+ * reveal how many characters match. */
 bool acr_token_equal(const char *token, const char *given);
 
 /* Forbids core dumps of this process and of all processes that it starts. Errors: FAILED. */
@@ -339,14 +342,14 @@ bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
 /* ---- Processes that own what is on disk ---- */
 
-/* Identifies a process by the machine's boot, its process id and its start time, so that a reused
- * id, also after a reboot, is not mistaken for it. */
+/* Identifies a process by the machine's boot, its process id and its start time, so that another
+ * process that later gets the same id is not mistaken for it, even after a reboot. */
 typedef struct {
     gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
     char boot[40];     /* the boot's id; "": unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
-/* Whether the process still runs; true if the system does not tell. `self` comes from
+/* Whether the process still runs; true if the system does not say. `self` comes from
  * acr_owner_self. */
 bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
@@ -359,12 +362,13 @@ char *acr_program_find(const char *name) ACR_MUST_USE;
 
 /* The first and the last bytes of a stream that may be long. */
 typedef struct {
-    GByteArray *head, *tail; /* the tail holds one to two times the bytes that are kept of it */
+    /* the tail holds between one and two times the number of bytes that are kept of it */
+    GByteArray *head, *tail;
     gsize head_limit, tail_limit;
     guint64 total; /* number of bytes added so far */
 } AcrEnds;
-/* `limit`: bytes kept. With `keep_tail`, half of them from the end of the stream, otherwise all
- * from its beginning. */
+/* `limit`: number of bytes to keep. With `keep_tail`, half of them are from the end of the
+ * stream, otherwise all are from its beginning. */
 void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail);
 void acr_ends_add(AcrEnds *ends, const void *data, gsize len);
 /* The bytes kept; owned (g_bytes_unref). Clears `ends`, except for `total`. */
@@ -381,17 +385,19 @@ typedef struct {
     const void *input;       /* bytes for standard input; NULL: /dev/null */
     gsize input_len;
     bool inherit_input; /* the child gets this process's standard input instead of `input` */
-    gint64 timeout_ms;  /* 0: none; at the deadline the whole process group is killed */
+    gint64 timeout_ms;  /* 0: none; at that deadline the whole process group is killed */
     gsize output_limit; /* bytes kept of each stream; 0: 16 MiB; the rest is read and dropped */
-    /* time between a SIGTERM and the SIGKILL of its group, when the command is ended early; 0:
-     * SIGKILL at once */
+    /* if the command is ended early: time between SIGTERM and SIGKILL of its group; 0: SIGKILL
+     * at once */
     gint64 soft_ms;
-    bool keep_ends;      /* if a stream is longer, half of the kept bytes come from its end */
-    guint64 flood_limit; /* a stream of more bytes ends the command; 0: no such limit */
-    /* further descriptors, which become 3, 4, … in the child; up to ACR_SPAWN_MAX_FDS */
+    /* of a stream above `output_limit`, half of the kept bytes come from its end */
+    bool keep_ends;
+    guint64 flood_limit; /* a stream of more bytes ends the command; 0: no limit */
+    /* more descriptors for the child, which get the numbers 3, 4, … there; at most
+     * ACR_SPAWN_MAX_FDS */
     const int *fds;
     gsize n_fds;
-    /* Called with each piece of output as it arrives, also with pieces that are not kept. May be
+    /* Called with each piece of output as it arrives, including pieces that are not kept. May be
      * NULL. */
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
     /* Called about twenty times a second with the process id; false ends the command. May be
@@ -402,12 +408,12 @@ typedef struct {
 } AcrSpawn;
 
 typedef struct {
-    int exit_code; /* 0-255, or -1 if a signal ended it */
-    int signal;    /* the signal that ended it, or 0 */
+    int exit_code; /* 0-255, or -1 if a signal ended the command */
+    int signal;    /* the signal that ended the command, or 0 */
     bool timed_out;
     bool interrupted;
     bool flooded;                 /* ended by flood_limit */
-    bool unwatched;               /* ended because `watch` returned false */
+    bool unwatched;               /* true if the command was ended because `watch` returned false */
     GBytes *out, *err;            /* owned; at most output_limit bytes */
     guint64 out_total, err_total; /* bytes written, including dropped ones */
     gint64 wall_ms;
@@ -439,8 +445,8 @@ typedef struct {
     int code;
 } AcrLibrary;
 
-/* Loads the library and fills a table with its functions, once. It stays loaded until the process
- * ends. */
+/* Loads the library, unless it is loaded, and fills a table with its functions. The library
+ * stays loaded until the process ends. */
 bool acr_library_load(const AcrLibrary *library, void *table, GError **error) ACR_MUST_USE;
 
 #endif

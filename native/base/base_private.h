@@ -1,13 +1,12 @@
-/* Shared by the files of base only. */
 #ifndef ACR_BASE_PRIVATE_H
 #define ACR_BASE_PRIVATE_H
 
 #include "base/base.h"
 
 /*
- * Sets an error that says what was tried and why `err` (an errno) prevented it: "<format>:
- * <reason>". ENOENT becomes NOT_FOUND; ENOSPC, EDQUOT and EROFS become NO_SPACE; the rest FAILED.
- * Returns false, for `return`.
+ * Sets the error "<format>: <reason>". The format says which action failed; the reason is the text
+ * of `err` (an errno). ENOENT becomes NOT_FOUND; ENOSPC, EDQUOT and EROFS become NO_SPACE; the rest
+ * FAILED. Returns false, for `return`.
  */
 bool acr_base_fail(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 

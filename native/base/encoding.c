@@ -1,9 +1,9 @@
 /*
- * Converts the bytes of a source file to text and back, as Python does: UTF-8 mark, else the PEP
- * 263 cookie in the first two lines, else UTF-8. iconv of the C library converts encodings other
- * than UTF-8 and latin-1. If the bytes do not fit the encoding that the cookie names, UTF-8 is
- * tried and then latin-1, which cannot fail, so every file has a text. The pattern of the cookie is
- * that of PEP 263, "Defining the Encoding".
+ * Converts the bytes of a source file to text and back, as Python does: by the byte order mark,
+ * else by the PEP 263 cookie in the first two lines, else as UTF-8. iconv of the C library converts
+ * encodings other than UTF-8 and latin-1. If the bytes do not fit the encoding that the cookie
+ * names, UTF-8 is tried and then latin-1, which cannot fail, so every file has a text. The pattern
+ * of the cookie is that of PEP 263, "Defining the Encoding".
  */
 #include "base/base_private.h"
 
@@ -16,8 +16,8 @@
 #define COOKIE_MAX 40 /* characters of an encoding's name; all real names are shorter */
 
 /* Python's names that iconv lacks or understands differently; '_' is written '-' here. Shift JIS
- * maps to CP932, which has a backslash and a tilde where iconv's SHIFT_JIS has a yen sign and an
- * overline; Python decodes it like CP932. */
+ * maps to CP932, because iconv's SHIFT_JIS decodes two bytes to a yen sign and an overline,
+ * where Python and CP932 have a backslash and a tilde. */
 typedef struct {
     const char *python, *canonical, *iconv;
 } Alias;
@@ -119,7 +119,7 @@ static char *find_cookie(const char *text, gsize len)
 
 /* ---- Conversion ---- */
 
-/* Does not use iconv: it is the last resort and must not fail. */
+/* Does not use iconv, because this last resort must not fail. */
 static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 {
     GString *out = g_string_sized_new(len + len / 8);
@@ -137,8 +137,8 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 }
 
 /*
- * Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit, or does
- * not keep the ASCII from which its cookie was read (UTF-16, EBCDIC).
+ * Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit the
+ * bytes, or is not a superset of ASCII, in which the cookie was read (UTF-16, EBCDIC).
  */
 static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
 {

@@ -1,7 +1,7 @@
 /*
- * The error domain of base, the helpers by which functions return false or NULL with an error, and
- * the one place that converts an errno. Callers branch on "not found" and "no space"; all else is a
- * message for people.
+ * The error domain of base, helpers that set an error and return false or NULL, and the conversion
+ * of an errno to an error. Callers branch on "not found" and "no space"; all other errors are only
+ * shown to the user.
  */
 #include "base/base_private.h"
 

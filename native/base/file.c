@@ -46,7 +46,7 @@ int acr_fd_write_all(int fd, const void *data, gsize len)
     return 0;
 }
 
-/* Waits until data can be read; returns 0 or an errno. */
+/* Waits until the descriptor has data; returns 0 or an errno. */
 static int wait_readable(int fd, gint64 until, const AcrInterrupt *interrupt)
 {
     struct pollfd what = {.fd = fd, .events = POLLIN};
@@ -123,8 +123,8 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
         return fail_read(error, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, path);
     if ((guint64)st.st_size > max)
         return fail_too_big(error, path, max);
-    /* The size is only a hint: files in /proc report 0 (some answer only the first read), and a
-     * file may grow while it is read. */
+    /* The size is only a hint: files in /proc report 0 (some of them return data only to the
+     * first read), and a file may grow while it is read. */
     gsize room = st.st_size ? (gsize)st.st_size + 1 : READ_CHUNK, len = 0;
     g_autofree char *data = g_malloc(room);
     for (;;) {
@@ -155,7 +155,7 @@ int acr_file_open(int folder, const char *name, bool follow)
     return -1;
 }
 
-/* The descriptor of a pipe that a shell passes as "/dev/fd/N"; -1: the path is another. */
+/* The descriptor of a pipe that a shell passes as "/dev/fd/N"; -1 for any other path. */
 static int find_passed_pipe(const char *path)
 {
     static const char folder[] = "/dev/fd/";

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REMOVE_MAX_DEPTH 64 /* most folders that are open at the same time */
+#define REMOVE_MAX_DEPTH 64 /* most folders that are open at a time */
 
 static bool make_one(const char *path, GError **error)
 {
@@ -26,8 +26,8 @@ static bool make_one(const char *path, GError **error)
             return true;
         err = ENOTDIR;
     }
-    /* Parents are made before their children, so ENOENT can only mean a dangling symbolic link or
-     * an empty path. */
+    /* The parents exist by now, so ENOENT can only mean a dangling symbolic link or an empty
+     * path. */
     if (err == EEXIST || err == ENOENT)
         err = ENOTDIR;
     return acr_base_fail(error, err, "cannot make folder '%s'", path);
@@ -77,7 +77,7 @@ typedef struct {
 
 static bool fail_removal(Removal *removal, int err, const char *name)
 {
-    if (err == ENOENT) /* otherwise the caller would take NOT_FOUND for success */
+    if (err == ENOENT) /* the caller would take NOT_FOUND for success */
         err = EBUSY;
     return acr_base_fail(removal->error, err, "cannot remove '%s' in '%s'", name, removal->path);
 }
@@ -89,8 +89,8 @@ bool acr_fd_is_mount(int fd)
            (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* Opens a folder and gives its owner back the rights to list and change it; -1 with errno. A mount
- * is not ours to remove, even if it is of the same file system. */
+/* Opens a folder and restores its owner's rights to list and change it; -1 with errno. Refuses a
+ * mount point, because its contents are not ours to remove. */
 static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -102,8 +102,9 @@ static int open_folder(int parent, const char *name)
         errno = EXDEV;
     }
     struct stat st;
+    /* if this fails, removing the entries fails too and reports the error */
     if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
-        (void)!fchmod(fd, 0700); /* if this fails, removing an entry fails too and reports it */
+        (void)!fchmod(fd, 0700);
     return fd;
 }
 
@@ -151,8 +152,7 @@ static bool remove_entry(Removal *removal, int parent, const char *name, guint d
     return remove_folder(removal, parent, name, depth);
 }
 
-/* Lists the folder again until a pass finds nothing, because entries may be moved up into it
- * meanwhile. */
+/* Repeats until the folder is empty, because each pass may move deep folders up into it. */
 static bool remove_entries(Removal *removal, int fd, guint depth)
 {
     int listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

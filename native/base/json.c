@@ -1,8 +1,8 @@
 /*
- * JSON values. An AcrJson is a cJSON node under another name; only this file knows that. Text from
- * outside goes through json_check.c first. json_print.c prints, because cJSON's printer rounds
- * integers above 2^50. This file adds to cJSON: strings that are always valid UTF-8, unique names
- * within an object, and a comparison that is not quadratic.
+ * JSON values. An AcrJson is a cJSON node, which only this file knows. json_check.c first checks
+ * every text from outside. json_print.c prints, because cJSON's printer rounds integers above 2^50.
+ * This file adds to cJSON: strings that are always valid UTF-8, unique names within an object, and
+ * a comparison that is not quadratic.
  */
 #include "base/base_private.h"
 
@@ -23,7 +23,6 @@ static const cJSON *const_node_of(const AcrJson *json)
     return (const cJSON *)json;
 }
 
-/* Aborts when memory runs out, as GLib does. */
 static AcrJson *made(cJSON *node)
 {
     if (!node)
@@ -303,7 +302,7 @@ GBytes *acr_json_bytes(const AcrJson *json)
     g_autofree guchar *data = g_base64_decode(base64, &len);
     g_autofree char *again = g_base64_encode(data, len);
     if (strcmp(base64, again) !=
-        0) /* GLib's decoder skips invalid characters, so compare with the encoded result */
+        0) /* GLib's decoder skips invalid characters: encode the result again and compare */
         return NULL;
     return g_bytes_new_take(g_steal_pointer(&data), len);
 }

@@ -1,9 +1,9 @@
 /*
  * Checks a JSON text from outside before cJSON reads it. cJSON checks the structure. This file
- * catches what cJSON gets wrong: strings that it cuts at \u0000, lone surrogates, bytes that are
- * not UTF-8, control characters, numbers that JSON does not allow or that have more than 63
- * characters, and texts without a ceiling. Valid text that cJSON would misread is replaced in a
- * copy, which is made only if there is such a place.
+ * finds texts that cJSON would misread or accept wrongly: \u0000 (cJSON cuts the string there),
+ * lone surrogates, bytes that are not UTF-8, control characters, invalid numbers, numbers of more
+ * than 63 characters, and texts above our limits. If valid text would be misread, it is replaced in
+ * a copy.
  */
 #include "base/base_private.h"
 
@@ -17,9 +17,10 @@ typedef struct {
     const char *text;
     gsize len, pos;
     GString *repaired; /* NULL until something is replaced */
-    guint values;      /* upper bound of the number of values: one more than commas and brackets */
-    guint depth;       /* nesting of brackets */
-    gsize copied;      /* bytes of `text` that are already copied to `repaired` */
+    /* upper bound of the number of values: the number of commas and brackets plus one */
+    guint values;
+    guint depth;  /* nesting of brackets */
+    gsize copied; /* bytes of `text` that are already copied to `repaired` */
     GError **error;
 } Scan;
 
@@ -35,7 +36,6 @@ static char peek(const Scan *scan)
     return scan->pos < scan->len ? scan->text[scan->pos] : '\0';
 }
 
-/* Replaces text[from, pos) by `with`. */
 static void replace(Scan *scan, gsize from, const char *with)
 {
     if (!scan->repaired)
@@ -45,7 +45,6 @@ static void replace(Scan *scan, gsize from, const char *with)
     scan->copied = scan->pos;
 }
 
-/* Reads the four digits of \uXXXX; -1 if they are missing. */
 static int read_hex4(Scan *scan, gsize pos)
 {
     if (pos + 4 > scan->len)
@@ -102,7 +101,6 @@ static bool scan_string(Scan *scan)
     return fail_at(scan, start, "unterminated string");
 }
 
-/* Reads one or more digits. */
 static bool scan_digits(Scan *scan)
 {
     gsize start = scan->pos;

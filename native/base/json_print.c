@@ -13,7 +13,7 @@
 
 static void print_value(GString *out, const AcrJson *json, int indent);
 
-/* Faster than printf; a large answer has thousands of line numbers. */
+/* faster than printf, for answers with thousands of line numbers */
 static void print_integer(GString *out, gint64 value)
 {
     char digits[20], *at = digits + sizeof digits;

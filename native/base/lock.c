@@ -1,8 +1,9 @@
 /*
- * Exclusive locks between processes: flock on a file that holds the holder's process id, for the
- * message that a rejected process prints. The kernel releases the lock when the process ends, so a
- * file that is left behind locks nothing. The file is never removed: a process that still had the
- * removed file open would hold a lock that nobody else sees.
+ * Exclusive locks between processes: flock on a file that holds the holder's process id, so that a
+ * process that does not get the lock can say who has it. The kernel releases the lock when the
+ * process ends, so a file that is left behind locks nothing. The file is never removed: otherwise
+ * one process could lock the removed file, which it still has open, while another locks a new file
+ * of that name.
  */
 #include "base/base_private.h"
 
@@ -44,8 +45,8 @@ static void write_holder(int fd)
         (void)!pwrite(fd, text, strlen(text), 0);
 }
 
-/* Whether the process that wrote its id has ended. A child that it was just starting can still hold
- * the lock, until that child has become another program. */
+/* Whether the process that wrote its id has ended. A child that the process had just forked can
+ * still hold the lock until the child calls exec. */
 static bool is_left_behind(int fd)
 {
     long pid = holder_of(fd);

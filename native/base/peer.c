@@ -1,6 +1,6 @@
 /*
- * Both sides of a peer: our side starts a process of this program, asks it questions and ends it;
- * in that process, the other side answers.
+ * Both ends of a peer's socket. Our end starts a process of this program, asks it questions and
+ * ends it; the other end, in that process, answers them.
  */
 #include "base/peer.h"
 #include "base/base_private.h"
@@ -86,7 +86,7 @@ void acr_peer_put(GByteArray *out, const char *name, GBytes *question)
         g_byte_array_append(out, data, (guint)len);
 }
 
-/* Sends and receives as much as is possible without blocking; false if the peer is gone. */
+/* Sends and receives as many bytes as possible without blocking; false if the peer has ended. */
 static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *at, GByteArray *in)
 {
     guint8 chunk[64 * 1024];
@@ -145,7 +145,7 @@ static bool socket_error(GError **error, const char *what)
                          errno ? g_strerror(errno) : "it ended before its answer was complete");
 }
 
-/* Reads all `len` bytes. At the end of the stream sets *out_end, if out_end is given. */
+/* Reads all `len` bytes. Sets *out_end (may be NULL) if the stream has ended. */
 static bool read_all(int fd, void *data, gsize len, bool *out_end)
 {
     for (gsize at = 0; at < len;) {

@@ -1,8 +1,8 @@
 /*
- * Identifies the process that owns something that outlives it (a reservation, a folder), and tells
- * whether it still runs. Boot id, process id and start time together are unique, across reboots and
- * reused ids. If the system does not tell, the owner is assumed to be alive: keeping something
- * stale is the smaller mistake.
+ * Identifies the owner of a reservation or a folder, which can outlive the process that made it,
+ * and tells whether that process still runs. Boot id, process id and start time together are
+ * unique, across reboots and reused ids. If the system does not say, the owner is assumed to be
+ * alive, because to keep something stale does less harm than to remove something in use.
  */
 #include "base/base_private.h"
 
@@ -13,7 +13,7 @@
 
 #define START_FIELD 22u /* position of the start time in /proc/PID/stat */
 
-/* The start time of a process; 0: it is gone, a zombie, or /proc does not tell. */
+/* The start time of a process; 0 if it has ended (or is a zombie), or if /proc does not say. */
 static gint64 start_of(gint64 pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%" G_GINT64_FORMAT "/stat", pid), *stat = NULL;

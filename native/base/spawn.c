@@ -33,11 +33,12 @@ typedef struct {
 typedef struct {
     pid_t pid; /* also the process group */
     Stream out, err;
-    bool ended;      /* it was seen to have ended, but is not reaped yet */
+    bool ended;      /* has ended, but is not reaped yet */
     bool lost;       /* reaped by the kernel, because SIGCHLD is ignored: the id may be reused */
     gint64 ended_at; /* in microseconds of the monotonic clock */
     gint64 watch_at; /* when `watch` is called next, in microseconds */
-    gint64 kill_at; /* when a child that got a SIGTERM is killed, in microseconds; 0: it got none */
+    /* the time of the SIGKILL that follows a SIGTERM, in microseconds; 0: no SIGTERM was sent */
+    gint64 kill_at;
     bool killed;
 } Child;
 
@@ -241,7 +242,7 @@ static bool is_watched(const AcrSpawn *spawn, Child *child)
     return spawn->watch(spawn->ctx, child->pid);
 }
 
-/* Kills the child, or first sends it a SIGTERM if `soft_ms` is set. */
+/* Kills the child; if `soft_ms` is set, sends it a SIGTERM first. */
 static void end_child(const AcrSpawn *spawn, Child *child)
 {
     if (spawn->soft_ms <= 0 || kill(child->pid, SIGTERM) != 0)
@@ -334,7 +335,6 @@ static void init_stream(Stream *stream, const AcrSpawn *spawn)
     acr_ends_init(&stream->ends, limit, spawn->keep_ends);
 }
 
-/* The bytes that were kept, and the total number. */
 static GBytes *finish_stream(Stream *stream, guint64 *out_total)
 {
     acr_fd_close(&stream->fd);

@@ -62,7 +62,7 @@ GArray *acr_text_lines(const char *text, gsize len)
     return starts;
 }
 
-/* Marks, embeddings, overrides and isolates that change the direction of text. */
+/* Whether the character changes the direction of text: a mark, embedding, override or isolate. */
 static bool turns_direction(gunichar c)
 {
     return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
@@ -90,7 +90,8 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* The start of a character at or before `off`; a character has at most three continuation bytes. */
+/* The last start of a character at or before `off`. A character has at most three continuation
+ * bytes. */
 static gsize border_before(const char *text, gsize off)
 {
     gsize at = off;

@@ -1,7 +1,7 @@
 /*
- * Splits what a model thinks aloud from its answer. Servers and chat templates leave thoughts in
- * the text in several notations: tags, often without the opening one, because the template has
- * written it; pairs of special tokens; the channels of OpenAI's open models ("harmony").
+ * Separates a model's thoughts from its answer. Servers and chat templates leave thoughts in the
+ * text in several notations: tags, often without the opening one, because the template has written
+ * it; pairs of special tokens; the channels of OpenAI's open models ("harmony").
  *
  * Code in the answer may contain the same notations: between the marks of an edit or in a code
  * fence they are text. Elsewhere, a mark counts only at the beginning or the end of a line.
@@ -34,7 +34,7 @@ static const Pair pairs[] = {
     {"Here is my thought process:", "Here is my response:"},
 };
 
-/* Pairs of marks around code, in which tags of thoughts are text. */
+/* Pairs of marks around code; tags inside are text. */
 static const Pair codes[] = {
     {"```", "\n```"},
     {"<original>", "</original>"},
@@ -42,12 +42,13 @@ static const Pair codes[] = {
     {"<<<<<<< ", "\n>>>>>>> "},
 };
 
-/* The state of the split. */
 typedef struct {
     const char *text; /* borrowed */
     GString *answer, *thoughts;
-    bool endless[G_N_ELEMENTS(codes)];  /* no such code ends after the current position */
-    bool unclosed[G_N_ELEMENTS(pairs)]; /* no such thoughts end after the current position */
+    /* no such code ends after the current position, so its opening mark is text */
+    bool endless[G_N_ELEMENTS(codes)];
+    /* no such thoughts end after the current position, so their opening mark is text */
+    bool unclosed[G_N_ELEMENTS(pairs)];
 } Split;
 
 static bool is_space(char c)
@@ -81,8 +82,8 @@ static const char *behind_open(const char *at, const char *open)
     return *end == '>' ? end + 1 : NULL;
 }
 
-/* The first closing mark from `at` on, in any case; NULL: none. If the thoughts mention the mark,
- * the real one follows later: see take_close. */
+/* The first closing mark from `at` on, in any case; NULL: none. If the thoughts only mention the
+ * mark, take_close finds the real one later. */
 static const char *find_close(const char *at, const char *close)
 {
     const char *here = strchr(at, *close);
@@ -98,8 +99,9 @@ static void add_thoughts(Split *split, const char *from, gsize len)
         g_string_append_printf(split->thoughts, "%s%s", split->thoughts->len ? "\n\n" : "", part);
 }
 
-/* Takes the thoughts whose opening mark is at `at`, and returns the position after them, or `at` if
- * there are none. If no closing mark follows and no answer precedes, all the rest is thoughts. */
+/* Takes the thoughts whose opening mark is at `at`, and returns the position after them, or `at`
+ * if there are none. If no closing mark follows and no answer precedes, the whole rest is
+ * thoughts. */
 static const char *take_thoughts(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -115,8 +117,9 @@ static const char *take_thoughts(Split *split, const char *at)
     return at;
 }
 
-/* Handles a closing mark at the beginning or the end of the line [at, end) that an answer follows:
- * all text before it was thought. Returns the position after the mark; NULL: no such mark. */
+/* Handles a closing mark without an opening one, at the beginning or the end of the line [at,
+ * end), that an answer follows: all text before the mark is thoughts. Returns the position after
+ * the mark; NULL: no such mark. */
 static const char *take_close(Split *split, const char *at, const char *end)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -157,7 +160,6 @@ static const char *behind_code(Split *split, const char *at)
     return at;
 }
 
-/* Splits a text whose thoughts stand between marks. */
 static void split_marked(Split *split)
 {
     for (const char *at = split->text; *at;) {
@@ -184,7 +186,7 @@ static bool split_channels(Split *split)
 {
     static const char channel[] = "<|channel|>", message[] = "<|message|>";
     const char *at = skip_space(split->text, true);
-    /* the same without special tokens */
+    /* the same notation, if the server dropped the special tokens */
     if (has_prefix(at, "analysis") && strstr(at, "assistantfinal")) {
         const char *final = strstr(at, "assistantfinal");
         add_thoughts(split, at + strlen("analysis"), (gsize)(final - at) - strlen("analysis"));

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_LINE 2000u /* longest line in bytes; the rest is cut */
+#define MAX_LINE 2000u /* longest line in bytes; the rest is dropped */
 
-/* Whether `words` ("1", "patch,search", "/a/file,llm") ask for the room; *out_file is the file's
- * name, owned, or NULL. */
+/* Whether `words` ("1", "patch,search", "/a/file,llm") name the room. *out_file: the name of the
+ * file, owned, or NULL. */
 static bool is_traced(const char *words, const char *room, char **out_file)
 {
     g_auto(GStrv) list = g_strsplit(words, ",", -1);
@@ -39,9 +39,8 @@ static void write_trace_line(const char *file, const GString *line)
              : STDERR_FILENO;
     if (fd < 0)
         return;
-    ssize_t written =
-        write(fd, line->str,
-              line->len); /* one call per line, so that lines of several threads do not mix */
+    ssize_t written = write(
+        fd, line->str, line->len); /* a single write, so that lines of several threads do not mix */
     (void)written;
     if (file)
         close(fd);

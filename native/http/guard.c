@@ -1,7 +1,7 @@
 /*
- * Decides who may ask the server. A stranger's web page can make a browser send requests here, even
- * under a name of the stranger's that resolves to 127.0.0.1; its Host or Origin header gives it
- * away. Other users of the machine can connect, but they do not have the token.
+ * Decides which requests the server accepts. A web page of another site can make a browser send
+ * requests here, even under a DNS name that its owner lets resolve to 127.0.0.1; the Host or Origin
+ * header shows that. Other users of the machine can connect, but do not know the token.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool has_token(const AcrHttpIncoming *incoming)
                                                            MHD_GET_ARGUMENT_KIND, "token"));
 }
 
-/* Whether a Host header names this machine by a name that DNS cannot give to others. Any port is
+/* Whether a Host header names this machine by a name that DNS cannot redirect. Any port is
  * accepted, because SSH tunnels change it. */
 static bool is_of_loopback(const char *host)
 {

@@ -1,8 +1,8 @@
 /*
- * One exchange: libcurl's easy handle is driven in short steps, so that interrupts and our own
- * deadlines take effect within a tenth of a second, whatever the transfer waits for. A client keeps
+ * Performs one exchange with libcurl's easy handle, in short steps, so that interrupts and our own
+ * deadlines take effect within a tenth of a second, even while the transfer waits. A client keeps
  * its handles, and with them its connections; the options of the easy handle are reset for each
- * exchange. An exchange without a client makes one for itself.
+ * exchange. An exchange without a client makes a temporary one.
  */
 #include "http/http.h"
 
@@ -15,15 +15,16 @@
 #define KEPT_CONNECTIONS 4L
 #define UNVERIFIED 1 /* libcurl's result if the chain of certificates was not checked */
 #define STEP_MS 100
-#define ENOUGH_MS 100  /* time to end by itself after on_body returned ENOUGH */
-#define NEARLY_MS 2000 /* silence that ends the exchange after on_body returned NEARLY */
+#define ENOUGH_MS 100 /* time that a response gets to end after on_body returned ENOUGH */
+/* a silence of this length ends the exchange after on_body returned NEARLY */
+#define NEARLY_MS 2000
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000
 
 G_DEFINE_QUARK(acr_http_error_quark, acr_http_error)
 
-/* libcurl writes the secrets of TLS connections to the file that SSLKEYLOGFILE names. It reads the
- * variable only during this initialisation. */
+/* libcurl writes the secrets of TLS connections to the file that SSLKEYLOGFILE names. It reads
+ * that variable only here, so we hide it. */
 bool acr_http_global_init(GError **error)
 {
     g_autofree char *key_log = g_strdup(g_getenv("SSLKEYLOGFILE"));
@@ -51,7 +52,7 @@ AcrHttpClient *acr_http_client_new(void)
     g_assert(acr_curl.multi_init); /* acr_http_global_init() must be called first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
-    g_assert(client->multi && client->easy); /* aborts without memory, as GLib does */
+    g_assert(client->multi && client->easy); /* out of memory: abort, as GLib does */
     acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
@@ -95,8 +96,8 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     return false;
 }
 
-/* If a request went out on a kept connection that broke, libcurl may fail to connect again. That is
- * a broken transfer, not an unreachable server. */
+/* If a request went out on a kept connection that broke, libcurl may fail to connect again.
+ * Report a broken transfer then, not an unreachable server. */
 static AcrHttpError class_of(CURLcode code, bool sent)
 {
     switch (code) {
@@ -118,8 +119,8 @@ static AcrHttpError class_of(CURLcode code, bool sent)
     }
 }
 
-/* libcurl reports a header line or trailer over its own ceiling as out of memory; later versions
- * have an error code for it. */
+/* libcurl reports a header line or trailer above its own limit as "out of memory"; later
+ * versions have an error code for it. */
 static bool is_long_line(CURLcode code, bool sent)
 {
 #if LIBCURL_VERSION_NUM >= 0x080600
@@ -129,8 +130,8 @@ static bool is_long_line(CURLcode code, bool sent)
     return code == CURLE_OUT_OF_MEMORY && sent;
 }
 
-/* Whether the chain of certificates was rejected, and not the name in the first one: then the
- * chain's result is still its initial value. */
+/* Whether the chain of certificates was rejected, rather than the name in the first certificate:
+ * then libcurl has not set the result of the chain. */
 static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 {
     long verified = 0;
@@ -161,7 +162,7 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
-/* Whether fewer bytes arrived than Content-Length says; later bytes may still come. */
+/* Whether fewer bytes have arrived than Content-Length says; more may still come. */
 static bool lacks_bytes(const AcrHttpTransfer *x)
 {
     return acr_http_length(x) > (gint64)(x->body_bytes + x->dropped_bytes);
@@ -228,7 +229,6 @@ static gint64 said_length(const AcrHttpTransfer *x)
                                                                               : G_MAXINT64;
 }
 
-/* Sets an error if the body's length differs from its Content-Length; returns whether it does. */
 static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -279,7 +279,7 @@ static void clear_transfer(AcrHttpTransfer *x)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpTransfer, clear_transfer)
 
-/* Milliseconds since the start; at least 1, because 0 means that it never happened. */
+/* Milliseconds since the start; at least 1, because 0 means "never". */
 static gint64 ms_until(const AcrHttpTransfer *x, gint64 then_us)
 {
     return MAX((then_us - x->start_us) / 1000, 1);
@@ -310,8 +310,8 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (!begin_exchange(&x, error))
         return false;
     code = drive(&x);
-    if (code == CURLE_OK &&
-        !x.head_ended) { /* libcurl treats a connection that closes within its headers as a response */
+    /* libcurl takes a connection that closes within the headers for a response */
+    if (code == CURLE_OK && !x.head_ended) {
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection was closed before the headers were complete",
                   sizeof x.detail);
@@ -325,7 +325,9 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (whole)
         return true;
     acr_curl.easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
-                         1L); /* otherwise it would wait for a name that is still being resolved */
+                         /* otherwise cleanup would wait for a host name that is still being
+                          * resolved */
+                         1L);
     return fail_exchange(&x, code, error);
 }
 

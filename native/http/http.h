@@ -1,9 +1,9 @@
 /*
- * http: one bounded exchange with a server over TCP, TLS or a unix socket. libcurl stays inside.
- * Redirects are not followed; cookies and netrc are not read. The proxies of the environment
- * (https_proxy, http_proxy, ALL_PROXY, NO_PROXY) are used, except for loopback hosts and unix
- * sockets. Error messages name the host and the port, never a path, a query, a header or the user
- * part of a URL.
+ * http: sends one request to a server over TCP, TLS or a unix socket, and reads the response within
+ * limits. Only this library includes libcurl. Redirects are not followed; cookies and netrc are not
+ * read. The proxies of the environment (https_proxy, http_proxy, ALL_PROXY, NO_PROXY) are used,
+ * except for loopback hosts and unix sockets. Error messages name the host and the port, never a
+ * path, a query, a header or the user part of a URL.
  */
 #ifndef ACR_HTTP_H
 #define ACR_HTTP_H
@@ -14,9 +14,10 @@ typedef enum {
     ACR_HTTP_ERROR_FAILED, /* the request is invalid, or the server's certificate was rejected */
     ACR_HTTP_ERROR_UNREACHABLE, /* no such host, or nothing listens there; nothing was sent */
     ACR_HTTP_ERROR_NETWORK,     /* a handshake or a transfer broke off */
-    ACR_HTTP_ERROR_TIMEOUT,     /* connect, first byte, idle or total */
-    ACR_HTTP_ERROR_TOO_BIG,     /* the body, a header or the number of headers exceeds its limit */
-    ACR_HTTP_ERROR_LENGTH,      /* the body is longer or shorter than its Content-Length */
+    /* while connecting, before the first byte, between two pieces, or in total */
+    ACR_HTTP_ERROR_TIMEOUT,
+    ACR_HTTP_ERROR_TOO_BIG, /* the body, a header or the number of headers exceeds its limit */
+    ACR_HTTP_ERROR_LENGTH,  /* the body is longer or shorter than its Content-Length */
     ACR_HTTP_ERROR_INTERRUPTED,
     ACR_HTTP_ERROR_STOPPED, /* on_body returned STOP */
 } AcrHttpError;
@@ -50,11 +51,11 @@ typedef struct {
 
 typedef enum {
     ACR_HTTP_MORE,
-    /* more data is welcome but not needed: a short silence, or a transfer that breaks off, ends the
-     * exchange without an error (unless the body is shorter than its Content-Length) */
+    /* the rest is optional: if the server is silent for a short time or the transfer breaks off,
+     * the exchange ends without an error (unless the body is shorter than its Content-Length) */
     ACR_HTTP_NEARLY,
-    /* the exchange is complete: it gets a moment to end by itself, so that the connection can be
-     * kept, and is then cut without an error */
+    /* the rest is not needed: the server gets a moment to end the response, so that the
+     * connection can be kept; then the connection is closed without an error */
     ACR_HTTP_ENOUGH,
     ACR_HTTP_STOP, /* make the exchange fail with STOPPED */
 } AcrHttpNext;
@@ -67,17 +68,18 @@ typedef struct {
     const char *const *headers; /* NULL-terminated "Name: value" */
     const void *body;
     gsize body_len;
-    bool unpacks;              /* decompress a body that the server compressed unasked */
+    /* decompress a body that the server compressed although nobody asked for it */
+    bool unpacks;
     gint64 connect_timeout_ms; /* 0: 10,000 */
     gint64
-        first_byte_timeout_ms; /* from the start to the first header line; 0: only total_timeout_ms applies */
-    gint64 idle_timeout_ms;  /* between pieces of the response; 0: 120,000 */
-    gint64 total_timeout_ms; /* 0: 1,800,000 */
-    /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent, and a body that is compressed all the
-     * same is passed on as it is, unless `unpacks` */
+        first_byte_timeout_ms; /* until the first header line; 0: only total_timeout_ms applies */
+    gint64 idle_timeout_ms;    /* between pieces of the response; 0: 120,000 */
+    gint64 total_timeout_ms;   /* 0: 1,800,000 */
+    /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent, and if the server compresses the
+     * body nevertheless, it is passed on compressed, unless `unpacks` is set */
     gsize body_limit;
-    /* certificates instead of the system's; NULL: those that SSL_CERT_FILE or CURL_CA_BUNDLE name,
-     * else the system's */
+    /* file of certificates that replace the system's; NULL: those that SSL_CERT_FILE or
+     * CURL_CA_BUNDLE name, else the system's */
     const char *ca_file;
     /* Called with each piece of a response body. NULL: the body is collected into the response. */
     AcrHttpNext (*on_body)(void *ctx, const AcrHttpHead *head, const char *data, gsize len);
@@ -95,11 +97,11 @@ typedef struct {
 } AcrHttpResponse;
 
 /*
- * Performs an exchange. True if a whole response arrived, whatever its status. A response is not
- * whole if it is shorter than its Content-Length, or if more bytes follow it; bytes that arrive
- * some milliseconds later, or in further TLS records, are not noticed. `client` NULL: the
- * connection is made for this exchange only. *out is filled after a failure too, as far as the
- * response arrived, and must be cleared. Thread-safe, except for the client.
+ * Performs an exchange. Returns true if a complete response arrived, whatever its status. A
+ * response that is shorter than its Content-Length, or that more bytes follow, is an error; bytes
+ * that follow some milliseconds later, or in another TLS record, are not noticed. `client` NULL:
+ * the connection is made for this exchange only. After a failure, *out holds the part of the
+ * response that arrived; it must be cleared. Thread-safe, except for the client.
  */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;

@@ -8,8 +8,8 @@
 
 #include "http/http.h"
 
-/* The functions of libcurl that are used, called as `acr_curl.NAME`. libcurl and the forty
- * libraries that it needs take 8 ms to load, which verbs without network should not spend. */
+/* The functions of libcurl that we call, as `acr_curl.NAME`. They are loaded on demand: libcurl
+ * and the forty libraries that it needs take 8 ms, which verbs without network should not spend. */
 // clang-format off
 #define ACR_CURL_FUNCTIONS(F) \
     F(global_init) F(global_cleanup) F(easy_init) F(easy_cleanup) F(easy_reset) F(easy_setopt) \
@@ -48,8 +48,8 @@ typedef enum {
     ACR_HTTP_END_RESENDING,
 } AcrHttpEnd;
 
-/* One exchange. Its times follow each other: begun (start_us), asked (the request may be sent),
- * head_ended, enough. */
+/* One exchange. Its states follow in this order: begun (start_us), asked (the request may be
+ * sent), head_ended, enough. */
 typedef struct AcrHttpTransfer {
     const AcrHttpRequest *request;
     AcrHttpClient *client; /* borrowed */
@@ -65,7 +65,7 @@ typedef struct AcrHttpTransfer {
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     gint64 enough_us;                   /* when on_body returned ENOUGH; 0: not yet */
     bool nearly;                        /* on_body returned NEARLY */
-    bool is_longer;                     /* bytes arrived after a body of known length */
+    bool is_longer;                     /* more bytes arrived than Content-Length says */
     AcrHttpEnd end;
     char detail[CURL_ERROR_SIZE];
 } AcrHttpTransfer;
@@ -79,12 +79,12 @@ void acr_http_set_receiver(AcrHttpTransfer *x);
  * colon. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
 
-/* Whether the body is decompressed, so that its Content-Length is not the number of bytes passed
+/* Whether the body is being decompressed: then Content-Length is not the number of bytes passed
  * on. */
 bool acr_http_is_packed(const AcrHttpTransfer *x);
 /* The body's Content-Length; -1: it has none. */
 gint64 acr_http_length(const AcrHttpTransfer *x);
-/* After the body has arrived, checks whether the connection has more bytes. */
+/* After the body has arrived, checks whether more bytes follow it on the connection. */
 void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd);
 
 #endif

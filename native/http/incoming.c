@@ -1,6 +1,6 @@
 /*
- * A request and its answer. The request does not change after it is handed over. Any thread may
- * extend the answer, under a mutex; the thread of the server reads it.
+ * A request and its answer. The request does not change after it was passed to the callback. Any
+ * thread may extend the answer, under a mutex; the server's thread reads it.
  */
 #include <string.h>
 #include <unistd.h>
@@ -181,7 +181,6 @@ static void suspend(AcrHttpIncoming *incoming)
     incoming->is_suspended = true;
 }
 
-/* Reads a piece of a stream. */
 static ssize_t read_stream(void *ctx, uint64_t at, char *buffer, size_t max)
 {
     AcrHttpIncoming *incoming = ctx;

@@ -15,11 +15,11 @@
 #include "http/server_private.h"
 
 #define TICK_MS 250
-#define CROWDED_MS 400 /* shorter time for a request while many clients are connected */
+#define CROWDED_MS 400 /* the same limit while many clients are connected */
 #define GRACE_MS 500   /* time at the end to send answers that are ready */
-#define MHD_CONNECTIONS                                                                            \
-    (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* connections that were cut may not have ended yet */
-#define N_FIXED 2                         /* open descriptors besides connections */
+/* including connections that were cut but have not ended yet */
+#define MHD_CONNECTIONS (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS)
+#define N_FIXED 2 /* open descriptors besides connections */
 
 guint acr_http_server_port(const AcrHttpServer *server)
 {
@@ -57,7 +57,7 @@ static bool is_crowded(const AcrHttpServer *server)
     return server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS;
 }
 
-/* Disconnects clients that send their request slowly; earlier if many are connected, to make room
+/* Disconnects clients that send their request slowly; sooner if many are connected, to make room
  * for others. */
 static void cut_slow(const AcrHttpServer *server)
 {
@@ -126,7 +126,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ow
     *own = NULL;
 }
 
-/* Waits for work. Marks clients of suspended connections that have disconnected. */
+/* Waits for work; then marks the clients with suspended connections that have disconnected. */
 static void wait_for_work(AcrHttpServer *server, int timeout_ms)
 {
     struct pollfd fds[N_FIXED + MHD_CONNECTIONS] = {

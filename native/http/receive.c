@@ -9,8 +9,8 @@
 
 #include "http/http_private.h"
 
-#define ENOUGH_BYTES (256u * 1024) /* reading more would cost more than a new connection */
-#define LATE_MS 20                 /* how long to wait for bytes after the body */
+#define ENOUGH_BYTES (256u * 1024) /* to read more than this costs more than a new connection */
+#define LATE_MS 20                 /* how long to wait for more bytes after the body */
 
 static void note_bytes(AcrHttpTransfer *x)
 {
@@ -34,7 +34,8 @@ const char *acr_http_header(GHashTable *headers, const char *name)
     return headers ? g_hash_table_lookup(headers, name) : NULL;
 }
 
-/* Interim responses (1xx) have heads of their own; the next status line discards them. */
+/* Interim responses (1xx) have a head of their own; the status line of the next response
+ * discards it. */
 static void end_head(AcrHttpTransfer *x)
 {
     long status = 0;
@@ -63,7 +64,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         return len;
     if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
         g_hash_table_remove_all(x->head.headers);
-    else if (len > 0 && (line[0] == '\r' || line[0] == '\n')) /* libcurl uses the same test */
+    /* the test by which libcurl recognises the empty line */
+    else if (len > 0 && (line[0] == '\r' || line[0] == '\n'))
         end_head(x);
     else
         acr_http_keep_header(x->head.headers, line, len);
@@ -105,7 +107,7 @@ static size_t on_received_body(char *data, size_t size, size_t count, void *ctx)
     note_bytes(x);
     if (x->enough_us > 0)
         return drop(x, len);
-    if (!x->head_ended) /* libcurl accepts some status lines that contain no status */
+    if (!x->head_ended) /* libcurl accepts some status lines without a status */
         x->end = ACR_HTTP_END_NO_STATUS;
     else if (len > x->body_limit - x->body_bytes)
         x->end = ACR_HTTP_END_BODY_BYTES;
@@ -147,8 +149,8 @@ void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
         x->is_longer = true;
 }
 
-/* If a connection will not be reused, libcurl closes it as soon as the body has come: check for
- * more bytes before that. */
+/* If a connection will not be reused, libcurl closes it as soon as the body has arrived: check
+ * for more bytes before that. */
 static int on_close(void *ctx, curl_socket_t fd)
 {
     AcrHttpClient *client = ctx;

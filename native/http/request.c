@@ -12,10 +12,11 @@
 #include "http/http_private.h"
 
 #define CONNECT_TIMEOUT_MS 10000
-/* for the kernel, which would otherwise read 32 MB ahead of us */
+/* limits how much the kernel reads ahead of us; the default is up to 32 MB */
 #define RECEIVE_BUFFER_BYTES (1024 * 1024)
-/* Connections are reused until they have been idle for four seconds, because servers close theirs
- * after five or more. libcurl counts whole seconds and compares by "more than". */
+/* Connections are reused until they have been idle for four seconds, because servers close an
+ * idle connection after five seconds or more. libcurl counts whole seconds and closes after more
+ * than this number. */
 #define KEPT_SECONDS 3L
 
 static bool refuse_request(GError **error, const char *what)
@@ -31,7 +32,7 @@ static void append_request_header(AcrHttpTransfer *x, const char *line)
     g_assert(x->sent_headers);
 }
 
-/* Sends headers as they are given: libcurl adds neither Expect nor Content-Type. */
+/* Sends headers as given: prevents libcurl from adding Expect and Content-Type. */
 static bool set_headers(AcrHttpTransfer *x, GError **error)
 {
     bool typed = false;
@@ -120,7 +121,7 @@ static int on_connection(void *ctx, char *remote, char *local, int remote_port, 
     return CURL_PREREQFUNC_OK;
 }
 
-/* Called for a socket before it connects. Bounds how much a server can send before we read it. */
+/* Called for a socket before it connects: limits how much a server can send before we read it. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     int size = RECEIVE_BUFFER_BYTES;

@@ -1,9 +1,11 @@
 /*
- * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, behind a token that is
- * new for each server. No other library includes libmicrohttpd.
+ * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, protected by a new
+ * random token for each server. No other library includes libmicrohttpd.
  *
- * One thread reads and writes. It hands over each complete request that has the right token, a Host header that names this machine, and no Origin of another site. A foreign DNS name that leads here is rejected.
- * The callback answers at once, or any thread answers later: with one body, or with a stream.
+ * One thread reads and writes. It passes each complete request to the callback, unless the token is
+ * wrong, the request is cross-origin, or the Host header does not name this machine (DNS
+ * rebinding). The callback answers at once, or any thread answers later: with one body, or with a
+ * stream.
  */
 #ifndef ACR_HTTP_SERVER_H
 #define ACR_HTTP_SERVER_H
@@ -14,9 +16,9 @@
     64u /* if there are more, the connection that has been idle longest is closed */
 #define ACR_HTTP_SERVER_MAX_HEADER_BYTES (32u * 1024)
 #define ACR_HTTP_SERVER_REQUEST_MS                                                                 \
-    10000 /* from the connection, or its last answer, to a complete request */
+    10000 /* from the connection, or the end of its last answer, until a complete request */
 #define ACR_HTTP_SERVER_WRITE_S 30u /* a client that reads nothing for that long is disconnected */
-/* unread bytes of a stream; a client with more is disconnected */
+/* unread bytes of a stream; a client that lets more accumulate is disconnected */
 #define ACR_HTTP_SERVER_MAX_UNREAD (16u * 1024 * 1024)
 
 typedef struct AcrHttpServer AcrHttpServer;
@@ -27,10 +29,11 @@ typedef struct AcrHttpIncoming AcrHttpIncoming;
 typedef struct {
     guint port; /* 0: any free port */
     gsize body_limit;
-    /* from the connection, or its last answer, to a complete request; 0: 10,000 */
+    /* from the connection, or the end of its last answer, until a complete request; 0: 10,000 */
     gint64 request_ms;
-    bool
-        takes_token_of_query; /* accept the token as "?token=…" too, for browsers; otherwise only as "Authorization: Bearer …" */
+    /* accept the token in the URL ("?token=…") too, for browsers, and not only in
+     * "Authorization: Bearer …" */
+    bool takes_token_of_query;
     /* Both are called in the server's thread and must not block. To answer later, `answer` keeps a
      * reference. */
     void (*answer)(void *ctx, AcrHttpIncoming *incoming);
@@ -59,7 +62,8 @@ void acr_http_incoming_unref(AcrHttpIncoming *incoming);
 const char *acr_http_incoming_method(const AcrHttpIncoming *incoming); /* "GET", … */
 const char *
 acr_http_incoming_path(const AcrHttpIncoming *incoming); /* decoded, without the query */
-/* Looks up a header by its lower-case name; repeated ones are joined by ", "; NULL: not sent. */
+/* Looks up a header by its lower-case name; the values of a repeated header are joined by ", ";
+ * NULL: not sent. */
 const char *acr_http_incoming_header(const AcrHttpIncoming *incoming, const char *name);
 const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_len);
 
@@ -73,8 +77,8 @@ void acr_http_incoming_answer(AcrHttpIncoming *incoming, int status, const char 
                               const void *data, gsize len);
 /* Begins server-sent events, with status 200. */
 void acr_http_incoming_begin_events(AcrHttpIncoming *incoming);
-/* Sends one event; `data` may have several lines. NULL: a comment, which keeps the connection open.
- * False: the client has disconnected. */
+/* Sends one event; `data` may have several lines. NULL: sends a comment, which keeps the
+ * connection open. Returns false if the client has disconnected. */
 bool acr_http_incoming_send_event(AcrHttpIncoming *incoming, const char *data);
 void acr_http_incoming_end_events(AcrHttpIncoming *incoming);
 

@@ -1,4 +1,4 @@
-/* Shared inside the server: its connections, and requests until they are answered. */
+/* Shared inside the server: connections, and the requests that are not answered yet. */
 #ifndef ACR_HTTP_SERVER_PRIVATE_H
 #define ACR_HTTP_SERVER_PRIVATE_H
 
@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "http/server.h"
 
-/* The functions of libmicrohttpd that are used, called as `acr_mhd.NAME`. */
+/* The functions of libmicrohttpd that we call, as `acr_mhd.NAME`. */
 // clang-format off
 #define ACR_MHD_FUNCTIONS(F) \
     F(start_daemon) F(stop_daemon) F(run) F(get_timeout) F(get_daemon_info) \
@@ -47,7 +47,7 @@ struct AcrHttpServer {
 
 struct AcrHttpIncoming {
     int references; /* atomic */
-    /* Constant after the request is handed over: */
+    /* Constant after the request is passed to the callback: */
     char *method, *path;
     GHashTable *headers;
     GByteArray *body;
@@ -55,30 +55,31 @@ struct AcrHttpIncoming {
     AcrHttpServer *server;
     struct MHD_Connection *connection;
     AcrHttpVisitor *visitor;
-    const char *refusal; /* static; why the request is rejected; NULL: it is accepted */
+    const char *refusal; /* static text: why the request is rejected; NULL: it is accepted */
     int refusal_status;
-    bool is_handed, is_suspended, is_left; /* is_left: the client has closed its end */
+    /* is_handed: passed to the callback; is_left: the client has closed its end */
+    bool is_handed, is_suspended, is_left;
     /* Protected by the mutex: */
     pthread_mutex_t mutex;
-    bool is_gone; /* the client has disconnected; the server may be gone too */
+    bool is_gone; /* the client has disconnected; `server` may be freed */
     int status;   /* 0: the answer has not begun */
-    /* the answer is a stream of server-sent events; complete; MHD has the response */
+    /* the answer is a stream of server-sent events; it is complete; MHD has the response */
     bool is_stream, is_ended, is_answering;
     GHashTable *answer_headers;
     GByteArray *answer; /* the unread part begins at `answer_at` */
     gsize answer_at;
 };
 
-/* Makes a request whose headers have arrived. */
 AcrHttpIncoming *acr_http_incoming_new(AcrHttpServer *server, struct MHD_Connection *connection,
                                        const char *path, const char *method) ACR_MUST_USE;
-/* Adds a piece of the body; if the body exceeds its limit, the request will be rejected. */
+/* Adds a piece of the body; if the body then exceeds its limit, the request will be rejected. */
 void acr_http_incoming_add(AcrHttpIncoming *incoming, const char *data, gsize len);
-/* Whether MHD should ask again: the answer has begun or grown, or the client has disconnected. */
+/* Whether MHD should ask for the answer again: the answer has begun or grown, or the client has
+ * disconnected. */
 bool acr_http_incoming_is_due(AcrHttpIncoming *incoming);
 /* Queues an answer that has begun, or suspends the connection until it begins. */
 enum MHD_Result acr_http_incoming_respond(AcrHttpIncoming *incoming) ACR_MUST_USE;
-/* Called when nothing more can be sent; returns whether the answer was complete. */
+/* Called when nothing more can be sent. Returns whether the answer was complete. */
 bool acr_http_incoming_leave(AcrHttpIncoming *incoming);
 
 /* Sets `refusal` if the request does not come from a program that knows the token. */

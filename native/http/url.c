@@ -1,5 +1,4 @@
-/* Reads the parts of a URL that callers need, with the parser of the library that will connect to
- * it. */
+/* Parses the parts of a URL with libcurl's parser, because libcurl will connect to it. */
 #include <string.h>
 
 #include "http/http_private.h"

@@ -1,7 +1,7 @@
 /*
- * Builds an index: goes through the snapshot's .py files, takes the rows of each from the cache,
- * has the other files outlined in one batch, decodes all rows in the order of the files, and
- * freezes the result. If a file fails, only that file is missing.
+ * Builds an index: takes the rows of the snapshot's .py files from the cache, has the files that
+ * the cache lacks outlined in one batch, decodes all rows in the order of the files, and freezes
+ * the index. A file that fails is the only one without symbols.
  */
 #include "base/trace.h"
 #include "index/index_private.h"
@@ -12,7 +12,8 @@
 #define SYMBOLS_PER_FILE 32u     /* most repositories have fewer symbols per file */
 #define MAX_RESERVED (16u << 20) /* largest number of symbols for which room is reserved */
 #define LARGE_PAGE ((gsize)2 << 20)
-#define MAX_FAILURES_IN_A_ROW 50u /* so many failures mean that the outliner itself is broken */
+/* after so many failures in a row, the outliner itself is assumed to be broken */
+#define MAX_FAILURES_IN_A_ROW 50u
 
 G_DEFINE_QUARK(acr_index_error, acr_index_error)
 
@@ -88,11 +89,11 @@ void acr_index_unref(AcrIndex *index)
 /* A file during the build. */
 typedef struct {
     gsize entry;
-    GBytes *rows;      /* owned; rows with the file's words; NULL: none yet, or none at all */
-    GByteArray *words; /* owned; kept until the rows are available */
-    char *unparsed;    /* owned; why there are no rows */
-    bool failed;       /* … because the outliner failed on it */
-    bool missing;      /* … because its content is missing */
+    GBytes *rows;      /* owned; outline rows and the file's words; NULL: not available (yet) */
+    GByteArray *words; /* owned; the file's words, until the rows are available */
+    char *unparsed;    /* owned; reason why there are no rows */
+    bool failed;       /* `unparsed`, because the outliner failed on the file */
+    bool missing;      /* `unparsed`, because the content is missing */
     bool from_cache;
 } Pending;
 
@@ -101,7 +102,7 @@ typedef struct {
     const AcrIndexOptions *options;
     GArray *files; /* array of Pending, in the order of the snapshot */
     GArray *todo;  /* array of guint: numbers of the files to outline */
-    /* owned; the version under which the cache remembers for a day that a file failed */
+    /* owned; the version under which the cache stores, for a day, that a file failed */
     char *failed_version;
 } Build;
 
@@ -140,13 +141,13 @@ static bool is_indexed(const Build *build, gsize i)
     return g_str_has_suffix(entry->path, ".py") || is_python_script(build, i);
 }
 
-/* Takes what the cache has on a file: its rows, or that outlining it failed today. */
+/* Gets a file's entry from the cache: its rows, or the note that outlining it failed today. */
 static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 {
     AcrIndexCache *cache = build->options->cache;
     file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
     file->from_cache = file->rows != NULL;
-    /* If the caller says which files to skip, failures of today do not matter. */
+    /* If the caller says which files to skip, ignore the failures of today. */
     g_autoptr(GBytes) why = file->rows || build->options->refused
                                 ? NULL
                                 : acr_index_cache_get(cache, entry->id, build->failed_version);
@@ -165,8 +166,8 @@ static void list_indexed_files(Build *build)
     }
 }
 
-/* Queues a file for outlining. Large files come first: their trees take most of the memory, which
- * this process and the workers do not need yet. */
+/* Queues a file for outlining. Large files come first: their syntax trees take most memory, and
+ * at the beginning this process and the workers use little. */
 static void add_todo(Build *build, guint number, guint *n_large)
 {
     const Pending *file = &g_array_index(build->files, Pending, number);
@@ -310,8 +311,8 @@ static char *module_of_path(const char *path)
     return g_strndup(path, len);
 }
 
-/* Adds the test files that `module`, imported by `path`, denotes, if they share a folder with
- * it. */
+/* Adds the test files that the name `module`, imported in file `path`, denotes, if they share a
+ * folder with `path`. */
 static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
 {
     gsize top = strcspn(path, "/");
@@ -373,8 +374,7 @@ static gint compare_pending(gconstpointer a, gconstpointer b)
     return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
 }
 
-/* Outlines test files that product code imports: they count as product code, whatever their
- * name. */
+/* Outlines test files that product code imports: despite their names, they are product code. */
 static bool outline_imported(Build *build, GError **error)
 {
     g_autoptr(GHashTable) tests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -398,8 +398,8 @@ static bool outline_imported(Build *build, GError **error)
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
-/* Adds a file's symbols. Rows from the cache are checked like an outliner's: a file with malformed
- * rows has no symbols. */
+/* Adds a file's symbols. Rows from the cache are checked as well as rows from an outliner: a
+ * file with malformed rows gets no symbols. */
 static void add_indexed_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;
@@ -425,8 +425,8 @@ static void add_indexed_file(Build *build, Pending *pending)
     g_array_append_val(index->files, file);
 }
 
-/* Reserves room for symbols at once, in large pages if possible, because page faults took a third
- * of the decoding time. Unused room takes no memory. */
+/* Reserves room for symbols at once, in large pages if possible, because page faults took a
+ * third of the decoding time. Reserved but unused room takes no memory. */
 static void reserve(GArray *symbols, gsize n)
 {
     g_array_set_size(symbols, (guint)MIN(n, MAX_RESERVED));

@@ -1,6 +1,6 @@
 /*
- * The outline cache for its users: rows by blob id and outliner version, written in batches.
- * Whatever is wrong with the file, a caller at worst gets no rows.
+ * The outline cache for its users: rows by blob id and outliner version, written in batches. If
+ * something is wrong with the file, a caller only gets no rows.
  *
  * A file of ours that is damaged or outdated is removed and made again; another program's file is
  * left alone. Files are removed under a lock, after checking under the lock that the path still
@@ -32,7 +32,7 @@ struct AcrIndexCache {
     gsize pending_bytes; /* approximate size of these rows in the file */
     bool reading;        /* within acr_index_cache_begin and _end */
     GHashTable *read;    /* key -> rows, read when the reading began */
-    guint rebuilds;      /* how often this cache was rebuilt; limited */
+    guint rebuilds;      /* how often this cache was rebuilt; there is a limit */
 };
 
 /* Sets the remark, unless there is one. */
@@ -69,7 +69,7 @@ static AcrLock *lock_patiently(const char *path, GError **error)
     }
 }
 
-/* Removes a database, and SQLite's files beside it, if nobody uses them. */
+/* Removes a database and SQLite's files beside it, unless a process uses them. */
 static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
 {
     static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
@@ -84,7 +84,8 @@ static bool remove_files(const char *path, AcrCacheDatabase *database, GError **
     return true;
 }
 
-/* Removes the open file, unless another process has done so; false: it still exists. */
+/* Removes the open file, unless another process has removed it; returns false if the file still
+ * exists. */
 static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 {
     g_autoptr(GError) error = NULL;
@@ -108,7 +109,7 @@ static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 
 /* ---- Opening ---- */
 
-/* Whether another process has removed or replaced the file since `before`. */
+/* Whether another process has removed or replaced the file since `before` was determined. */
 static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
 {
     struct stat now;
@@ -147,7 +148,7 @@ static void attach(AcrIndexCache *cache)
 }
 
 /* Opens the new file if another process replaced ours. A removed file is never used again: its
- * journal would have the name of the new file's journal. */
+ * journal would have the same name as the journal of the new file. */
 static void attach_if_moved(AcrIndexCache *cache)
 {
     if (cache->database && acr_cache_database_has_moved(cache->database))
@@ -200,8 +201,8 @@ AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
                                         (GDestroyNotify)g_bytes_unref);
     if (!path)
         return cache;
-    /* SQLite interprets some relative paths specially, and puts its journal beside a link instead
-     * of beside the file. */
+    /* SQLite interprets some relative paths specially, and puts its journal beside a symbolic
+     * link, not beside the file */
     cache->path = acr_path_real(path);
     g_autofree char *folder = g_path_get_dirname(cache->path);
     if (acr_dir_make(folder, &error))
@@ -231,7 +232,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 
 /* ---- Rows ---- */
 
-/* Makes a key; NULL: the version is too long. */
+/* Makes a key. NULL if the version is too long. */
 static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);

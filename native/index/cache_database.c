@@ -2,9 +2,10 @@
  * One open database of the outline cache: a table of rows by key (blob id and outliner version),
  * each with a checksum over both. Rows with a wrong checksum are ignored.
  *
- * Nothing is synced: what a crash of the machine spoils is detected and rebuilt. A killed process
- * leaves SQLite's rollback journal, which the next process plays back. Rows are stored in the order
- * of arrival, so that those of one repository lie together and the oldest are dropped first.
+ * Nothing is synced: if the machine crashes, the damage is detected and the file rebuilt. If a
+ * process is killed, the next one applies SQLite's rollback journal. Rows are stored in the order
+ * of arrival, so that the rows of one repository lie together and the oldest rows are dropped
+ * first.
  */
 #include "index/cache_private.h"
 
@@ -15,10 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* in a folder of this name, a file that SQLite cannot read is assumed to be ours */
+/* a file in a folder of this name is assumed to be ours even if SQLite cannot read it */
 #define OWN_FOLDER "acr-host"
 #define TICK_STEPS 100000 /* steps of SQLite's virtual machine between two ticks */
-#define MAX_TICKS 200u    /* ticks for one read or write, because damage can make a walk endless */
+/* limit of ticks for one read or write, because a damaged file can make it endless */
+#define MAX_TICKS 200u
 #define MAX_DROPS 100000u /* rows dropped in one write */
 #define TABLE                                                                                      \
     "CREATE TABLE outline(place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "                   \
@@ -32,7 +34,7 @@
 #define DROP_OLDEST                                                                                \
     "DELETE FROM outline WHERE place IN (SELECT place FROM outline ORDER BY place LIMIT 64)"
 
-/* No memory map: if the file were truncated, access to the map would kill the process. */
+/* No memory map: if another process truncates the file, access to the map kills this process. */
 #define SETTINGS                                                                                   \
     "PRAGMA cache_size = -8192; PRAGMA mmap_size = 0; PRAGMA synchronous = OFF;"                   \
     "PRAGMA temp_store = MEMORY"
@@ -67,7 +69,8 @@ static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
     case SQLITE_NOMEM:
     case SQLITE_NOLFS:
         return ACR_CACHE_UNUSABLE;
-    default: /* CORRUPT, NOTADB, and what an intact table cannot cause, such as too many steps */
+    /* CORRUPT, NOTADB, and codes that an intact table cannot cause, such as too many steps */
+    default:
         return ACR_CACHE_DAMAGED;
     }
 }
@@ -287,7 +290,7 @@ static GBytes *column_of(sqlite3_stmt *select, int column)
     return g_bytes_new(data, (gsize)sqlite3_column_bytes(select, column));
 }
 
-/* The rows in a selected row; NULL: they differ from the written ones. */
+/* The rows in a row of the database; NULL: the checksum is wrong. */
 static GBytes *rows_of_statement(sqlite3_stmt *select, GBytes *key)
 {
     g_autoptr(GBytes) rows = column_of(select, 1);
@@ -338,8 +341,8 @@ static AcrCacheState put_rows(AcrCacheDatabase *database, const AcrCacheRow *row
     return state;
 }
 
-/* Checks that written rows can be found again; if not, the index is damaged, and they would be
- * written again and again. */
+/* Checks that a row just written can be found. If not, the index of the table is damaged, and
+ * the row would be written again by each process. */
 static AcrCacheState check_row(AcrCacheDatabase *database, const AcrCacheRow *row)
 {
     g_autoptr(GBytes) rows = NULL;
@@ -360,7 +363,7 @@ static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
         if (state != ACR_CACHE_OK || fits)
             return state;
         if (sqlite3_changes(database->db) == 0)
-            break; /* the rest of the file is pages without rows */
+            break; /* only pages without rows follow */
     }
     return ACR_CACHE_DAMAGED;
 }

@@ -1,5 +1,5 @@
 /*
- * Shared by the two files of the outline cache and their tests: one open cache database.
+ * Shared by the two files of the outline cache and their tests: an open cache database.
  */
 #ifndef ACR_INDEX_CACHE_PRIVATE_H
 #define ACR_INDEX_CACHE_PRIVATE_H
@@ -20,7 +20,7 @@ typedef enum {
     ACR_CACHE_UNUSABLE, /* locked, no permission, disk full, … */
 } AcrCacheState;
 
-/* Rows with the key that finds them: blob id, then version. */
+/* Outline rows with their key: blob id, then version. */
 typedef struct {
     GBytes *key, *rows; /* shared */
 } AcrCacheRow;
@@ -29,14 +29,14 @@ typedef struct AcrCacheDatabase AcrCacheDatabase;
 
 /*
  * Opens the database; with `create`, makes a missing file and table. `*out` is owned
- * (acr_cache_database_close) and always set, so that callers can ask for the reason, and whether
- * the path leads to another file now.
+ * (acr_cache_database_close) and always set, so that callers can use acr_cache_database_why and
+ * acr_cache_database_has_moved.
  */
 AcrCacheState acr_cache_database_open(const char *path, bool create,
                                       AcrCacheDatabase **out) ACR_MUST_USE;
 void acr_cache_database_close(AcrCacheDatabase *database); /* accepts NULL */
 bool acr_cache_database_writable(const AcrCacheDatabase *database);
-/* Whether the path leads to another file now, or to none. */
+/* Whether the path now leads to another file, or to none. */
 bool acr_cache_database_has_moved(AcrCacheDatabase *database);
 /* The reason for the last UNUSABLE; borrowed. */
 const char *acr_cache_database_why(const AcrCacheDatabase *database);
@@ -50,7 +50,7 @@ void acr_cache_database_end_reads(AcrCacheDatabase *database);
 /* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`. Rows
  * that cannot be read are left to acr_cache_database_read. */
 void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHashTable *out);
-/* Reads the rows of a key: OK, NONE, or a failure. */
+/* Reads the rows of one key. Returns OK, NONE, or a failure. */
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,
                                       GBytes **out_rows) ACR_MUST_USE;
 /* Drops the oldest rows until at most `room` bytes are in use, and writes new ones (AcrCacheRow),

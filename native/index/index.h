@@ -16,7 +16,7 @@
 
 typedef enum {
     ACR_INDEX_ERROR_FAILED,
-    ACR_INDEX_ERROR_MALFORMED, /* rows do not have their format */
+    ACR_INDEX_ERROR_MALFORMED, /* the outline rows are malformed */
     ACR_INDEX_ERROR_INTERRUPTED,
 } AcrIndexError;
 #define ACR_INDEX_ERROR acr_index_error_quark()
@@ -50,7 +50,8 @@ GQuark acr_index_error_quark(void);
 /* Why an outliner failed on a file. Borrowed. */
 typedef struct {
     const char *why; /* one line */
-    /* the outliner itself reported the failure, so it will probably happen again (out of memory) */
+    /* the outliner itself reported the failure (such as out of memory), so it will probably
+     * happen again */
     bool lasting;
 } AcrOutlineFailure;
 
@@ -73,7 +74,7 @@ typedef struct {
 
 typedef struct {
     void *ctx;
-    const char *version; /* borrowed; the same bytes and version give the same rows */
+    const char *version; /* the same bytes and the same version give the same rows; borrowed */
     /* Errors: INTERRUPTED; FAILED (no more files can be outlined). */
     bool (*outline)(void *ctx, const AcrOutlineBatch *batch, GError **error);
 } AcrOutliner;
@@ -88,20 +89,20 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
                             GError **error) ACR_MUST_USE;
 
 /*
- * Outlining by other processes: as many peers as are useful, each running `argv` without
- * environment and in `/`; they speak the protocol of base/peer.h. If a peer crashes, ends, or
- * exceeds the deadline of a file, that file fails and a new peer is started. Large files are
- * outlined one at a time.
+ * Outlines in other processes: starts as many peers as are useful. Each runs `argv` in `/` with an
+ * empty environment, and speaks the protocol of base/peer.h. If a peer crashes, ends, or exceeds
+ * the deadline for a file, that file fails and a new peer is started. Large files are outlined one
+ * at a time.
  */
 typedef struct {
     const char *const *argv; /* borrowed; NULL-terminated */
-    guint jobs;              /* the most peers at a time; 0: one per processor */
+    guint jobs;              /* maximum number of peers at a time; 0: one per processor */
     gint64 timeout_ms;       /* for one file; 0: ACR_OUTLINE_TIMEOUT_MS, more for large files */
 } AcrOutlineWorkers;
 #define ACR_OUTLINE_MAX_JOBS 64u
 #define ACR_OUTLINE_TIMEOUT_MS 15000
 #define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
-#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* from this size on, a file is large */
+#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* a file of at least this size is large */
 /* Outlines a batch by workers. Errors: INTERRUPTED; FAILED (no peer can be started; the message
  * says why). */
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
@@ -119,15 +120,15 @@ typedef enum {
 typedef struct {
     AcrSymbolKind kind;
     guint32 file;     /* number of the file, for acr_index_file */
-    gint32 parent;    /* id of the enclosing class or function; -1: module level */
+    gint32 parent;    /* id of the enclosing class or function; -1 at module level */
     guint32 first;    /* 1-based, including decorators */
     guint32 def;      /* line of `class` or `def`; equals first for others */
     guint32 sig_last; /* last line of the header; equals last for others */
     guint32 last;
     const char *name;     /* without qualifier */
     const char *qualname; /* dotted within the file */
-    /* ASSIGN: the dotted name that it stands for, or NULL; IMPORT: the name in the module, or NULL
-     * for the module itself */
+    /* ASSIGN: the dotted name that is assigned, or NULL; IMPORT: the imported name, or NULL for
+     * the module itself */
     const char *value;
     union {
         const char *module;       /* IMPORT: the module as written, with its dots */
@@ -141,9 +142,11 @@ typedef struct {
     guint32 first_symbol; /* symbols of a file are contiguous, in row order */
     guint32 n_symbols;
     const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
-    bool missing;         /* … because its content is missing (shallow or partial clone) */
-    bool failed;          /* … because the outliner failed, which may depend on the machine */
-    const char *words;    /* words for acr_index_files_with; a part of the rows */
+    /* `unparsed`, because the content is missing (shallow or partial clone) */
+    bool missing;
+    /* `unparsed`, because the outliner failed, which may depend on the machine */
+    bool failed;
+    const char *words; /* the file's words, for acr_index_files_with; a part of the rows */
     guint32 n_words;
 } AcrIndexFile;
 
@@ -162,14 +165,15 @@ typedef struct AcrIndexCache AcrIndexCache; /* declared below */
 typedef struct {
     const AcrOutliner *outliner;
     AcrIndexCache *cache; /* NULL: every file is outlined */
-    GHashTable *
-        refused; /* path -> why it must not be outlined (char *); then failures that the cache remembers are ignored. NULL: none */
+    /* path -> why the file must not be outlined (char *); the failures in the cache are then
+     * ignored; may be NULL */
+    GHashTable *refused;
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrIndexOptions;
 
 /*
  * Outlines every .py file and Python script of the snapshot that is not a test and whose rows the
- * cache lacks, caches these rows, and makes the tables. Files that cannot be read or parsed are
+ * cache lacks, caches these rows, and builds the tables. A file that cannot be read or parsed is
  * listed without symbols. Errors: FAILED, INTERRUPTED. O(total size).
  */
 AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
@@ -193,8 +197,8 @@ gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact pa
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
 /*
- * Ids of the symbols of one kind with that bare name (case-sensitive), ordered by (path, line);
- * borrowed, *out_n of them; NULL with 0: none. O(log n).
+ * Returns the ids of the *out_n symbols of one kind with that bare name (case-sensitive), ordered
+ * by (path, line); borrowed; NULL if there are none. O(log n).
  */
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n);
@@ -202,14 +206,14 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
 /*
- * Files that may contain a text, judged by its words. Unless `whole`, words at its ends are
- * ignored, because they may be parts of longer ones. The other files do not contain it. Owned array
- * of gsize, in order.
+ * The files that contain all words of `text`; no other file can contain the text. Unless `whole` is
+ * set, the first and the last word are ignored, because they may be parts of longer words. Owned
+ * array of gsize, in order.
  */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
-/* The innermost class and function that contain a line of a file; ids, or -1. A class inside the
- * function is ignored. */
+/* The innermost class and function that contain a line of a file; ids, or -1. If the function
+ * contains a class around the line, that class is ignored. */
 void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
                          gint32 *out_func);
 /* Dotted name of the innermost class that contains the symbol (for a class, the class itself);
@@ -221,24 +225,23 @@ const char *acr_index_func_of(const AcrIndex *index, guint32 id);
 /* Direct members of a class (methods, assignments, nested classes) in file order, including those
  * in if and try blocks; owned (g_array_unref) array of guint32. */
 GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* Methods of that name directly in the class (several: overloads, property setters); owned array of
- * guint32, may be empty. */
+/* The methods of that name directly in the class; overloads and property setters give several;
+ * owned array of guint32, may be empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
 /*
- * The classes that the bases of a class denote: attributes by their last part, without subscripts,
- * through aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first, then the
- * imported module, else every class of that name. Bases outside the repository give no class. Owned
- * array of guint32, unique, in order.
+ * The classes that the bases of a class denote. Of an attribute the last part counts; subscripts
+ * are ignored; aliases (`Matrix = MutableDenseMatrix`) and imports are followed. Looks in the same
+ * file, then in the imported module, and otherwise takes every class of that name. A base outside
+ * the repository gives no class. Owned array of guint32, unique, in order.
  */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* All ancestors, breadth first, each once, without the class itself; at most
- * ACR_INDEX_MAX_ANCESTORS; owned. */
+/* All ancestors of a class, breadth first, each once; at most ACR_INDEX_MAX_ANCESTORS; owned. */
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /*
- * The classes that a (possibly dotted) name denotes: by class name, otherwise through aliases and
- * renaming imports; the qualifier of `Outer.Inner` or `mod.Class` must fit the qualname or the
- * parts of the path. Owned array of guint32, unique, in order.
+ * The classes that a (possibly dotted) name denotes: classes of that name, or if there are none,
+ * those that an alias or a renaming import denotes. The qualifier of `Outer.Inner` or `mod.Class`
+ * must match the qualname or the parts of the path. Owned array of guint32, unique, in order.
  */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
@@ -246,22 +249,22 @@ GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUS
 
 /*
  * Outline rows by blob id in one SQLite file, shared by repositories, commits, worktrees and
- * processes. Its contents are never trusted: each row has a checksum over id, version and bytes.
- * Whatever is wrong with a cache, the answers are the same as without it, so no function here fails
- * except acr_index_cache_clear, which a user asks for. One thread at a time; any number of caches
- * and processes may have the same file open.
+ * processes. Its contents are never trusted: each row has a checksum over id, version and bytes. A
+ * damaged cache never changes an answer, so no function here fails except acr_index_cache_clear,
+ * which the user requests. One thread at a time; any number of caches and processes may have the
+ * same file open.
  */
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
-/* a file's rows are not cached if they are longer */
+/* longer rows of a file are not cached */
 #define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024)
 #define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer version is not cached */
 
 /*
- * Opens the cache file `path`, made with its folders if missing; owned. Never NULL: a cache that
- * does not work returns nothing and stores nothing, and acr_index_cache_remark says why. Above
- * `limit_bytes` (at least 1 MiB) the oldest rows are dropped.
+ * Opens the cache file `path`, creating it and its folders if they are missing; owned. Never NULL:
+ * a cache that does not work returns nothing and stores nothing, and acr_index_cache_remark says
+ * why. Above `limit_bytes` (at least 1 MiB) the oldest rows are dropped.
  */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
 void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows first */
@@ -269,23 +272,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
 /* The rows stored for that blob and outliner version; owned (g_bytes_unref); NULL: none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
-/* Begins about `n` reads that see one state of the file, to which no process writes meanwhile; that
- * makes many reads faster. */
+/* Begins about `n` reads in one transaction, which is faster; other processes cannot write to
+ * the file meanwhile. */
 void acr_index_cache_begin(AcrIndexCache *cache, gsize n);
 void acr_index_cache_end(AcrIndexCache *cache);
-/* Stores rows. They are written in batches, each a short transaction, so that a kill loses only
- * rows that were not flushed. */
+/* Stores rows. They are written in batches, each a short transaction, so that a killed process
+ * loses only the rows of the last batch. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows);
-/* Writes pending rows, as every get does too. */
+/* Writes pending rows; every acr_index_cache_get does so too. */
 void acr_index_cache_flush(AcrIndexCache *cache);
 /* A message that the user should see once ("the outline cache '…' was damaged and has been
  * rebuilt"), borrowed until the next call with this cache; NULL: none. */
 const char *acr_index_cache_remark(const AcrIndexCache *cache);
 /*
- * Removes the cache's own files (the database and SQLite's files beside it), nothing else; safe
- * while other processes use them. A missing file is success. Errors: FAILED; also if the file is
- * not this program's.
+ * Removes the database and SQLite's files beside it, and nothing else; safe while other processes
+ * use them. Succeeds if the file does not exist. Errors: FAILED; also if the file is not this
+ * program's.
  */
 bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;
 

@@ -1,6 +1,6 @@
 /*
- * Shared inside the library. A builder adds symbols file by file; freezing makes the immutable
- * index.
+ * Shared inside the library. The builder adds symbols file by file, and then freezes the index,
+ * which makes it immutable.
  */
 #ifndef ACR_INDEX_PRIVATE_H
 #define ACR_INDEX_PRIVATE_H
@@ -14,8 +14,8 @@
 #define ACR_INDEX_MAX_FIELD (1u << 20) /* largest field of a row, in bytes */
 
 /*
- * Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. The
- * table is made after a few lookups of its kind, because most kinds are rarely used.
+ * Symbols of one kind, sorted by (name, id), with the position of each distinct name. The table of
+ * a kind is made after a few lookups, because most kinds are rarely looked up.
  */
 #define ACR_INDEX_MAX_SCANS 8u
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
     gsize n_names;
 } AcrNameTable;
 
-/* Files by the last part of their module name: `a` for x/a.py and for x/a/__init__.py. */
+/* A file and the last part of its module name: `a` for x/a.py and for x/a/__init__.py. */
 typedef struct {
     const char *stem;
     gsize stem_len;
@@ -40,8 +40,8 @@ typedef struct {
 struct AcrIndex {
     gint refs;
     AcrSnapshot *snapshot;
-    GPtrArray *texts;      /* owned; rows, split into the strings of symbols */
-    GStringChunk *strings; /* other text of files */
+    GPtrArray *texts;      /* the rows, split into the strings of symbols; owned */
+    GStringChunk *strings; /* other strings of files */
     GArray *symbols;       /* AcrSymbol; parent < id always; a file's symbols are contiguous */
     GPtrArray *bases; /* const char *: the NULL-terminated lists to which AcrSymbol.bases point */
     GArray *files;    /* AcrIndexFile, sorted by path */
@@ -56,8 +56,7 @@ struct AcrIndex {
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
 /*
  * Decodes the rows (taken) of file number `file` and adds its symbols. `*out_unparsed`: the message
- * of an X row, owned by the index, else NULL. Errors: MALFORMED; the index is then unchanged
- * (except for unused text).
+ * of an X row, owned by the index, or NULL. Errors: MALFORMED; no symbol is added then.
  */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
@@ -68,20 +67,21 @@ GByteArray *acr_index_words_of(GBytes *source) ACR_MUST_USE;
 gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file);
 /* No rows may be added after this. */
 void acr_index_freeze(AcrIndex *index);
-/* Like acr_index_lookup, but scans all symbols of the kind instead of making a table; false: there
- * is a table, or it is time to make one. */
+/* Like acr_index_lookup, but scans all symbols of the kind instead of making a table; false if
+ * there is a table, or if it should be made now. */
 bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                     const guint32 **out_ids, gsize *out_n) ACR_MUST_USE;
 /* The table of a frozen index; borrowed. */
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
 
-/* The symbols of one kind and name in one file, as a part of the result of acr_index_lookup. */
+/* The symbols of one kind and name in one file: a part of the array that acr_index_lookup
+ * returns. */
 const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                         gsize file, gsize *out_n);
 /*
- * The files that a module name in file `from` (-1: unknown) may denote: relative names by folder,
- * others by the parts of the path, below a folder that is not a package. Appends to `out`
- * (guint32).
+ * The files that a module name in file `from` (-1: unknown) may denote: a relative name is resolved
+ * by folders; an absolute name must match the end of the path, below a folder that is not a
+ * package. Appends to `out` (guint32).
  */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);
 
@@ -91,13 +91,14 @@ typedef enum {
     ACR_RESOLVE_OUTSIDE, /* imported from a module outside the repository */
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
-#define ACR_RESOLVE_MAX_STEPS 20000 /* most steps of all walks for one name */
+#define ACR_RESOLVE_MAX_STEPS 20000 /* limit of the steps of all walks for one name */
 /* Appends to `out` (guint32), without repetition, the classes that `dotted` denotes at module
- * level of `file`. The steps of the walk are subtracted from `*steps`; if none is left, nothing
- * is found. */
+ * level of `file`. Subtracts the steps of the walk from `*steps`; finds nothing if no step is
+ * left. */
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
                                         int *steps, GArray *out);
-/* The same for a base of class `class_id`: its own scopes first, never the class itself. */
+/* Like acr_index_resolve_in_file, for a base of class `class_id`: looks in the scopes around the
+ * class first, and never finds the class itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out);
 /* Appends an id unless it is present or the list is full. */

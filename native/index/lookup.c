@@ -69,7 +69,6 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
     return found ? table->ids + table->starts[at] : NULL;
 }
 
-/* How many of the ids are below `limit`. */
 static gsize count_below(const guint32 *ids, gsize n, guint32 limit)
 {
     gsize low = 0, high = n;

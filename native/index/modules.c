@@ -62,8 +62,8 @@ static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
     return acr_index_find_file(index, init) < 0;
 }
 
-/* The length of the folder before `tail` ("a/b") in a path ".../a/b.py" or ".../a/b/__init__.py";
- * -1: it does not match. */
+/* The length of the folder before `tail` ("a/b") in a path ".../a/b.py" or
+ * ".../a/b/__init__.py"; -1 if the path does not match. */
 static gssize root_len(const char *path, const char *tail)
 {
     static const char init[] = "/__init__.py";
@@ -85,11 +85,11 @@ static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize r
                                     path_of_module(index, (gsize)from)[root] == '/'));
     if (is_import_root(index, path, root))
         return above ? (gssize)root + 2 : 1;
-    /* Python 2 searches beside the importing file first. */
+    /* Python 2 searches the folder of the importing file first. */
     return above && dir_len(path_of_module(index, (gsize)from)) == root ? 0 : -1;
 }
 
-/* The first stem in the table for files with that stem. */
+/* The first position with that stem in the table of files. */
 static guint first_stem(const AcrIndex *index, const char *stem, gsize len)
 {
     guint low = 0, high = index->stems->len;

@@ -1,13 +1,12 @@
 /*
- * Freezes the symbols that were collected file by file. From then on the index is immutable: files
- * are sorted into a table of module names; symbols of a kind are sorted into a table when it is
- * first needed.
+ * Freezes an index after all files are added. From then on it is immutable: files are sorted into a
+ * table of module names; symbols of a kind are sorted into a table when it is first needed.
  */
 #include "index/index_private.h"
 
 #include <string.h>
 
-#define AHEAD 16u /* names are prefetched that far ahead, because they are scattered in memory */
+#define AHEAD 16u /* how many names ahead to prefetch, because names are scattered in memory */
 
 typedef struct {
     const char *name;
@@ -30,8 +29,8 @@ static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, 
 }
 
 /* The distinct names of a table's symbols in order of arrival (owned array of Key), and for each
- * symbol the number of its name. The names are copied to one place, because reading scattered ones
- * would wait for memory at each. */
+ * symbol the number of its name. The names are copied to one place first, because each scattered
+ * name costs a cache miss. */
 static GArray *number_names(AcrIndex *index, const AcrNameTable *table, guint32 *numbers)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
@@ -82,7 +81,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                     const guint32 **out_ids, gsize *out_n)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
-    AcrIndex *frozen = (AcrIndex *)index; /* the caller is acr_index_table */
+    AcrIndex *frozen = (AcrIndex *)index;
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
         return false;
@@ -123,7 +122,7 @@ static int compare_stems(gconstpointer a, gconstpointer b)
     return order ? order : acr_order(left->file, right->file);
 }
 
-/* The part of a path with which a module name ends; __init__.py at the root has none. */
+/* The last part of the module name of a path; false for __init__.py at the root, which has none. */
 static bool stem_of(const char *path, AcrStem *out)
 {
     const char *end = path + strlen(path) - strlen(".py");

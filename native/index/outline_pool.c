@@ -1,6 +1,6 @@
 /*
- * Outlining by other processes: each peer handles one file at a time. One thread, one poll. Only
- * one large file is outlined at a time, because syntax trees take a hundred times their size.
+ * Outlines in other processes: each peer handles one file at a time. One thread polls all peers.
+ * Only one large file is outlined at a time, because syntax trees take a hundred times their size.
  */
 #include "base/peer.h"
 #include "index/index.h"
@@ -11,9 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FILES_PER_PEER 12u     /* fewer files do not justify starting another peer */
-#define FILES_AT_ONCE 96u      /* so many files take far longer than the start of all peers */
-#define MAX_STARTS_LOST 3u     /* most peers in a row that may end before they are ready */
+/* a peer is started only for at least so many files, because the start costs time */
+#define FILES_PER_PEER 12u
+#define FILES_AT_ONCE 96u      /* so many files take much longer than the start of all peers */
+#define MAX_STARTS_LOST 3u     /* how many peers in a row may end before they are ready */
 #define START_TIMEOUT_MS 60000 /* time in which a peer must become ready */
 #define POLL_MS 100            /* interval between checks for an interrupt */
 #define READ_CHUNK (64u * 1024)
@@ -22,10 +23,10 @@
 typedef struct {
     AcrPeer peer; /* its pid is 0 if there is none */
     bool ready, busy;
-    bool big;           /* its file is large */
-    gsize file;         /* number of its file in the batch, while it is busy */
-    gint64 timeout_us;  /* time limit of the file */
-    gint64 deadline_us; /* when the file, or the peer's start, must be done */
+    bool big;           /* the peer's current file is large */
+    gsize file;         /* number of the peer's current file in the batch, while it is busy */
+    gint64 timeout_us;  /* time limit for the current file */
+    gint64 deadline_us; /* deadline of the current file, or of the peer's start */
     GByteArray *out;    /* bytes that the socket has not accepted yet */
     gsize out_at;
     GByteArray *in; /* the answer being read */
@@ -41,9 +42,9 @@ typedef struct {
     GArray *large;
     bool big_at_work; /* a large file is in progress */
     guint starts_lost;
-    bool no_more; /* no further peer can be started */
+    bool no_more; /* no more peers can be started */
     gint64 begun_us;
-    /* the first peer works alone for as long as its start took, unless there are many files */
+    /* the first peer works alone for as long as its own start took, unless there are many files */
     gint64 alone_until_us;
     GError **error;
 } Pool;
@@ -58,7 +59,8 @@ static bool has_any(const Pool *pool)
     return false;
 }
 
-/* Starts another peer; if that fails, the running ones are enough. False if none runs. */
+/* Starts another peer. If that fails, the running peers continue; returns false if there are
+ * none. */
 static bool start_worker(Pool *pool, Worker *worker)
 {
     static const char *const no_environment[] = {NULL}; /* our environment may hold keys */
@@ -80,7 +82,7 @@ static bool start_worker(Pool *pool, Worker *worker)
     return true;
 }
 
-/* Finishes the peer's file, with rows or with a failure. */
+/* Ends the peer's work on its file: with rows, or with a failure. */
 static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
                           const AcrOutlineFailure *failure)
 {
@@ -90,8 +92,8 @@ static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
     pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
 }
 
-/* Handles a peer that is gone or must go: its file has failed for `reason`. False: peers cannot
- * even start. */
+/* Ends a peer that has ended or misbehaves, and reports that its file failed for `reason`.
+ * Returns false if peers cannot even start. */
 static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
 {
     g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
@@ -116,7 +118,7 @@ static void send_some(Worker *worker)
         ssize_t n = send(worker->peer.fd, worker->out->data + worker->out_at,
                          worker->out->len - worker->out_at, MSG_NOSIGNAL);
         if (n <= 0)
-            return; /* the socket is full, or the peer is gone, which the next read will show */
+            return; /* the socket is full, or the peer has ended, which the next read will show */
         worker->out_at += (gsize)n;
     }
     worker->out_at = 0;
@@ -136,7 +138,7 @@ static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
     send_some(worker);
 }
 
-/* Takes the next file; false: none at the moment. */
+/* Takes the next file; false if none can be started now. */
 static bool take_rows(Pool *pool, gsize *out_file)
 {
     if (pool->large->len && !pool->big_at_work) {
@@ -170,7 +172,7 @@ static void feed(Pool *pool, Worker *worker)
 
 /* ---- Answers ---- */
 
-/* Handles a complete answer. False: the peer must go, *out_reason says why. */
+/* Handles a complete answer. False: the peer must be ended; *out_reason says why. */
 static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
                         char **out_reason)
 {
@@ -222,7 +224,7 @@ static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
     return ok;
 }
 
-/* Reads what is available; false: the peer must go, or is gone. */
+/* Reads what is available; false if the peer has ended or must be ended. */
 static bool receive(Pool *pool, Worker *worker, char **out_reason)
 {
     guint8 chunk[READ_CHUNK];

@@ -1,7 +1,7 @@
 /*
  * class_relation_index: from a class to its bases and all ancestors, and from a name to the classes
- * that it denotes. Bases are stored as written and resolved on demand, because only a few are ever
- * needed.
+ * that it denotes. Bases are stored as written and resolved on demand, because a search needs only
+ * a few.
  */
 #include "index/index_private.h"
 
@@ -9,8 +9,8 @@
 
 #define MAX_BASE_ARGUMENTS 50u
 
-/* Names of the interpreter's own classes, separated by blanks; a class with such a name elsewhere
- * is not the base. */
+/* Names of Python's built-in classes, separated by blanks: a base of such a name does not denote
+ * a class of another file. */
 static const char BUILTINS[] =
     " ArithmeticError AssertionError AttributeError BaseException DeprecationWarning"
     " EnvironmentError Exception FutureWarning IOError ImportError IndexError KeyError"
@@ -41,7 +41,6 @@ static void add_all_of_name(const AcrIndex *index, const char *name, guint32 sel
             acr_index_add_unique(out, ids[i]);
 }
 
-/* Resolves a plain dotted base. */
 static void add_base(const AcrIndex *index, guint32 class_id, const char *dotted, GArray *out)
 {
     if (!*dotted || strspn(dotted, ".") > 0)
@@ -54,7 +53,7 @@ static void add_base(const AcrIndex *index, guint32 class_id, const char *dotted
     add_all_of_name(index, dot ? dot + 1 : dotted, class_id, out);
 }
 
-/* The end of the brackets that open at `open`. */
+/* The position after the brackets that open at `open`. */
 static const char *skip_brackets(const char *open)
 {
     int depth = 0;
@@ -89,7 +88,7 @@ static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const ch
     }
 }
 
-/* Resolves a base as written: subscripts are removed, other expressions have no known class. */
+/* Resolves a base as written: removes subscripts; finds nothing for other expressions. */
 static void add_written(const AcrIndex *index, guint32 class_id, const char *base, GArray *out)
 {
     gsize len = strcspn(base, "[( *+{'\"");
@@ -131,8 +130,7 @@ GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id)
 /* ---- Names --------------------------------------------------------------------------------------
  */
 
-/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted` at the border of a
- * part. */
+/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted`, in whole parts. */
 static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dotted)
 {
     const AcrSymbol *symbol = acr_index_symbol(index, id);
@@ -145,7 +143,7 @@ static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dot
     return g_str_has_suffix(full, tail);
 }
 
-/* Adds the classes that symbols of a kind (aliases, renaming imports) call by that name. */
+/* Adds the classes that aliases or renaming imports give that name. */
 static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *name, GArray *out)
 {
     gsize n;
@@ -167,8 +165,7 @@ static void add_dotted(const AcrIndex *index, const char *name, const char *dot,
             g_array_append_val(out, ids[i]);
     if (out->len > 0)
         return;
-    /* Follows a module that only passes the name on: from `pkg.Class` to the import in
-     * pkg/__init__.py. */
+    /* Follows re-exports: from `pkg.Class` to the import in pkg/__init__.py. */
     g_autoptr(GArray) files = new_ids();
     g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     acr_index_module_files(index, -1, module, files);

@@ -1,7 +1,8 @@
 /*
  * Finds the class that a dotted name denotes in a file: classes of the file, then its aliases
- * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. We cannot know
- * which binding runs last, so every definition of the name counts (one for each branch of an `if`).
+ * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. If a name is
+ * defined several times (in the branches of an `if`), we cannot know which definition is executed
+ * last, so all of them count.
  *
  * A walk is limited in depth and steps, so circular imports and aliases end.
  */
@@ -10,13 +11,13 @@
 #include <string.h>
 
 #define MAX_DEPTH 12
-#define MAX_STEPS 4000 /* most steps of one walk */
+#define MAX_STEPS 4000 /* limit of the steps of one walk */
 #define MAX_NAME 1000u /* longest dotted name that is resolved, in bytes */
 
 typedef struct {
     const AcrIndex *index;
     GArray *out;
-    gint64 self; /* a class to exclude; -1: none */
+    gint64 self; /* a class that must not be found; -1: none */
     int steps;
 } Walk;
 
@@ -28,8 +29,8 @@ static const char *last_part(const char *dotted)
     return dot ? dot + 1 : dotted;
 }
 
-/* Classes of the file with the qualified name `qualname`; if there are several, those before the
- * asking class. */
+/* Classes of the file with the qualified name `qualname`; if there are several, only those
+ * before the class whose base is resolved. */
 static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
 {
     gsize n;
@@ -68,7 +69,8 @@ static AcrResolution through_aliases(Walk *walk, gsize file, const char *dotted,
     return ACR_RESOLVE_UNKNOWN;
 }
 
-/* Resolves `dotted` in a module that `from` imports; its first part may be a submodule. */
+/* Resolves `dotted` in a module that the file `from` imports; the first part of `dotted` may be
+ * a submodule. */
 static AcrResolution in_module(Walk *walk, gsize from, const char *module, const char *dotted,
                                int depth)
 {

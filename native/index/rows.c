@@ -4,8 +4,8 @@
  * are MALFORMED and leave the index unchanged.
  *
  * A stack of open definitions gives each row its parent. Rows are in the order of the file, a
- * parent before its children, so the parent is the nearest open definition whose qualified name is
- * the row's without its last part.
+ * parent before its children, so the parent of a row is the nearest open definition whose qualified
+ * name equals the row's qualified name without the last part.
  */
 #include "index/index_private.h"
 
@@ -13,7 +13,7 @@
 
 #define MAX_FIELDS 7
 
-/* A part of the rows, which the decoder owns and splits into strings. */
+/* A part of the rows. The decoder owns the rows and splits them into strings. */
 typedef struct {
     char *at;
     gsize len;
@@ -106,8 +106,8 @@ static const char *name_of_field(Span span)
     return at && !*at ? text : NULL;
 }
 
-/* Finds the parent by qualified name and leaves it on top of the stack; -1: module level, -2: not
- * found. */
+/* Finds the parent by its qualified name, and closes the definitions above it on the stack; -1:
+ * module level, -2: not found. */
 static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_name)
 {
     const char *dot = strrchr(qualname, '.');
@@ -133,7 +133,8 @@ static gint32 parent_by_line(Decoder *d, guint32 line)
     return d->n_open ? (gint32)d->open[d->n_open - 1] : -1;
 }
 
-/* Checks the lines against each other, the previous row and the parent, and appends the symbol. */
+/* Checks that the lines are consistent with each other, the previous row and the parent, and
+ * appends the symbol. */
 static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
 {
     if (symbol->first > symbol->def || symbol->def > symbol->sig_last ||

@@ -1,8 +1,8 @@
 /*
- * The words that a file may contain, so that a search for a word reads only those files: the sorted
+ * Lets a search for a word skip files that cannot contain it: stores for each file the sorted
  * 16-bit hashes of its words (runs of ASCII letters, digits and underscores that do not begin with
- * a digit). They are computed when a file is outlined and stored in the cache after its rows: first
- * the hashes, then their number.
+ * a digit). The hashes are computed when a file is outlined, and stored in the cache after its
+ * rows, followed by their number.
  *
  * A file without hashes may contain any word: it was not outlined, or its text is not plain UTF-8.
  */
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define HASHES 65536u /* number of possible hashes */
-#define MAX_ASKED 16u /* words of a text that are looked up; the others are ignored */
+#define MAX_ASKED 16u /* most words of a text that are looked up; further words are ignored */
 
 /* Finds the next word from *at on and moves *at to its end; false: none. */
 static bool next_word(const char **at, const char *end, const char **out_word, guint16 *out_hash)

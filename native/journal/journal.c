@@ -1,9 +1,9 @@
 /*
  * The journal of a run: a file of JSON lines that is first read, record by record, and then
- * appended to. Memory holds the positions of the records and the answers already given out; a
- * record is parsed when its turn comes. A record is one write at the known end of the file,
- * followed by fsync; if that fails, the file is truncated again, so that it stays valid. The
- * journal takes no lock: the owner of the run folder does.
+ * appended to. Memory holds the positions of the records and the answers that were returned; a
+ * record is parsed when it is needed. To append a record, the journal writes it at the known end of
+ * the file and calls fsync; if that fails, it truncates the file again, so that the file stays
+ * valid. It takes no lock, because the owner of the run folder has one.
  */
 #include "base/trace.h"
 #include "journal/journal.h"
@@ -22,13 +22,15 @@ struct AcrJournal {
     char *path; /* owned */
     int fd;
     AcrJournalMode mode;
-    GArray *entries;    /* AcrJournalEntry of the records that were read at opening */
-    gsize position;     /* records that were answered or appended; <= entries->len until live */
-    guint64 end;        /* file offset where the next record goes */
+    GArray *entries; /* AcrJournalEntry for each record in the file when it was opened */
+    /* number of records that were answered or appended; <= entries->len until the journal is
+     * live */
+    gsize position;
+    guint64 end;        /* file offset of the next record */
     GPtrArray *answers; /* owned AcrJson, which callers borrow until the journal is freed */
     GHashTable *known;  /* for acr_recorded_once; NULL: no answers are kept yet */
     char *remark;       /* owned, or NULL */
-    bool broken;        /* a failed write could not be truncated: nothing more is appended */
+    bool broken;        /* a failed write could not be undone: nothing more is appended */
 };
 
 static bool fail_journal(GError **error, int number, const char *what, const char *path)
@@ -40,7 +42,7 @@ static bool fail_journal(GError **error, int number, const char *what, const cha
                          "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
-/* Never opens a journal through a symbolic link. */
+/* Opens the journal, but never through a symbolic link. */
 static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
 {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
@@ -58,7 +60,8 @@ static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
                          S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
 }
 
-/* Makes the name of a new journal survive a crash, and truncates a torn last record. */
+/* Syncs the folder of a new journal, so that its name survives a crash, and truncates a torn
+ * last record. */
 static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(journal->path);
@@ -197,8 +200,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request,
     return g_string_append(line, "}\n");
 }
 
-/* Writes at an offset; returns 0 or the errno of a failure. Continues after a short write: the next
- * write reports the cause. */
+/* Writes at an offset; returns 0 or the errno of a failure. After a short write it tries to
+ * write the rest, which reports the cause. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {

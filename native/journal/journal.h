@@ -1,6 +1,6 @@
 /*
- * journal: an append-only record of everything that came from outside a run (model answers, sandbox
- * output, ceilings), one JSON object a line, fsynced before its effect is used. Resume, replay and
+ * journal: an append-only record of everything that a run gets from outside (model answers, sandbox
+ * output, ceilings): one JSON object a line, fsynced before the run uses it. Resume, replay and
  * branching all read it.
  *
  * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}: what was
@@ -13,7 +13,7 @@
 
 typedef enum {
     ACR_JOURNAL_ERROR_FAILED,
-    /* the request differs from the recorded one; the message shows both texts */
+    /* the request differs from the recorded one; the message shows both */
     ACR_JOURNAL_ERROR_DIVERGED,
     ACR_JOURNAL_ERROR_ENDED,   /* read-only journal: no record is left */
     ACR_JOURNAL_ERROR_DAMAGED, /* a record before the last cannot be read */
@@ -26,9 +26,9 @@ GQuark acr_journal_error_quark(void);
 #define ACR_JOURNAL_MAX_BYTES (8ull * 1024 * 1024 * 1024)
 
 typedef enum {
-    /* creates a missing file; recorded events are answered first, then new ones are appended */
+    /* a missing file is created; first answers from the recorded events, then appends new ones */
     ACR_JOURNAL_APPEND,
-    ACR_JOURNAL_READ, /* replay: nothing is written, ENDED after the last record */
+    ACR_JOURNAL_READ, /* for a replay: writes nothing; ENDED after the last record */
 } AcrJournalMode;
 
 typedef struct AcrJournal AcrJournal;
@@ -46,9 +46,10 @@ acr_journal_remark(const AcrJournal *journal); /* borrowed; one line for the use
 bool acr_journal_is_live(const AcrJournal *journal); /* all recorded events have been answered */
 
 /*
- * Asks the journal first. If a record is left, its event and request must equal the given ones, and
- * *out_answer is its answer (borrowed until the journal is freed). If none is left, *out_answer is
- * NULL: the caller makes the event happen and appends it. Errors: DIVERGED; ENDED (READ mode).
+ * Looks in the journal for the next event. If the journal has another record, its event and request
+ * must equal the given ones, and *out_answer is its answer (borrowed until the journal is freed).
+ * If it has none, *out_answer is NULL, and the caller makes the event happen and appends it.
+ * Errors: DIVERGED; ENDED (READ mode).
  */
 bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
                      const AcrJson **out_answer, GError **error) ACR_MUST_USE;
@@ -64,8 +65,8 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
 /* ---- Recorded calls ---- */
 
 /*
- * One kind of outside event, as a const table. `call` is a struct of that kind: what is asked, and
- * what is needed to make the event happen (a model, a sandbox).
+ * One kind of outside event, as a const table. `call` points to a struct of that kind: the request,
+ * and the means to make the event happen (a model, a sandbox).
  */
 typedef struct {
     const char *event; /* its name in the journal */
@@ -75,9 +76,9 @@ typedef struct {
     /* Makes the event happen; returns the answer as it is recorded, owned; NULL with an error. It
      * may add to `time`; "wall_ms" is measured unless `live` sets it. */
     AcrJson *(*live)(void *call, AcrJson *time, GError **error);
-    /* Whether a failure of `live` ends the run without a record, so that a resume tries again; the
-     * function may reword the failure. Other failures are recorded as the answer {"error":
-     * message}. NULL: every failure ends the run. */
+    /* Whether the run ends after this failure of `live`, without a record, so that a resume
+     * tries again. The function may reword the failure. Other failures are recorded as the
+     * answer {"error": message}. NULL: every failure ends the run. */
     bool (*is_fatal)(void *call, GError **failure);
     /* Reads a live or recorded answer into *out. May be NULL, like the next two members: then *out
      * is an AcrJson *, owned. */
@@ -92,8 +93,9 @@ typedef struct {
  * `decode`. */
 bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *call, void *out,
                        GError **error) ACR_MUST_USE;
-/* The same for an event that happens only once for equal requests: later calls get the first answer
- * again. Borrowed until the journal is freed; NULL with an error; failures are not kept. */
+/* Like acr_recorded_call, but makes the event happen only once for equal requests: later calls
+ * get the first answer. The answer is borrowed until the journal is freed; NULL with an error. A
+ * failure is not kept. */
 const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, void *call,
                               GError **error) ACR_MUST_USE;
 

@@ -1,5 +1,5 @@
-/* Shared inside the library: the index of a journal's records, the text of a divergence, and the
- * kept answers. */
+/* Shared inside the library: the index of a journal's records, the description of a divergence,
+ * and the kept answers. */
 #ifndef ACR_JOURNAL_PRIVATE_H
 #define ACR_JOURNAL_PRIVATE_H
 
@@ -13,9 +13,9 @@ typedef struct {
 
 /*
  * Finds the records of a journal file without parsing each.
- *   entries     an AcrJournalEntry of each whole record is appended.
- *   out_end     offset after the last whole record; the rest must be dropped.
- *   out_remark  owned (g_free); why a rest must be dropped, or NULL.
+ *   entries gets an AcrJournalEntry for each complete record.
+ *   out_end offset after the last complete record; the file must be truncated there.
+ *   out_remark owned (g_free); why bytes after out_end must be dropped; NULL if there are none.
  * Errors: DAMAGED, FAILED. O(bytes).
  */
 bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark,

@@ -1,8 +1,8 @@
 /*
- * Finds the records of a journal file. It reads only the head of each line, which holds the
- * record's number in every journal that this program wrote. It parses a line that begins otherwise,
- * and the last one. Only the last line may be torn or damaged, since a crash leaves that behind.
- * Damage inside another line is found when that record is asked for.
+ * Finds the records of a journal file. Of each line it reads only the head, which holds the
+ * record's number in every journal that this program wrote. It parses lines that begin in another
+ * way, and the last line. Only the last line may be torn or damaged, because that is what a crash
+ * leaves. Damage inside another line is found when that record is read.
  */
 #include "journal/journal_private.h"
 
@@ -17,7 +17,7 @@ typedef struct {
     int fd;
     GArray *entries;
     guint64 line_off; /* where the current line begins */
-    GError *bad;      /* owned; the error of the newest whole line, or NULL */
+    GError *bad;      /* owned; the error of the newest complete line, or NULL */
 } Scan;
 
 static bool is_record(const AcrJson *json, gsize n)
@@ -59,7 +59,7 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
                       json ? "it is not a record, or its number is wrong" : reason->message));
 }
 
-/* Adds the line of `len` bytes that has just ended; keeps its error in scan->bad. */
+/* Adds the line of `len` bytes that has just ended. If it is invalid, scan->bad gets the error. */
 static void add_record_line(Scan *scan, const char *head, gsize len)
 {
     AcrJournalEntry entry = {scan->line_off, len};

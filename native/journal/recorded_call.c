@@ -1,8 +1,8 @@
 /*
- * The one function through which a run learns anything from outside. A port describes how one kind
- * of event is requested, performed and read; only this file decides whether the answer comes from
- * the journal or from outside. A live answer is decoded from its record like a recorded one, so a
- * run and its replay cannot see different things.
+ * The one function through which a run gets anything from outside. A port describes how one kind of
+ * event is encoded, made to happen and decoded; only this file decides whether the answer comes
+ * from the journal or from outside. A live answer is decoded from its record as a replay decodes
+ * it, so a run and its replay get the same values.
  */
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #define SHOWN 260u       /* bytes shown of each side */
 #define MAX_PATH 300u    /* longest path in bytes */
 
-/* The text from just before `at` (the start of a character), as JSON. */
+/* The text as JSON, from some bytes before `at` (the start of a character). */
 static char *excerpt(const char *text, gsize at)
 {
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
@@ -19,7 +19,6 @@ static char *excerpt(const char *text, gsize at)
     return g_strconcat(from > 0 ? "…" : "", quoted, NULL);
 }
 
-/* `text` on one line, cut to `max` bytes. */
 static char *shorten(const char *text, gsize max)
 {
     return g_strdelimit(acr_text_shorten(text, max), "\n", ' ');
@@ -31,7 +30,6 @@ static char *shown(const AcrJson *value)
     return shorten(text, SHOWN);
 }
 
-/* Describes both sides at `path`. */
 static char *describe_difference(const char *path, const AcrJson *recorded, const AcrJson *asked)
 {
     const char *then = acr_json_string(recorded), *now = acr_json_string(asked);
@@ -60,8 +58,8 @@ static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gs
 
 static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked);
 
-/* The first difference below the children of one side; with is_asked, only children that `recorded`
- * lacks count. */
+/* The first difference below the children of `asked` or of `recorded`; with is_asked, only
+ * children that `recorded` lacks count. */
 static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *asked, bool is_asked)
 {
     gsize len = path->len, n = 0;

@@ -29,7 +29,8 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .append_call = append_tool_use,
                                  .append_result = append_tool_result};
 
-/* The API version that the user's own header names, else the variable's, else the older one. */
+/* The API version: from the user's own header, else from the environment variable, else the
+ * older one. */
 static const char *version_of(const AcrEndpoint *endpoint)
 {
     const char *given = acr_endpoint_find_header(endpoint, "anthropic-version");
@@ -47,7 +48,7 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
     endpoint->url = g_strconcat(endpoint->base_url, has_v1 ? "/messages" : "/v1/messages", NULL);
     endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
     acr_endpoint_header(endpoint, "anthropic-version", version);
-    /* The tokens of a login are bearer tokens in both versions. */
+    /* Login tokens are sent as bearer tokens in both versions. */
     if (endpoint->key &&
         (endpoint->no_sampling || g_strcmp0(endpoint->key_variable, "ANTHROPIC_AUTH_TOKEN") == 0))
         acr_endpoint_bearer(endpoint);
@@ -63,8 +64,9 @@ static void mark(AcrJson *block)
 }
 
 /*
- * A cache mark makes the server cache everything before it: the system prompt, what was sent the
- * last time (to be read now), and what is sent now (to be read the next time).
+ * A cache mark makes the server cache everything before it: so we mark the system prompt, the end
+ * of the previous request (which is in the cache now), and the end of this request (for the next
+ * one).
  */
 static void mark_prefix(AcrTurns *turns)
 {
@@ -157,7 +159,8 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
                          acr_json_get_string(block, "name"), whole ? whole : piece);
 }
 
-/* Takes a block of an answer: a whole one, its beginning, or a piece. False: too much text. */
+/* Takes a block of an answer: a whole one, its beginning, or a piece. False: the text is too
+ * long. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const char *type = acr_json_get_string(block, "type");

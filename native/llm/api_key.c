@@ -1,7 +1,7 @@
 /*
  * Keys from a command's output or from a file that only its owner may read. All memory that held a
- * key is wiped before it is freed. No message shows the command, which may contain a key itself, or
- * what it wrote on standard error.
+ * key is wiped before it is freed. No message shows the command, which may itself contain a key, or
+ * its standard error.
  */
 #include "llm/endpoint.h"
 
@@ -54,7 +54,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
     return true;
 }
 
-/* Takes the first line of what was read; wipes the rest. */
+/* Takes the key from the first line of `text`; wipes the rest. */
 static bool take_key_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
@@ -106,7 +106,7 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     char *text = NULL;
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse_key(error, "the key command", "cannot be run by '/bin/sh'");
-    /* no one else uses these bytes, so they can be wiped */
+    /* this buffer is shared with nobody, so it can be wiped */
     text = (char *)g_bytes_get_data(result.out, &len);
     bool ok = check_result(&result, spawn.timeout_ms, error) &&
               take_key_line(text, len, "the output of the key command", out_key, error);

@@ -1,8 +1,8 @@
 /*
- * Finds keys, session token and region as AWS's own tools do, in the environment and in the two
- * files of a user; the environment takes precedence. Only plain keys are read: no roles, no
- * programs that print keys, no services that issue them. Files are parsed in place, and their
- * memory is then wiped.
+ * Finds keys, session token and region where AWS's own tools look: in the environment, which takes
+ * precedence, and in the user's two files. Only plain keys are read: no roles, no programs that
+ * print keys, no services that issue them. Files are parsed in place, and their memory is then
+ * wiped.
  */
 #include "llm/llm_private.h"
 
@@ -110,7 +110,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                              "cannot read AWS settings: %s", failure->message);
-    /* no one else uses these bytes, so they can be wiped */
+    /* this buffer is shared with nobody, so it can be wiped */
     data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL;
     char *text = g_strndup(data ? data : "", len);
     take_profile(out, text);
@@ -121,7 +121,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     return true;
 }
 
-/* Takes a whole pair of keys with its token, unless `out` already has a pair. */
+/* Takes a complete pair of keys with its token, unless `out` already has a pair. */
 static void take_keys(AcrAwsCredentials *out, AcrAwsCredentials *from)
 {
     if (out->access_key || !from->access_key || !from->secret_key)

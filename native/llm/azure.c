@@ -1,8 +1,8 @@
 /*
  * OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a deployment.
  * With OPENAI_API_VERSION the dated API is used, whose paths contain the deployment; without it the
- * v1 API, whose requests equal OpenAI's. A bearer token in the environment takes precedence over a
- * key there.
+ * v1 API, whose requests are the same as OpenAI's. If the environment has both a bearer token and a
+ * key, the token is used.
  */
 #include "llm/provider.h"
 
@@ -36,12 +36,13 @@ static bool azure_prepare(AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = url_of(endpoint, version);
-    /* The v1 API takes a key like OpenAI; the dated API only in the header "api-key". */
+    /* The v1 API takes a key in the same header as OpenAI; the dated API only in the header
+     * "api-key". */
     if (!version || g_strcmp0(endpoint->key_variable, TOKEN_VARIABLE) == 0)
         acr_endpoint_bearer(endpoint);
     else if (endpoint->key)
         acr_endpoint_header(endpoint, "api-key", endpoint->key);
-    endpoint->is_official_dialect = true; /* true for every Azure resource, whatever its URL */
+    endpoint->is_official_dialect = true; /* Azure has OpenAI's newer parameter names at any URL */
     return true;
 }
 

@@ -1,8 +1,8 @@
 /*
- * The broker of batch interfaces: a server on loopback takes requests, one thread pools them, sends
- * the batches and asks how they stand. The file has a line for each batch before it is sent, one
- * with its id afterwards, and one for each result; a broker that starts reads it, so nothing is
- * lost or sent twice when the program is killed.
+ * The broker of batch interfaces: a server on loopback takes requests, and one thread pools them,
+ * sends the batches and polls their state. The broker's file gets a line for each batch before the
+ * batch is sent, another with its id afterwards, and one for each result. A new broker reads that
+ * file, so nothing is lost or sent twice if the program is killed.
  */
 #include "llm/batch_broker.h"
 
@@ -19,14 +19,15 @@
 #define POOL_STEPS 2
 #define POLL_STEPS 15
 #define MAX_CALLS 10000u                    /* of a batch */
-#define MAX_BYTES ((gsize)90 * 1024 * 1024) /* of a batch's bodies */
-#define MAX_SENDS 3u                        /* times that a call is sent in a batch */
-#define MAX_BODY ((gsize)64 * 1024 * 1024)  /* of one call */
+#define MAX_BYTES ((gsize)90 * 1024 * 1024) /* limit of the sum of a batch's bodies */
+/* how often a call is sent in a batch before the broker gives up */
+#define MAX_SENDS 3u
+#define MAX_BODY ((gsize)64 * 1024 * 1024) /* of one call */
 #define MAX_FILE ((gsize)4 << 30)
-#define MAX_FAILURES 20u /* times in a row that a batch cannot be read */
-#define NO_DISK 599      /* no HTTP status: the results could not be saved */
+#define MAX_FAILURES 20u /* how many failed polls in a row end a batch */
+#define NO_DISK 599      /* not an HTTP status: the results could not be saved */
 
-/* A request that waits. */
+/* A request that waits for its result. */
 typedef struct {
     char *key, *url, *body, *model;
     char **headers;
@@ -37,9 +38,10 @@ typedef struct {
 } Call;
 
 typedef struct Batch {
-    char *nonce, *id, *url; /* id NULL: it is not known whether it was sent */
-    char **headers;         /* of one of its calls; NULL until one is repeated */
-    GHashTable *keys;       /* of its calls */
+    char *nonce, *id, *url; /* id NULL: it is unknown whether the batch was sent */
+    /* the headers of one of the batch's calls; NULL until one is repeated */
+    char **headers;
+    GHashTable *keys; /* of its calls */
     gint64 sent_s, next_us;
     guint failures;
     bool is_over;
@@ -102,7 +104,7 @@ static void tell_user(const AcrBatchBroker *broker, const char *format, ...)
 
 /* ---- The file ---- */
 
-/* Appends a line (taken), which is on disk afterwards. */
+/* Appends a line (taken) to the file and syncs it. */
 static bool write_line(const AcrBatchBroker *broker, AcrJson *line, GError **error)
 {
     g_autoptr(AcrJson) owned = line;
@@ -141,7 +143,7 @@ static void keep_answer(AcrBatchBroker *broker, const char *key, int status, con
     g_hash_table_replace(broker->answers, answer->key, answer);
 }
 
-/* Takes a line of the file; the last one may be cut off. */
+/* Takes a line of the file. The last line may be incomplete. */
 static void take_kept(AcrBatchBroker *broker, const AcrJson *line)
 {
     const char *nonce = acr_json_get_string(line, "nonce"), *url = acr_json_get_string(line, "url"),
@@ -193,14 +195,14 @@ static void answer_pooled(Call *call, int status, const char *body)
     acr_http_incoming_answer(call->incoming, status, "application/json", body, strlen(body));
 }
 
-/* Gives up on calling in batches; the model goes on at the standard interface. */
+/* Refuses a call, so that the model sends it to the standard interface. */
 static void refuse_call(Call *call, const char *why)
 {
     g_autofree char *printed = acr_batch_refusal(why);
     answer_pooled(call, ACR_BATCH_NO_ANSWER, printed);
 }
 
-/* The batch that holds an unanswered call of that key. */
+/* The batch that contains the call of that key and has no result for it yet. */
 static Batch *batch_of(const AcrBatchBroker *broker, const char *key)
 {
     for (guint i = 0; i < broker->batches->len; i++) {
@@ -238,7 +240,8 @@ static Call *read_envelope(AcrHttpIncoming *incoming)
     return call;
 }
 
-/* In the server's thread: answers from the file, joins a batch under way, or waits to be pooled. */
+/* Called in the server's thread: answers a request from the file, or lets it wait for a batch
+ * that was sent, or to be pooled. */
 static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;
@@ -262,7 +265,7 @@ static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
     pthread_mutex_unlock(&broker->lock);
 }
 
-/* A client that has gone will ask again. */
+/* A client that has disconnected will send its request again. */
 static void forget_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;
@@ -275,8 +278,8 @@ static void forget_request(void *ctx, AcrHttpIncoming *incoming)
 
 /* ---- Sending ---- */
 
-/* The oldest call that is not sent, if no other has come for a while; NULL: none. The lock is
- * held. */
+/* The oldest call that was not sent, if no new one has arrived for a while; NULL: none. The lock
+ * is held. */
 static Call *find_ripe_call(const AcrBatchBroker *broker, gint64 now_us)
 {
     Call *first = NULL;
@@ -293,7 +296,7 @@ static Call *find_ripe_call(const AcrBatchBroker *broker, gint64 now_us)
     return is_ripe ? first : NULL;
 }
 
-/* Providers take one model and one key in a batch. */
+/* Whether both calls may be in one batch: providers accept only one model and one key per batch. */
 static bool goes_with(const Call *call, const Call *first)
 {
     return !call->batch && strcmp(call->url, first->url) == 0 &&
@@ -301,8 +304,8 @@ static bool goes_with(const Call *call, const Call *first)
            g_strv_equal((const char *const *)call->headers, (const char *const *)first->headers);
 }
 
-/* Makes a batch of the calls that have waited long enough; NULL: none. *out_calls: copies of them,
- * because they may go meanwhile. The lock is held. */
+/* Makes a batch of the calls that have waited long enough; NULL: none. *out_calls: copies of
+ * these calls, because clients may disconnect meanwhile. The lock is held. */
 static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
 {
     const Call *first = find_ripe_call(broker, g_get_monotonic_time());
@@ -327,8 +330,8 @@ static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
     return batch;
 }
 
-/* Ends a batch. Its unanswered calls are sent again; those that were sent too often, or (`why`)
- * cannot be, are refused. The lock is held. */
+/* Ends a batch. Calls without a result are sent again; calls that were sent too often are
+ * refused, and all of them if `why` gives a reason. The lock is held. */
 static void end_batch(AcrBatchBroker *broker, Batch *batch, int status, const char *why)
 {
     batch->is_over = true;
@@ -363,7 +366,8 @@ static AcrBatchWire wire_of(const AcrBatchBroker *broker, char **headers)
                           broker->options.interrupt};
 }
 
-/* Sends a batch. If no response came, it is not known whether the provider has it. */
+/* Sends a batch. If no response comes, it stays unknown whether the provider has accepted the
+ * batch. */
 static void send_batch(AcrBatchBroker *broker, Batch *batch, const GPtrArray *calls)
 {
     g_autoptr(GError) error = NULL;
@@ -400,7 +404,7 @@ static void send_batch(AcrBatchBroker *broker, Batch *batch, const GPtrArray *ca
 
 /* ---- Results ---- */
 
-/* Finds out whether the provider has a batch of which no id is known. */
+/* Finds out whether the provider has accepted a batch whose id we do not know. */
 static bool find_again(AcrBatchBroker *broker, Batch *batch, GError **error)
 {
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
@@ -427,7 +431,7 @@ static bool find_again(AcrBatchBroker *broker, Batch *batch, GError **error)
     return ok;
 }
 
-/* Keeps an answer, and hands it to the calls that wait for it. */
+/* Saves a result and answers the calls that wait for it. */
 static bool take_answer_of(AcrBatchBroker *broker, const Batch *batch, const AcrBatchAnswer *answer,
                            GError **error)
 {

@@ -47,7 +47,7 @@ bool acr_batch_url_is_known(const char *url)
            g_str_has_suffix(url, "/responses");
 }
 
-/* The URL without the name of the interface at its end, and `path` after it; owned. */
+/* The URL with `path` instead of the interface's name at its end; owned. */
 static char *openai_url(const char *url, const char *path)
 {
     gsize len = strlen(url) -
@@ -57,7 +57,7 @@ static char *openai_url(const char *url, const char *path)
 
 /* ---- Exchanges ---- */
 
-/* The headers of the calls, with another type of content; owned. */
+/* The headers of the calls, with another content type; owned. */
 static GPtrArray *headers_with(const AcrBatchWire *wire, const char *type)
 {
     GPtrArray *headers = g_ptr_array_new_with_free_func(g_free);
@@ -71,7 +71,8 @@ static GPtrArray *headers_with(const AcrBatchWire *wire, const char *type)
     return headers;
 }
 
-/* Makes an exchange; the body of a 2xx response, owned; *out_status: 0: none came. */
+/* Performs an exchange and returns the body of a 2xx response, owned; *out_status is 0 if no
+ * response came. */
 static GBytes *exchange(const AcrBatchWire *wire, const char *url, const char *type,
                         const char *body, int *out_status, GError **error)
 {
@@ -99,7 +100,7 @@ static GBytes *exchange(const AcrBatchWire *wire, const char *url, const char *t
                                   shown));
 }
 
-/* The same for JSON. */
+/* Like exchange, for a JSON response. */
 static AcrJson *exchange_json(const AcrBatchWire *wire, const char *url, const char *type,
                               const char *body, int *out_status, GError **error)
 {
@@ -107,13 +108,13 @@ static AcrJson *exchange_json(const AcrBatchWire *wire, const char *url, const c
     return bytes ? acr_json_parse_bytes(bytes, error) : NULL;
 }
 
-/* A member of a response that must be there; owned. */
+/* A required string member of a response; owned. */
 static char *take_id(const AcrJson *json, GError **error)
 {
     const char *id = acr_json_get_string(json, "id");
     for (const char *at = id; at && *at; at++)
         if (!g_ascii_isalnum(*at) && *at != '-' && *at != '_')
-            id = NULL; /* it becomes part of a path */
+            id = NULL; /* the id will be a part of a path */
     if (id && *id)
         return g_strdup(id);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
@@ -228,8 +229,8 @@ static void add_answer(GPtrArray *out, const char *key, int status, AcrJson *bod
     g_ptr_array_add(out, answer);
 }
 
-/* Takes a line of OpenAI's files of results. A response names the tier of single calls, so it is
- * corrected. */
+/* Takes a line of OpenAI's files of results. Its response names the tier of single calls, so we
+ * replace that by the batch tier. */
 static void take_openai(const AcrJson *line, GPtrArray *out)
 {
     const AcrJson *response = acr_json_get(line, "response"),
@@ -258,7 +259,8 @@ static void take_anthropic(const AcrJson *line, GPtrArray *out)
                body ? acr_json_copy(body) : NULL);
 }
 
-/* Reads a stream of results; lines that are none are left out, and their calls are sent again. */
+/* Reads a stream of results. Lines that are not results are skipped, and their calls are sent
+ * again. */
 static bool read_results(const AcrBatchWire *wire, const char *url,
                          void (*take)(const AcrJson *line, GPtrArray *out), GPtrArray *out,
                          GError **error)

@@ -1,5 +1,5 @@
 /*
- * The request of a model to the broker of batch interfaces, in place of the one to its provider.
+ * Wraps a request for the broker of batch interfaces, instead of sending it to the provider.
  */
 #include "llm/batch_broker.h"
 
@@ -11,10 +11,9 @@ void acr_batch_request_clear(AcrBatchRequest *request)
 {
     g_clear_pointer(&request->url, g_free);
     g_clear_pointer(&request->token, acr_wipe);
-    g_clear_pointer(&request->body, acr_wipe); /* it has the provider's key */
+    g_clear_pointer(&request->body, acr_wipe); /* the body contains the provider's key */
 }
 
-/* The name of a call; owned. */
 static char *name_call(const char *instance, const AcrModelRequest *call, guint retries,
                        const char *body)
 {

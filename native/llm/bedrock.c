@@ -1,7 +1,7 @@
 /*
  * AWS Bedrock's Converse dialect: always streamed, in AWS's binary frames. Requests carry a bearer
- * key, or are signed with AWS keys from the environment or the user's files. A stream states why it
- * stopped (messageStop) and then what it used (metadata); it is complete only with both. Cache
+ * key, or are signed with AWS keys from the environment or the user's files. A stream ends with the
+ * stop reason (messageStop) and then the usage (metadata); it is complete only with both. Cache
  * marks are sent to models that are known to accept them. Nothing is sent here.
  */
 #include <string.h>
@@ -57,7 +57,7 @@ static bool fail_without_region(GError **error)
         acr_aws_profile());
 }
 
-/* The host of a region; its FIPS 140 endpoint if AWS's own variable asks for it. */
+/* The base URL of a region; that of the FIPS 140 endpoint if AWS's own variable asks for it. */
 static char *bedrock_base(GError **error)
 {
     g_auto(AcrAwsCredentials) settings = {0};
@@ -123,8 +123,9 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
-/* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. The ARN of a
- * profile does not show which model it is. If a model rejects the marks, they are omitted. */
+/* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. The ARN of an
+ * inference profile does not show the model, so we send marks and omit them if they are
+ * rejected. */
 static bool may_cache(const AcrDialect *dialect)
 {
     static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
@@ -134,8 +135,8 @@ static bool may_cache(const AcrDialect *dialect)
     return false;
 }
 
-/* A cache mark makes the server cache what precedes it: the system prompt, and what was sent the
- * last time. */
+/* A cache mark makes the server cache what precedes it, so we mark the system prompt and the end
+ * of the previous request. */
 static void mark_prefix(AcrTurns *turns)
 {
     if (acr_json_size(turns->system) > 0)
@@ -187,7 +188,8 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
 }
 
 /* inputTokens excludes tokens read from the cache or written to it; totalTokens may or may not
- * include them. If the total fits neither way, the counts mean something else, and none is used. */
+ * include them. If the total matches neither sum, the counts mean something else, and none is
+ * used. */
 static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
@@ -211,7 +213,7 @@ static void take_usage(AcrPartial *partial, const AcrJson *metadata)
     read_bedrock_usage(partial, acr_json_get(metadata, "usage"));
 }
 
-/* The frame, not the JSON, has the name of an exception. */
+/* The name of an exception is in the frame's headers, not in the JSON. */
 static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -223,7 +225,7 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     return acr_partial_fail_json(partial, error, event->data);
 }
 
-/* Takes `reasoningContent`, whole or a piece of it; thoughts must be sent back unchanged with the
+/* Takes a whole `reasoningContent` or a piece. Thoughts must be sent back unchanged with the
  * calls. */
 static void take_thoughts(AcrPartial *partial, const AcrJson *thoughts)
 {
@@ -248,8 +250,8 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* Takes a block: a whole one, its beginning, or a piece, whose input is text. False: too much
- * text. */
+/* Takes a block: a whole one, its beginning, or a piece, whose input is text. False: the text is
+ * too long. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *use = acr_json_get(block, "toolUse"),
@@ -309,7 +311,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     return ACR_PARSE_DONE;
 }
 
-/* Learns from an error of the model behind Bedrock, which describes in its own prose what it
+/* Learns from an error of the model behind Bedrock, which describes in its own words what it
  * rejects. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {

@@ -1,16 +1,17 @@
 /*
  * Recognises errors that say that the prompt is too long. No two servers share an error code for
- * this, so we read the message: it names the thing that is too long and says so. Most messages also
- * say how many tokens fit; with that number the next prompt is shortened in advance.
+ * this, so we look in the message for a noun (what is too long) and a verb or adjective (that it is
+ * too long). Most messages also say how many tokens fit; with that number the next prompt is
+ * shortened in advance.
  */
 #include "llm/failure.h"
 
 #include <string.h>
 
-#define MAX_BETWEEN 24u /* bytes between the words and their number */
+#define MAX_BETWEEN 24u /* most bytes between these words and their number */
 #define MAX_NUMBERS 16u /* most numbers of one message that are read */
 
-/* A number after these words is the size of the window. */
+/* Words before the number that is the size of the window. */
 #define BEFORE_WINDOW                                                                              \
     "context length is|context length of|prompt length is|context length is only|"                 \
     "context size (|tokens allowed|configured limit of|model token limit:|"                        \
@@ -69,13 +70,14 @@ static gint64 number_behind(const char *text, const char *words)
     return acr_numbers_in(at, &number, 1) && g_ascii_isdigit(*at) ? number : 0;
 }
 
-/* How many tokens fit; 0: the text does not tell. */
+/* How many tokens fit; 0 if the text does not say. */
 static gint64 window_in(const char *text)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, next = 0;
     guint n = acr_numbers_in(text, numbers, MAX_NUMBERS);
     g_auto(GStrv) before = g_strsplit(BEFORE_WINDOW, "|", -1);
-    const char *sign = strstr(text, "> "); /* "… > 200000": the sum is compared with the window */
+    /* in "… > 200000" the sum of prompt and answer is compared with the window */
+    const char *sign = strstr(text, "> ");
     if (sign && acr_numbers_in(sign + 2, &most, 1) && g_ascii_isdigit(sign[2]))
         return most;
     for (char **words = before; *words; words++)

@@ -1,6 +1,6 @@
 /*
- * A conversation: messages in order, under a name. All text in it is valid UTF-8, so that nothing
- * sent, journaled or compared later needs a check.
+ * A conversation: messages in order, under a name. All text in it is valid UTF-8, so that later
+ * code need not check it before sending, recording or comparing.
  */
 #include "llm/provider.h"
 
@@ -60,8 +60,8 @@ const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
     return size ? acr_json_get(message_at(conversation, size - 1)->tools, "calls") : NULL;
 }
 
-/* The results that the user's message gives to the calls before it: for each call the text of its
- * number, or the whole message for the first call. */
+/* The results of the tool calls `asked`: text n for call n, or the whole message for the first
+ * call. */
 static AcrJson *answer_calls(const AcrJson *asked, const char *content, const GPtrArray *texts)
 {
     AcrJson *results = acr_json_new_array();
@@ -131,7 +131,7 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
         answer_calls(message_at(conversation, last - 1)->tools, message->content, texts);
 }
 
-/* Turns a message, and the message with its calls or results, into plain text. */
+/* Makes plain text of a message and of the other message of its pair of calls and results. */
 static void flatten(AcrConversation *conversation, gsize n)
 {
     AcrMessage *message = message_at(conversation, n);
@@ -164,8 +164,8 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation, 
 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
 {
-    char *text = acr_utf8_repair(
-        content, strlen(content)); /* first, because `content` may be the old text */
+    /* before the old content is freed, because `content` may point to it */
+    char *text = acr_utf8_repair(content, strlen(content));
     AcrMessage *message = message_at(conversation, n);
     flatten(conversation, n);
     g_free(message->content);

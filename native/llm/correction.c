@@ -11,7 +11,7 @@ static bool is_name_char(char c)
     return g_ascii_isalnum(c) || c == '_';
 }
 
-/* Whether the text before `at` ends in a word that introduces a parameter's name. */
+/* Whether the text before `at` ends in a word such as "parameter", which introduces a name. */
 static bool follows_a_noun(const char *text, const char *at)
 {
     static const char *const nouns[] = {
@@ -71,7 +71,8 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so)
     return true;
 }
 
-/* An error that names nothing may be about the tools, so the request is tried once without them. */
+/* An error that names no parameter may be about the tools, so the request is retried once
+ * without them. */
 static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
 {
     bool names_tools = acr_failure_says(failure, "tool|function");
@@ -84,7 +85,7 @@ static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
 }
 
 /* Some models' templates have no system role, or require user and assistant to alternate. Their
- * servers reject the request, or fail on it. */
+ * servers reject other requests, or fail. */
 static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(&dialect->no_system,
@@ -102,7 +103,7 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 #define MAX_NUMBERS 16u /* most numbers of a message that are read */
 #define LEAST_LIMIT 256 /* with a smaller limit there is no room for an answer */
 
-/* Collects the numbers in an error message, except its status. */
+/* Collects the numbers in an error message, except the HTTP status. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
 {
     const char *text = failure->message ? failure->message : "";
@@ -133,8 +134,8 @@ static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
     return true;
 }
 
-/* Prompt and answer limit together exceed the window. The message says how much the prompt leaves;
- * that becomes the limit, for this call only. */
+/* Prompt and answer limit together exceed the window. The message says how many tokens the
+ * prompt leaves for the answer; that becomes the limit of this call. */
 static bool correct_room(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], sent = dialect->sent_limit, prompt = 0;

@@ -10,7 +10,7 @@
 #include "http/http.h"
 #include "llm/provider.h"
 
-#define MIN_SECRET_BYTES 8u   /* shorter header values are ordinary words, not secrets */
+#define MIN_SECRET_BYTES 8u   /* shorter header values are assumed to be ordinary words */
 #define MAX_GIVEN_HEADERS 100 /* most headers of one environment variable */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
@@ -61,8 +61,8 @@ static bool is_public(const char *name)
     return g_strv_contains(names, lower);
 }
 
-/* Adds a header of the user's, "Name: value". The value may be secret, and so may each of its
- * words: a server may return the KEY of "Bearer KEY" alone. */
+/* Adds a header that the user gave, "Name: value". The value may be secret, and so may each of
+ * its words: a server may return the KEY of "Bearer KEY" alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
     g_auto(GStrv) pair = g_strsplit(line, ":", 2);
@@ -103,7 +103,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     memset(endpoint, 0, sizeof *endpoint);
 }
 
-/* The path of the provider's own base URL, which servers behind a socket use too. */
+/* The path of the provider's own base URL; servers behind a unix socket use the same path. */
 static const char *own_path(const AcrProvider *provider)
 {
     const char *host = provider->base_url ? strstr(provider->base_url, "://") : NULL;
@@ -251,7 +251,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
                          endpoint->shown_name, names ? names : "its variable");
 }
 
-/* Keeps "user:password" and the password alone secret. */
+/* Adds "user:password", and the password alone, to the secrets. */
 static void keep_credentials(AcrEndpoint *endpoint, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -259,8 +259,8 @@ static void keep_credentials(AcrEndpoint *endpoint, const char *text)
     acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
 }
 
-/* Keeps user names and passwords in the addresses of proxies secret: libcurl shows an address that
- * it cannot parse, and a proxy may return what it was sent, as it is or in base64. */
+/* Adds the user names and passwords of proxies to the secrets: libcurl quotes an address that it
+ * cannot parse, and a proxy may echo them, in plain or in base64. */
 static void keep_proxy_secrets(AcrEndpoint *endpoint)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -294,7 +294,7 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
-    /* The user's own headers override ours; the last one of a name wins. */
+    /* The user's own headers override ours; of several with one name, the last counts. */
     for (guint i = options->headers ? g_strv_length((char **)options->headers) : 0; i > 0; i--)
         add_given_header(out, options->headers[i - 1]);
     acr_endpoint_header(out, "Content-Type", "application/json");

@@ -1,4 +1,4 @@
-/* Where and how a model is asked: URL, headers, keys (endpoint.c, api_key.c). */
+/* URL, headers and keys for the requests to a model (endpoint.c, api_key.c). */
 #ifndef ACR_LLM_ENDPOINT_H
 #define ACR_LLM_ENDPOINT_H
 
@@ -18,31 +18,32 @@ typedef struct {
     char *key;              /* owned; NULL: none */
     /* static; the variable that the key came from; NULL: an option, or no key */
     const char *key_variable;
-    GPtrArray *secrets;       /* owned strings that are never shown: the key and others */
-    bool is_own;              /* the provider's own address, over TLS */
-    bool is_official_dialect; /* no base URL was given, so the newer parameter names are known */
-    bool no_sampling;         /* this version of the API has no temperature */
-    AcrAwsCredentials aws;    /* keys that sign requests; may be empty */
+    GPtrArray *secrets; /* owned strings that are never shown: the key and others */
+    bool is_own;        /* the requests go to the provider's own address, over TLS */
+    /* no base URL was given, so the server knows the newer names of parameters */
+    bool is_official_dialect;
+    bool no_sampling;      /* this version of the API has no temperature */
+    AcrAwsCredentials aws; /* keys that sign requests; may be empty */
 } AcrEndpoint;
 /* Made from options and environment. Errors: USAGE, AUTH. */
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
                        const AcrModelOptions *options, AcrEndpoint *out,
                        GError **error) ACR_MUST_USE;
 void acr_endpoint_clear(AcrEndpoint *endpoint);
-/* Adds a header, unless the user gave one of that name. */
+/* Adds a header, unless the user gave one with that name. */
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
-/* Adds the headers of the user's environment variable, one "Name: value" a line. */
+/* Adds the headers that the user gave in an environment variable, one "Name: value" a line. */
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 /* The value of a header; borrowed until another header is set; NULL: not set. */
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
 /* Authorization: Bearer KEY, if there is a key. */
 void acr_endpoint_bearer(AcrEndpoint *endpoint);
-/* Whether requests carry neither a key nor a header of the user that stands for one. */
+/* Whether requests carry neither a key nor a header of the user, which could hold one. */
 bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
-/* Whether a key is set or not needed; servers on this machine, and kinds of servers that people run
- * themselves, need none. Errors: AUTH, naming the provider's variables. */
+/* Fails with AUTH if a key is needed but not set; the message names the provider's variables.
+ * Servers on this machine, and kinds of servers that people usually run themselves, need no key. */
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
-/* Keeps a text out of everything that is shown (copied). */
+/* Adds a text (copied) to the secrets, which are removed from everything that is shown. */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 
 /* ---- Environment and keys (api_key.c) ---- */
@@ -55,24 +56,24 @@ const char *acr_first_variable(const char *const *names);
 #define ACR_STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define ACR_KEY_MAX_BYTES (16u * 1024)
-#define ACR_KEY_COMMAND_TIMEOUT_MS 60000 /* or the rest of --max-time */
+#define ACR_KEY_COMMAND_TIMEOUT_MS 60000 /* or less if --max-time ends earlier */
 /* bytes on either stream; a command that writes more is killed */
 #define ACR_KEY_COMMAND_MAX_OUTPUT (1024u * 1024)
 
 /*
  * The key from the options' command or file; *out_key owned (wiped by acr_wipe), NULL if neither
  * option is given. Errors: AUTH (the command fails or prints nothing; the file is missing, readable
- * by others, or not a regular file). No error contains anything that was read.
+ * by others, or not a regular file). Error messages contain nothing of what was read.
  */
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
                           GError **error) ACR_MUST_USE;
-/* Finds the key in a text, which is modified: without surrounding blanks, quotes (as in files of
- * variables) and the word Bearer. */
+/* Returns the key in a text, which is modified: removes surrounding blanks, quotes (as in .env
+ * files) and the word Bearer. */
 char *acr_key_bare(char *text);
 /* Whether a key can be sent in a header; otherwise AUTH, naming `source` ("OPENAI_API_KEY"). */
 bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST_USE;
 
-/* The `reach` of AcrModelOps, for this endpoint. `ca_file` NULL: the system's. */
+/* Implements `reach` of AcrModelOps. `ca_file` NULL: the system's certificates. */
 bool acr_endpoint_reach(const AcrEndpoint *endpoint, const char *ca_file, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, int *out_status,
                         GError **error) ACR_MUST_USE;

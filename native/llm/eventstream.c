@@ -1,10 +1,9 @@
 /*
  * application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message is:
  * its length, the length of its headers and a CRC-32 of both (4 bytes each, big endian), headers,
- * payload, and a CRC-32 of all before it. Bytes may be cut anywhere and are gathered until a
- * message is complete. Lengths are used only after their checksum and their limits were checked,
- * and memory grows with the bytes that came, not with an announced length. Payloads are not parsed
- * here.
+ * payload, and a CRC-32 of all before it. Bytes may be cut anywhere and are collected until a
+ * message is complete. A length is used only after its checksum and limit were checked, and memory
+ * grows with the bytes that arrived, not with the announced length. Payloads are not parsed here.
  */
 #include "llm/llm_private.h"
 
@@ -22,7 +21,7 @@ struct AcrEventStream {
     AcrOnEvent on_event;
     void *ctx;
     GByteArray *message; /* the bytes of the incomplete message */
-    gsize wanted;        /* length of the message; 0: not known yet */
+    gsize wanted;        /* length of the current message; 0: not known yet */
     const char *problem; /* static */
     bool is_over;        /* on_event stopped the stream, or the bytes are invalid */
 };
@@ -83,7 +82,7 @@ static const guint8 *take_bytes(Value *left, gsize n)
     return at;
 }
 
-/* Takes a header value of that type. False: unknown type, or cut short. */
+/* Takes a header value of that type. False: the type is unknown, or bytes are missing. */
 static bool take_value(Value *left, guint8 type, Value *out)
 {
     static const guint8 sizes[] = {0, 0, 1, 2, 4, 8, 0, 0, 8, 16}; /* by type */
@@ -130,8 +129,8 @@ static const char *text_of_header(GHashTable *headers, const char *name)
     return text ? text : "";
 }
 
-/* Passes the message to on_event. `payload` is followed by a NUL. An error without payload has its
- * text in a header, which is passed on as the payload. */
+/* Passes the message to on_event. `payload` is followed by a NUL. If an error has no payload,
+ * its text is in a header, which then replaces the payload. */
 static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *payload, gsize len)
 {
     const char *type = text_of_header(headers, ":message-type");

@@ -1,8 +1,9 @@
 /*
- * Classifies an error, whichever provider sent it. One table has the words that providers put into
- * code, type, status, details or a header; next comes their prose (context_length_error.c); then
- * the status. Each word has a rank: a precise word outranks the status ("insufficient_quota" under
- * 429), a vague one does not ("invalid_request_error" under 401).
+ * Classifies an error, whichever provider sent it. First it looks up, in one table, the words that
+ * providers put into code, type, status, details or a header; then it reads the error's prose
+ * (context_length_error.c); then it takes the status. Each word has a rank: a precise word outranks
+ * the status ("insufficient_quota" with 429), a vague one does not ("invalid_request_error" with
+ * 401).
  */
 #include "llm/failure.h"
 
@@ -18,7 +19,7 @@ typedef enum {
     RANK_NONE,
     RANK_WEAK,   /* a status with a meaning of its own outranks the word */
     RANK_STRONG, /* the word outranks the status */
-    RANK_MONEY,  /* the actual reason, if it accompanies a strong word */
+    RANK_MONEY,  /* the actual reason, even if a strong word is there too */
 } Rank;
 
 typedef struct {
@@ -29,7 +30,7 @@ typedef struct {
 
 /* Compared case-insensitively, because event streams and headers spell exceptions differently. */
 static const Words table[] = {
-    /* limits on concurrent requests; they pass by themselves */
+    /* limits on concurrent requests, which pass by themselves */
     {ACR_LLM_ERROR_RATE_LIMIT,
      RANK_MONEY,
      {"in_flight_budget_exhausted", "openrouter_in_flight_budget"}},
@@ -46,7 +47,8 @@ static const Words table[] = {
      RANK_STRONG, /* Zhipu uses numbers as codes */
      {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded",
       "1261"}},
-    /* LiteLLM's no_db_connection: the key is not its own, and it knows no others */
+    /* LiteLLM's no_db_connection: the key is not the master key, and the server has no database
+     * of other keys */
     {ACR_LLM_ERROR_AUTH,
      RANK_STRONG,
      {"invalid_api_key", "authentication_error", "auth_error", "permission_error",
@@ -86,7 +88,7 @@ static const Words table[] = {
     {ACR_LLM_ERROR_TIMEOUT, RANK_WEAK, {"timeout_error", "DEADLINE_EXCEEDED"}},
 };
 
-/* Phrases of servers that explain errors only in prose; in lower case. */
+/* Phrases, in lower case, of servers that explain errors only in prose. */
 static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,
@@ -133,7 +135,7 @@ guint acr_failure_retries(AcrLlmError code)
     return (guint)code < ACR_LLM_ERRORS ? retries[code] : 0;
 }
 
-/* Whether a code or status means success; some servers put one beside each answer. */
+/* Whether a code or status means success; some servers send one with each answer. */
 static bool is_success(const AcrJson *object)
 {
     static const char *const members[] = {"code", "status_code", "error_code"};
@@ -235,7 +237,7 @@ static char *prose_of(const AcrJson *error, const char *text, gsize len)
     return g_ascii_strdown(all, -1);
 }
 
-/* The status inside the body, which gateways send under a 200; 0: none. */
+/* The status that gateways put into the body of a response with status 200; 0: none. */
 static int number_of(const AcrJson *error)
 {
     static const char *const members[] = {"code", "status", "statusCode"};
@@ -250,7 +252,7 @@ static int number_of(const AcrJson *error)
     return 0;
 }
 
-/* The class of a status; ACR_LLM_ERRORS: the status only tells its hundred. */
+/* The class of a status; ACR_LLM_ERRORS if only its first digit has a meaning. */
 static AcrLlmError class_of_status(int status)
 {
     static const struct {
@@ -270,7 +272,7 @@ static AcrLlmError class_of_status(int status)
     return ACR_LLM_ERRORS;
 }
 
-/* The first row of the highest rank; rank NONE: no word is known. */
+/* The first row with the highest rank; rank NONE: no word is in the table. */
 static const Words *best_row(const GPtrArray *found)
 {
     static const Words none = {.code = ACR_LLM_ERRORS};
@@ -284,8 +286,8 @@ static const Words *best_row(const GPtrArray *found)
     return best;
 }
 
-/* Whether the error is about a daily quota. Then the server's wait is the time until the next try,
- * not until the next day. */
+/* Whether the error is about a daily quota. For such an error, the wait that the server states
+ * is not the time until the quota is renewed. */
 static bool is_of_the_day(const char *text)
 {
     return acr_says_any(text, "per day|per-day|per_day|perday|daily");
@@ -301,15 +303,16 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
                                                           : ACR_LLM_ERRORS;
 }
 
-/* The class that the body shows; ACR_LLM_ERRORS: nothing more precise than `status`. */
+/* The class that the body shows; ACR_LLM_ERRORS if the body is not more precise than `status`. */
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
 {
     AcrLlmError in_prose = class_of_prose(prose, out_window);
-    /* A single request exceeds the tokens per minute: waiting does not help, shortening does. */
+    /* The request alone exceeds the tokens per minute: waiting does not help, but a shorter
+     * request does. */
     if (best->code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
         return ACR_LLM_ERROR_CONTEXT_OVERFLOW;
-    /* Bedrock denies access to models without a cache; the key is valid. */
+    /* Bedrock reports AccessDenied for models that cannot cache; the key is valid. */
     if (strstr(prose, "did not allow prompt caching"))
         return ACR_LLM_ERROR_BAD_REQUEST;
     if (acr_json_get(acr_json_get(error, "metadata"),
@@ -324,7 +327,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     return best->code;
 }
 
-/* Decides by the body's word first, then by the header's, then by the status. */
+/* Decides by the body's word first, then by that of a header, then by the status. */
 static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                           const char *should_retry)
 {
@@ -334,7 +337,7 @@ static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
     bool is_servers = status >= 500 || status < 300;
     if (code == ACR_LLM_ERRORS)
         code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
-    /* "true" means that the server blames itself */
+    /* "true" means that the server calls the error its own */
     return by_body == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
                    g_ascii_strcasecmp(should_retry, "true") == 0
                ? ACR_LLM_ERROR_SERVER

@@ -1,4 +1,4 @@
-/* Failures of a model's server: their classes, when to retry, and waiting. */
+/* Failures of a model's server: their classes, when to retry, and how long to wait. */
 #ifndef ACR_LLM_FAILURE_H
 #define ACR_LLM_FAILURE_H
 
@@ -9,7 +9,8 @@
 #define ACR_LLM_MAX_MESSAGE 1024u /* bytes of a server's own message that an error quotes */
 #define ACR_LLM_BACKOFF_BASE_MS 1000
 #define ACR_LLM_BACKOFF_CAP_MS 60000
-#define ACR_MAX_WINDOW ((gint64)1000000000) /* tokens; a larger window is not plausible */
+/* in tokens; an error message that states a larger window is not believed */
+#define ACR_MAX_WINDOW ((gint64)1000000000)
 #define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* longer waits are shortened to a day */
 
 /* ---- Classes (failure.c, context_length_error.c) ---- */
@@ -21,7 +22,8 @@ typedef struct {
     gint64 retry_after_ms; /* -1: unknown */
     char *message;         /* owned; one line, bounded */
     char *param;           /* owned; the parameter that the server rejected, or NULL */
-    gint64 window;         /* for CONTEXT_OVERFLOW: tokens that fit, if the server tells; else 0 */
+    /* for CONTEXT_OVERFLOW: tokens that fit, or 0 if the server does not say */
+    gint64 window;
 } AcrFailure;
 void acr_failure_clear(AcrFailure *failure);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFailure, acr_failure_clear)
@@ -32,16 +34,17 @@ bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 /* The error in a body: its "error" member, or the body itself if it has a message and no answer;
  * NULL: none, or its code means success. */
 const AcrJson *acr_failure_in_body(const AcrJson *body);
-/* Classifies a failed response. `body` NULL: the body is not JSON, and `text` is shown. */
+/* Classifies a failed response. `body` NULL: the body is not JSON, and the message quotes
+ * `text`. */
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
                              GHashTable *headers, AcrFailure *out);
-/* The most retries for a class of failure, whatever the option says; 0: never retried. */
+/* The most retries for a class of failure, whatever the option says; 0: it is never retried. */
 guint acr_failure_retries(AcrLlmError code);
-/* Whether a message (in lower case) says that the prompt is too long; then *out_window is how many
- * tokens fit, or 0 if it does not tell. */
+/* Whether a message (in lower case) says that the prompt is too long; then *out_window is the
+ * number of tokens that fit, or 0 if the message does not say. */
 bool acr_is_context_length_error(const char *text, gint64 *out_window);
-/* The integers in a text, with or without commas between digits, that are not part of a word;
- * stores at most `max` in `out` and returns their number. */
+/* Finds the integers in a text that are not part of a word; digits may be grouped by commas.
+ * Stores at most `max` in `out` and returns their number. */
 guint acr_numbers_in(const char *text, gint64 *out, guint max);
 /* Whether the text contains one of the `words`, which are separated by '|'. */
 static inline bool acr_says_any(const char *text, const char *words)
@@ -62,7 +65,8 @@ const char *acr_header_request_id(GHashTable *headers);
  * bare number of seconds; -1: none.
  */
 gint64 acr_duration_ms(const char *text);
-/* The wait that an error's text asks for; `prose` is the text in lower case; -1: none. */
+/* The wait that the text of an error asks for, in ms; `prose` is that text in lower case; -1:
+ * none. */
 gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
 /* The wait that the headers ask for: retry-after-ms, else retry-after (seconds or an HTTP date;
  * `now_unix` in seconds), else x-amz-retry-after; -1: not sent or unreadable. At most

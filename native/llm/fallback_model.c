@@ -1,19 +1,19 @@
 /*
- * Two models as one. After a permanent failure of the first that the second may not have, the
- * second is called, and from then on always, so that a broken server costs its retries only once.
- * The report holds the tries of both, each with its model's name.
+ * Two models as one. If the first fails permanently, for a reason that the second may not share,
+ * this call and all later ones go to the second, so that retries with a broken server are made only
+ * once. The report holds the tries of both, each with its model's name.
  */
 #include "llm/failure.h"
 
 typedef struct {
     AcrModel base;
     AcrModel *first, *second; /* owned */
-    bool has_fallen;          /* only the second is asked from now on */
+    bool has_fallen;          /* from now on, only the second is called */
     AcrModelReport report;
 } FallbackModel;
 
 /* Whether the other model, which has another key and account, may succeed after this failure.
- * Transient failures are retried elsewhere. */
+ * The models themselves retry transient failures. */
 static bool may_fall(const GError *error)
 {
     return error->domain == ACR_LLM_ERROR &&
@@ -60,8 +60,8 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     return false;
 }
 
-/* The journal does not say which of the two gave the answer; that matters only to scripts, which
- * count their lines. */
+/* The journal does not say which model gave the answer, so both skip; only scripts, which count
+ * their lines, need that. */
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {
     FallbackModel *self = (FallbackModel *)model;

@@ -1,7 +1,7 @@
 /*
  * Google's Gemini dialect: always streamed, with the model in the URL. A stream has no terminal
- * event: it is complete once a finish reason has come, and what follows may still correct the
- * usage. A blocked prompt has no candidates. Nothing is sent here.
+ * event: it is complete once a finish reason has arrived, though later events may still correct the
+ * usage. The answer to a blocked prompt has no candidates. Nothing is sent here.
  */
 #include "llm/provider.h"
 
@@ -16,8 +16,8 @@ static AcrJson *append_function_response(AcrJson *parts, const AcrJson *result)
                                     ACR_MEMBER(result, "name"), "response", response, NULL));
 }
 
-/* An answer with calls is sent back part by part as it arrived, with the signatures of its
- * thoughts. */
+/* An answer with calls must be sent back in the parts in which it arrived, with the signatures
+ * of its thoughts. */
 static const AcrTurnForm form = {.assistant = "model",
                                  .list = "parts",
                                  .append_result = append_function_response,
@@ -61,7 +61,8 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* Models before the third generation take a token budget for thoughts, later models a level. */
+/* Models before the third generation take a token budget for thoughts; later models take a
+ * level. */
 static AcrJson *thinking_of(const AcrDialect *dialect)
 {
     static const struct {
@@ -72,7 +73,7 @@ static AcrJson *thinking_of(const AcrDialect *dialect)
                 {"medium", 8192, "MEDIUM"}, {"high", 24576, "HIGH"},     {"xhigh", 24576, "HIGH"},
                 {"max", 24576, "HIGH"}};
     bool has_budget = strstr(dialect->model, "gemini-2") != NULL;
-    /* an unknown level is left to the server to judge */
+    /* pass an unknown level on: the server decides whether it is valid */
     g_autofree char *own = g_ascii_strup(dialect->effort, -1);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         if (g_ascii_strcasecmp(dialect->effort, rows[i].effort) == 0)
@@ -128,8 +129,8 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
                                 "responsemimetype|response_mime_type|json mode|application/json"));
 }
 
-/* The prompt's count includes cached tokens but not those of tools; the candidates' count excludes
- * thoughts. */
+/* The prompt count includes cached tokens but not the tokens of tools; the candidates' count
+ * excludes thoughts. */
 static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 prompt = acr_partial_counter(partial, usage, "promptTokenCount");
@@ -193,7 +194,7 @@ static AcrParseStep gemini_event(AcrPartial *partial, const AcrEvent *event, con
     return take_chunk(partial, json);
 }
 
-/* Gemini's finish reason for tool calls is the same as for any end. */
+/* Gemini's finish reason for tool calls is the same as for any other end. */
 static void gemini_settle(AcrPartial *partial)
 {
     if (partial->has_calls && g_strcmp0(partial->finish, "stop") == 0)

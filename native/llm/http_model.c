@@ -1,8 +1,8 @@
 /*
- * A model behind HTTP: tries until there is an answer or a permanent failure, or until the retries,
- * the time or the money are used up. The provider (AcrProvider) decides what is sent, the reader
- * how bytes become an answer, spend.c what a try may cost. This file handles waits, retries and
- * secrecy, which are the same for all providers.
+ * A model that is reached by HTTP: retries until there is an answer or a permanent failure, or
+ * until the retries, the time or the money are used up. The provider (AcrProvider) makes the
+ * requests, the reader parses the responses, and spend.c limits the cost. This file handles waits,
+ * retries and secrets, which are the same for all providers.
  */
 #include <string.h>
 
@@ -17,18 +17,18 @@
 #define TRY_TIMEOUT_MS (30ll * 60 * 1000)
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
-#define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000) /* a call that must wait longer fails */
+#define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000) /* a call that would have to wait longer fails */
 #define LIMIT_MS(given, ms, n)                                                                     \
     (self->service == ACR_SERVICE_BATCH  ? ACR_BATCH_MAX_WAIT_MS                                   \
      : (given) > 0                       ? (given)                                                 \
      : self->service == ACR_SERVICE_FLEX ? (n) * (ms)                                              \
                                          : (ms))
-#define POSTSCRIPT_MS 5000 /* time for pings after a complete answer */
+#define POSTSCRIPT_MS 5000 /* how long to wait for more events after a complete answer */
 #define ANSWER_EVERY_MS 500
 #define MIN_TRY_MS 100 /* no try begins if less time is left */
-#define MAX_SHRINKS 3u /* times that the answer limit is lowered to fit under the ceiling */
-/* The answer limit for providers that require one: DEFAULT_LIMIT for models that no table knows; for
- * others at most MAX_OWN_LIMIT, because it counts against the key's tokens per minute. */
+#define MAX_SHRINKS 3u /* how often the answer limit is lowered to fit the ceiling */
+/* The answer limit for providers that require one: DEFAULT_LIMIT for unknown models; at most
+ * MAX_OWN_LIMIT for known ones, because it counts against the key's tokens per minute. */
 #define DEFAULT_LIMIT 8192
 #define MAX_OWN_LIMIT 32000
 
@@ -40,34 +40,36 @@ typedef struct {
     AcrHttpClient *client; /* owned */
     AcrLimiter *limiter;   /* owned; NULL: no shared limits */
     AcrModelReport report;
-    char *model_name;   /* owned; endpoint and dialect point to it */
-    char *effort;       /* owned, or NULL */
-    AcrService service; /* asked for; ANY: none, or it is refused for this model */
-    char *ca_file;      /* owned, or NULL */
-    char *cache_key;    /* owned; of the current call, or NULL */
-    char *broker;       /* owned; of batch interfaces, a secret; NULL: none */
-    char *instance;     /* owned, or NULL: the benchmark task */
-    char *authority;    /* owned; host and port or socket, for messages */
-    GRand *random;      /* owned; for jitter only, so that no answer depends on it */
+    char *model_name; /* owned; the strings in endpoint and dialect point into it */
+    char *effort;     /* owned, or NULL */
+    /* the requested service tier; ANY: none, or the server refuses it for this model */
+    AcrService service;
+    char *ca_file;   /* owned, or NULL */
+    char *cache_key; /* owned; cache key of the current call, or NULL */
+    char *broker;    /* owned; address and token of the batch broker, a secret; NULL: none */
+    char *instance;  /* owned; the id of the benchmark task, or NULL */
+    char *authority; /* owned; host and port, or socket, for messages */
+    GRand *random;   /* owned; only for the jitter of waits, which no answer depends on */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    bool has_answered, has_told_refusal; /* the key has worked; the user knows of a refused tier */
-    const AcrInterrupt *interrupt;       /* borrowed */
+    /* the key has worked; the user was told that the tier is refused */
+    bool has_answered, has_told_refusal;
+    const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
     void (*on_answer)(void *ctx, gint64 begun_ms, gint64 tokens);
     void *on_answer_ctx;
 } HttpModel;
 
-/* One call in progress. */
 typedef struct {
     HttpModel *self;
     const AcrModelRequest *request;
-    guint retries[ACR_LLM_ERRORS]; /* counted by class of failure */
+    guint retries[ACR_LLM_ERRORS]; /* the retries made so far, by class of failure */
     guint total;
     gint64 wait_ms; /* wait before the next try */
     AcrService service;
-    bool is_kept_back; /* by the circuit breaker: it must not hear of this failure again */
+    /* the failure came from the circuit breaker, which must not count it again */
+    bool is_kept_back;
 } Call;
 
 static void http_free(AcrModel *model)
@@ -146,12 +148,12 @@ static AcrHttpNext on_model_body(void *ctx, const AcrHttpHead *head, const char 
     return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
 
-/* Classifies an exchange without a whole response; `flow` may hold a part of it. */
+/* Classifies an exchange without a complete response; `flow` may hold a part of one. */
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
         AcrLlmError code;
-        bool is_final; /* retrying does not help */
+        bool is_final; /* a retry does not help */
     } rows[] = {
         [ACR_HTTP_ERROR_INTERRUPTED] = {ACR_LLM_ERROR_INTERRUPTED, true},
         [ACR_HTTP_ERROR_UNREACHABLE] = {ACR_LLM_ERROR_UNREACHABLE, false},
@@ -267,7 +269,7 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         self->has_answered = true;
     } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
                self->has_answered) {
-        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the prompt is at fault, not the key */
+        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the prompt causes the error, not the key */
     }
     return ok;
 }
@@ -285,8 +287,8 @@ static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
     return (guint)(limit > 0 && dialect->room > 0 ? MIN(limit, dialect->room) : limit);
 }
 
-/* Makes the body of a try after reserving its highest possible cost; owned; NULL with the failure:
- * it does not fit under the ceiling. */
+/* Makes the body of a try after reserving its highest possible cost; owned. NULL with the
+ * failure if that cost exceeds the ceiling. */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
@@ -314,7 +316,8 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                              "the remaining budget is too small for another call"));
 }
 
-/* Waits for a slot among all users of the endpoint and key; counts the wait for the try. */
+/* Waits for one of the slots that all users of the endpoint and key share; adds the wait to the
+ * try. */
 static bool enter_try(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -340,7 +343,7 @@ static bool enter_try(Call *call, AcrFailure *failure)
     }
 }
 
-/* Returns the slot and tells the other users what the try has shown. */
+/* Returns the slot, and tells the other users whether the server throttled this try. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
     bool is_throttled =
@@ -348,7 +351,7 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
         (failure->code == ACR_LLM_ERROR_RATE_LIMIT || failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* no one waits that long: each caller fails instead */
+        hold_ms = 0; /* no process waits that long: each call fails instead */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }
@@ -365,7 +368,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
         return fail_too_late(failure);
-    if (!is_pooled && !enter_try(call, failure)) /* a pooled call may wait for a day */
+    if (!is_pooled && !enter_try(call, failure)) /* a call in a batch may wait for a day */
         return false;
     attempt.wait_ms = call->wait_ms;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &said, &id, failure);
@@ -389,7 +392,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* The failure concerns every user of this key, so all of them are paused. */
+/* The failure concerns every user of the key, so pauses all of them. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
@@ -418,7 +421,8 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
                                     : "");
 }
 
-/* Waits before the next try. False, with the failure made permanent, if there is no next try. */
+/* Waits before the next try. If there is no next try, makes the failure permanent and returns
+ * false. */
 static bool wait_for_retry(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -438,8 +442,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
-    /* A server that has failed often closes the connection a moment later. A request sent just then
-     * would cost money, but its answer would be lost. */
+    /* A server that has failed often closes the connection a moment later; a request sent on it
+     * would cost money, and its answer would be lost. */
     acr_http_client_free(self->client);
     self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))
@@ -448,8 +452,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
 }
 
-/* If the tier is refused or too slow, the call goes on at the standard one, and so do later calls if
- * the model does not have the tier. */
+/* If the tier is refused or too slow, this call continues at the standard tier. So do later
+ * calls if the model does not have the tier. */
 static bool leave_tier(Call *call, const AcrFailure *failure)
 {
     HttpModel *self = call->self;

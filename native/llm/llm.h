@@ -1,8 +1,9 @@
 /*
- * llm: one function sends a conversation and returns an answer with its usage. Backends implement
- * one table of functions: HTTP providers and scripted answers are here; the journal wraps any
- * backend from outside. The highest possible cost of a call is reserved in a budget (money) before
- * it is sent. Labels and steps tell what a call is for; llm gives them no meaning.
+ * llm: sends a conversation to a model and returns the answer with its usage. A backend implements
+ * one table of functions; this library has two kinds, HTTP providers and scripted answers, and
+ * runtime/task wraps them with the journal. Before a call is sent, its highest possible cost is
+ * reserved in a budget (native/money). Labels and steps say what a call is for; llm does not
+ * interpret them.
  */
 #ifndef ACR_LLM_H
 #define ACR_LLM_H
@@ -48,11 +49,12 @@ typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
 
 /*
- * A message. `content` holds all of it, including tool calls and results as text; it is sent to
- * servers without tools, or to another model. `tools` holds the same in parts; NULL: text only.
- * From the assistant: {"by": model, "text", "calls": [{"id" (may be null), "name", "arguments":
- * JSON as text}], "kept": what the provider wants back unchanged}. From the user, who answers all
- * calls of the message before: {"by", "results": [{"id", "name", "text"}]}.
+ * A message. `content` is the whole message as text, including tool calls and results; servers
+ * without tools and other models get this text. `tools` holds the same in structured form; NULL:
+ * the message is only text. From the assistant: {"by": model, "text", "calls": [{"id" (may be
+ * null), "name", "arguments": JSON as text}], "kept": items that must be sent back to the provider
+ * unchanged}. From the user, for all calls of the previous message: {"by", "results": [{"id",
+ * "name", "text"}]}.
  */
 typedef struct {
     AcrRole role;
@@ -68,15 +70,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConversation, acr_conversation_free)
 const char *acr_conversation_name(const AcrConversation *conversation);
 void acr_conversation_add(AcrConversation *conversation, AcrRole role,
                           const char *content); /* copied, repaired if not UTF-8 */
-/* The calls of the last message, an array; borrowed; NULL: none. */
+/* The tool calls of the last message, an array; borrowed; NULL: none. */
 const AcrJson *acr_conversation_calls(const AcrConversation *conversation);
 gsize acr_conversation_size(const AcrConversation *conversation);
 gsize acr_conversation_bytes(
     const AcrConversation *conversation); /* bytes of the texts of all messages */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
-/* Replaces a message's text, for example to shorten a result. Its calls and their results then
- * become text. */
+/* Replaces a message's text, for example to shorten a result. Tool calls of the message, and
+ * their results, then become text. */
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content);
 /* Removes `n` messages, starting with number `first`. */
 void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n);
@@ -85,7 +87,7 @@ AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize fro
 
 /* ---- Request and answer ---- */
 
-/* lowest temperature of a varied call, if a temperature is sent at all */
+/* minimum temperature of a varied call, if a temperature is sent at all */
 #define ACR_VARIED_TEMPERATURE 0.8
 
 /* Zero-initialise; all members are borrowed for the call. */
@@ -96,13 +98,15 @@ typedef struct {
     /* tools that may be called: [{"name", "description", "schema"}]; NULL: none. They are left out
      * for a server that rejects them */
     const AcrJson *tools;
-    const char *tools_hint; /* text for the system prompt, if tools are sent; NULL: none */
-    bool json;              /* use the provider's JSON mode, or ask for JSON in words */
-    bool is_varied;         /* raise a low temperature: the same question was answered before */
-    const AcrJson *schema;  /* JSON schema of the answer, an object; NULL: none. Implies `json` */
-    guint max_tokens;       /* limit of the answer; 0: the model's default */
-    /* tokens that the model's window leaves for the answer; bounds the limit that a ceiling
-     * requires if max_tokens sets none; 0: unknown */
+    /* text that is added to the system prompt if tools are sent; NULL: none */
+    const char *tools_hint;
+    bool json; /* use the provider's JSON mode, or ask for JSON in words */
+    /* raise a low temperature, because the model has already answered the same question */
+    bool is_varied;
+    const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
+    guint max_tokens;      /* maximum number of tokens of the answer; 0: the model's default */
+    /* tokens that the model's window leaves for the answer; 0: unknown. If a ceiling requires a
+     * limit and max_tokens sets none, the limit is at most `room` */
     guint room;
 } AcrModelRequest;
 
@@ -111,8 +115,9 @@ typedef struct {
     /* owned; in OpenAI's words for all providers: "stop", "length", "tool_calls",
      * "content_filter" */
     char *finish;
-    char *thoughts;   /* owned; the model's reasoning, never parsed; NULL: not shown */
-    char *model;      /* owned; the provider's name of the model, else the requested one; or NULL */
+    char *thoughts; /* owned; the model's reasoning, never parsed; NULL: not shown */
+    /* owned; the model as the provider's answer names it, otherwise the requested name; or NULL */
+    char *model;
     char *request_id; /* owned; or NULL */
     AcrJson *tools;   /* owned; the tool calls, as in AcrMessage; NULL: none */
     AcrUsage usage;
@@ -123,39 +128,41 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrModelAnswer, acr_model_answer_clear)
 /* Moves the thoughts in the text to `thoughts` (see acr_thoughts_split). Call it once, when the
  * answer arrives. */
 void acr_model_answer_split(AcrModelAnswer *answer);
-/* Why an answer is incomplete, such as "it was cut off …"; static; NULL: it is complete. */
+/* Why an answer is incomplete, such as "it was cut off …"; static; NULL if it is complete. */
 const char *acr_model_answer_problem(const AcrModelAnswer *answer);
 /* The answer's text, followed by its calls as `name(argument="value")`; owned (g_free). */
 char *acr_model_answer_text(const AcrModelAnswer *answer) ACR_MUST_USE;
-/* Adds an answer. If it calls tools, the user's next message answers all of its calls: its whole
- * text goes to the first call, until acr_conversation_set_results is called. */
+/* Adds an answer. If the answer calls tools, the user's next message answers all calls: its
+ * whole text becomes the result of the first call, unless acr_conversation_set_results divides
+ * it. */
 void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer);
-/* Makes the last message, the user's, answer the calls of the message before: call n gets text
- * n. */
+/* Sets the results of the tool calls that the last message (the user's) answers: call n gets
+ * text n. */
 void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray *texts);
 
 /* ---- Model ---- */
 
-/* One request of a call, even one that was not sent. */
+/* One request (a try) of a call, even if it was not sent. */
 typedef struct {
-    const char *model;    /* borrowed from the model; tells which of several models was called */
+    const char *model;    /* which of several models was called; borrowed from the model */
     bool ok;              /* this request brought the answer */
-    bool sent;            /* part of it may have reached the server */
+    bool sent;            /* a part of the request may have reached the server */
     bool streamed;        /* an answer began to arrive */
     AcrLlmError code;     /* why it failed */
     int status;           /* HTTP status; 0: none */
     char *request_id;     /* owned, or NULL */
-    gint64 wait_ms;       /* before the request: back-off, and waiting for a slot */
+    gint64 wait_ms;       /* wait before the request: back-off, and waiting for a slot */
     gint64 first_byte_ms; /* 0: no byte arrived */
     gint64 wall_ms;
     AcrUsage usage;
     gint64 reserved_pico, reserved_tokens; /* 0 without a budget */
-    gint64 charged_pico, charged_tokens;   /* the amount that the budget counts */
-    AcrService asked, served;              /* the service tier; ANY: none */
+    gint64 charged_pico, charged_tokens;   /* the amount counted in the budget */
+    /* the service tier that was asked for, and the one that served it; ANY: none named */
+    AcrService asked, served;
     gint64 standard_pico; /* the cost at the standard tier; -1: unknown, or no tier was named */
 } AcrModelTry;
 
-void acr_model_try_clear(gpointer attempt); /* for arrays of them */
+void acr_model_try_clear(gpointer attempt); /* for a GArray of tries */
 
 /* What the model did in its last call, also after a failure. */
 typedef struct {
@@ -167,10 +174,11 @@ typedef struct {
 typedef struct {
     const char *address; /* "host:port", or a socket's path; NULL: it is a script */
     const char *key;     /* source of the key: a variable or "option"; NULL: no key */
-    AcrPrice price;      /* the price at which it is charged */
-    bool has_price;      /* false: `price` is an assumption */
+    AcrPrice price;      /* the price by which calls are charged */
+    bool has_price;      /* false: the price is unknown, and `price` is an assumption */
     bool is_free;        /* it costs nothing */
-    bool calls_tools;    /* the provider's own server, whose models are made to call tools */
+    /* calls go to the provider's own server, and its models are trained to call tools */
+    bool calls_tools;
 } AcrModelFacts;
 
 /* The functions of a backend, whose state begins with an AcrModel. */
@@ -179,8 +187,8 @@ typedef struct {
     bool (*complete)(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                      GError **error);
     void (*free)(AcrModel *model);
-    /* The journal has answered the call: the backend moves on as if it had answered. May be
-     * NULL. */
+    /* Called instead of `complete` when the journal has answered: the backend changes its state
+     * as if it had answered. May be NULL. */
     void (*skip)(AcrModel *model, const AcrModelRequest *request);
     /* Borrowed until the next call. May be NULL: nothing to report. */
     const AcrModelReport *(*report)(AcrModel *model);
@@ -192,22 +200,24 @@ struct AcrModel {
     const AcrModelOps *ops;
     char *name;     /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
     char *remark;   /* owned like `name`; a warning for the user, or NULL */
-    bool is_varied; /* set by the caller between calls: applies to all its requests */
+    bool is_varied; /* set by the caller between calls: all following requests are varied */
 };
 
-/* Makes one call, with retries of the backend. One thread at a time. Errors: any AcrLlmError. */
+/* Makes one call; the backend retries failed requests. One thread at a time. Errors: any
+ * AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error) ACR_MUST_USE;
-/* Tells the model that a journal has answered this call: a script skips its line. */
+/* Tells the model that the journal has answered this call, so that a script skips its line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
-/* What the model did in the last call; borrowed until the next one; never NULL. */
+/* What the model did in its last call; borrowed until the next call; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
 guint acr_report_sent(const AcrModelReport *report); /* number of requests that were sent */
-/* Reports facts without sending anything. For a fallback model, ask each of its models. */
+/* Reports facts about the model without sending anything. A fallback model must be asked through
+ * each of its models. */
 void acr_model_facts(AcrModel *model, AcrModelFacts *out);
 /*
  * Whether the server answers: sends a GET to its base URL, without key, user's headers or body; any
- * status counts. *out_status 0: a script. Errors: NETWORK, TIMEOUT, INTERRUPTED.
+ * status means yes. *out_status is 0 for a script. Errors: NETWORK, TIMEOUT, INTERRUPTED.
  */
 bool acr_model_reach(AcrModel *model, gint64 timeout_ms, int *out_status,
                      GError **error) ACR_MUST_USE;
@@ -218,12 +228,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
 /* Zero-initialise; borrowed for the call of acr_model_new unless noted otherwise. */
 typedef struct {
-    /* play the script's lines for this task; NULL: ignore lines that name a task */
+    /* use the script's lines for this task; NULL: ignore lines that name a task */
     const char *instance_id;
     const char *const *labels; /* labels that a script may use; NULL-terminated; NULL: any */
-    double temperature;        /* below 0: not sent */
+    double temperature;        /* negative: not sent */
     AcrService service;        /* the service tier to ask for; its price must be known */
-    const char *broker;        /* of batch interfaces (llm/batch_broker.h); NULL: none */
+    const char *broker;        /* address of a batch broker (llm/batch_broker.h); NULL: none */
     const char *effort;        /* reasoning effort ("low", "medium", "high", …); NULL: not sent */
     /* NULL: from the environment, else the provider's. May be unix:PATH[:/v1] or
      * http+unix://PERCENT-ENCODED-PATH/v1 */
@@ -232,16 +242,17 @@ typedef struct {
     const char *key_command;    /* command that prints the key; NULL: none */
     /* file that holds the key and only its owner may read (mode 0600); NULL: none */
     const char *key_file;
-    const char *ca_file;  /* NULL: SSL_CERT_FILE, CURL_CA_BUNDLE, else the system's */
+    /* file of certificates; NULL: SSL_CERT_FILE, CURL_CA_BUNDLE, else the system's */
+    const char *ca_file;
     gint64 timeout_ms;    /* for one try including its stream; 0: 30 minutes, 60 at flex */
-    guint max_tokens;     /* for answers whose request sets no limit; 0: the model's default */
+    guint max_tokens;     /* limit of an answer whose request sets none; 0: the model's default */
     gint64 first_byte_ms; /* until the response begins; 0: 10 minutes, 30 at flex */
     gint64 idle_ms;       /* between pieces of the answer's content; 0: 2 minutes, 10 at flex */
-    /* in one call, for each retryable class of failures; 0: none; the program's default is
+    /* in one call, for each retryable class of failure; 0: no retries; the program's default is
      * ACR_LLM_RETRIES */
     guint max_retries;
     gint64
-        retry_base_ms; /* upper limit of the first wait, doubled for each further one; 0: 1,000 */
+        retry_base_ms; /* upper limit of the first wait, which doubles with each retry; 0: 1,000 */
     const AcrPrices *prices; /* kept; must outlive the model; NULL: no cost is known */
     AcrBudget *budget;       /* kept; must outlive the model; NULL: none */
     /* folder in which processes that use one endpoint and key share its limits; made if missing;
@@ -252,8 +263,8 @@ typedef struct {
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
     /* Called when a request is sent, and at most twice a second while its answer arrives; may be
-     * NULL. `begun_ms`: when it was sent, since 1970; `tokens`: of the answer so far, estimated if
-     * the server does not count them. */
+     * NULL. `begun_ms`: when the request was sent, in ms since 1970; `tokens`: length of the
+     * answer so far, estimated if the server does not count. */
     void (*on_answer)(void *ctx, gint64 begun_ms, gint64 tokens);
     void *on_answer_ctx;
 } AcrModelOptions;
@@ -270,24 +281,25 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
 /* "PROVIDER (VARIABLE)" for each provider whose key is in the environment; owned (g_strfreev). */
 char **acr_llm_keys_set(void) ACR_MUST_USE;
-/* {"name", "keys", "addresses"} of each provider: the environment variables that it reads; owned. */
+/* For each provider {"name", "keys", "addresses"}: the environment variables that hold its key
+ * and its address; owned. */
 AcrJson *acr_llm_describe_providers(void) ACR_MUST_USE;
-/* The environment (taken) without the keys of all providers, to start another program; owned
- * (g_strfreev). */
+/* The environment (taken) without the variables that hold keys of providers, for starting
+ * another program; owned (g_strfreev). */
 char **acr_llm_without_keys(char **environment) ACR_MUST_USE;
 /* Whether both names belong to providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 
 /*
- * A model that calls `second` (both taken) after a permanent failure of `first` that the other may
- * not have, and from then on always. Its name is that of `first`.
+ * A model that calls `first` until it fails permanently, for a reason that `second` may not share,
+ * and from then on always `second` (both taken). It has the name of `first`.
  */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
 
-/* Why the users of a shared folder are paused after a failure of key or account: one line; owned
- * (g_free); NULL: they are not. */
+/* Why processes that share the folder are paused after a failure of the key or the account: one
+ * line, owned (g_free); NULL if they are not. */
 char *acr_llm_paused(const char *shared_dir) ACR_MUST_USE;
-/* Ends that pause, when new work begins. */
+/* Ends the pause that acr_llm_paused reports, when new work begins. */
 bool acr_llm_resume(const char *shared_dir, GError **error) ACR_MUST_USE;
 
 #endif

@@ -6,19 +6,19 @@
 
 /* ---- Texts without secrets (redact.c) ---- */
 
-/* Makes one line of at most `max` bytes: removes every occurrence of the `secrets` (strings; may be
- * NULL) and of long parts of them, also percent-encoded or escaped as in JSON, and replaces control
- * characters by spaces; owned. */
+/* Makes one line of at most `max` bytes: removes every occurrence of the `secrets` (strings; may
+ * be NULL), of long parts of them, and of their percent-encoded or JSON-escaped forms, and
+ * replaces control characters by spaces; owned. */
 char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max) ACR_MUST_USE;
 /* An answer's text without secrets; secrets shorter than ACR_SECRET_IN_ANSWER bytes stay, since
- * they may be ordinary words; owned; NULL: it contains none. */
+ * they may be ordinary words; owned; NULL if the text contains no secret. */
 #define ACR_SECRET_IN_ANSWER 12u
 char *acr_redact_answer(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
-/* A digest of the first two messages, which the requests of one conversation, and of others that go
- * on from it, have in common; owned. */
+/* A digest of the first two messages, which are the same for all requests of a conversation and
+ * of conversations that continue it; owned. */
 char *acr_conversation_begin_digest(const AcrConversation *conversation) ACR_MUST_USE;
-/* Removes our keys from an answer (may be NULL) and the id of its request if the server returns
- * them, so that the journal never contains them. */
+/* Removes our keys from an answer (may be NULL) and from the id of its request, in case the
+ * server echoes them, so that the journal never contains them. */
 void acr_redact_model_answer(AcrModelAnswer *answer, char **request_id, const GPtrArray *secrets);
 /* Completes the answer's calls: adds which model made them and removes secrets; drops them if the
  * request allowed no calls. */
@@ -29,7 +29,8 @@ void acr_wipe(gpointer text);
 
 /* ---- A user's AWS credentials and region (aws_credentials.c), signatures (sigv4.c) ---- */
 
-/* Has both keys or neither, and a session token only with keys. Clearing it wipes them. */
+/* AWS credentials: both keys or neither, and a session token only with keys. Clearing wipes
+ * them. */
 typedef struct {
     char *access_key, *secret_key; /* owned; NULL: none found */
     char *session_token;           /* owned, or NULL */
@@ -40,10 +41,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAwsCredentials, acr_aws_credentials_clear)
 
 /*
  * Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and
- * AWS_DEFAULT_REGION. What is missing there comes from the profile's section in ~/.aws/credentials
- * and ~/.aws/config (or the files that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name). A
- * missing file counts as empty. Errors: AUTH (half a pair of keys; an unreadable file), USAGE (an
- * invalid region name).
+ * AWS_DEFAULT_REGION. Settings that are missing there come from the profile's section in
+ * ~/.aws/credentials and ~/.aws/config (or the files that AWS_SHARED_CREDENTIALS_FILE and
+ * AWS_CONFIG_FILE name). A missing file counts as empty. Errors: AUTH (half a pair of keys; an
+ * unreadable file), USAGE (an invalid region name).
  */
 bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error) ACR_MUST_USE;
 /* AWS_PROFILE, AWS_DEFAULT_PROFILE or "default". Borrowed from the environment. */
@@ -59,19 +60,18 @@ void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const ch
 
 /* ---- Bytes of a stream to events (sse.c, eventstream.c) ---- */
 
-#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* limit of an event's data, and of a line */
+#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* limit of an event's data, and of one line */
 
 typedef struct {
     const char *name; /* borrowed; "" if the event has no name */
     const char *data; /* borrowed; followed by a NUL */
     gsize len;
-    bool is_exception; /* in AWS's frames, :message-type is exception or error */
+    bool is_exception; /* the message is an exception or error (:message-type in AWS's frames) */
 } AcrEvent;
-/* Returns false to stop the stream. */
 typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
 
-/* Server-sent events from bytes that may be cut anywhere. LF, CRLF and CR end a line. Lines of bare
- * JSON are treated as data, because some servers write errors that way (sse.c). */
+/* Parses server-sent events from bytes that may be cut anywhere. LF, CRLF and CR end a line.
+ * Lines of bare JSON are treated as data, because some servers write errors that way (sse.c). */
 typedef struct AcrSse AcrSse;
 AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_sse_free(AcrSse *sse);
@@ -82,7 +82,8 @@ bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
 bool acr_sse_is_too_big(const AcrSse *sse);
 
-/* Messages of application/vnd.amazon.eventstream, checksums verified (eventstream.c). */
+/* Parses messages of application/vnd.amazon.eventstream and verifies their checksums
+ * (eventstream.c). */
 typedef struct AcrEventStream AcrEventStream;
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_eventstream_free(AcrEventStream *stream);
@@ -94,8 +95,8 @@ const char *acr_eventstream_problem(const AcrEventStream *stream);
 /* ---- Limits that all processes with one endpoint and key share (rate_limiter.c) ---- */
 
 typedef struct AcrLimiter AcrLimiter;
-/* The limiter of one endpoint and key, in the folder `dir`; owned (acr_limiter_free). Errors:
- * FAILED. */
+/* The rate limiter of one endpoint and key, in the folder `dir`; owned (acr_limiter_free).
+ * Errors: FAILED. */
 AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key,
                              GError **error) ACR_MUST_USE;
 void acr_limiter_free(AcrLimiter *limiter);
@@ -112,18 +113,18 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                   const AcrInterrupt *interrupt,
                                   void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
                                   void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
-/* Returns the slot. `throttled`: no one sends before `hold_ms` have passed (a few seconds if it is
- * not above 0), and then processes start one after the other. */
+/* Returns the slot. `throttled`: no process sends before `hold_ms` have passed (a few seconds if
+ * hold_ms <= 0); after that, processes start one by one. */
 void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms);
-/* Opens the circuit breaker for all users of the endpoint and key: no try begins until
- * acr_llm_resume. `why` begins with the name of the error class and contains no secrets. */
+/* Opens the circuit breaker for all processes that use the endpoint and key: no request is sent
+ * until acr_llm_resume. `why` begins with the name of the error class and contains no secrets. */
 void acr_limiter_pause(AcrLimiter *limiter, const char *why);
 /* The error class at the beginning of a pause's text. */
 AcrLlmError acr_llm_paused_class(const char *why);
 
 /* ---- Scripted answers: "script:FILE" (scripted_model.c) ---- */
 
-#define ACR_SCRIPT_MAX_BYTES (512u * 1024 * 1024) /* bytes of the file */
+#define ACR_SCRIPT_MAX_BYTES (512u * 1024 * 1024) /* limit of the script file */
 
 /* A model that answers from a script's text; its name and its messages contain `path`. Owned
  * (acr_model_free). Errors: USAGE (names the line); calls fail with USED_UP or EXPECT. */

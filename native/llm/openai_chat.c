@@ -1,7 +1,7 @@
 /*
  * OpenAI's chat completions API, which many servers imitate: the request's JSON, the events of a
  * stream, the JSON of a whole answer, and corrections after an error. Nothing is sent here. A
- * stream is complete at its [DONE].
+ * stream is complete with its [DONE].
  */
 #include "llm/provider.h"
 
@@ -35,7 +35,8 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* Appends a message; servers reject an assistant message without text. */
+/* Appends a message; gives an assistant message without text a text, because servers reject an
+ * empty one. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     bool is_blank = content && !content[strspn(content, " \t\r\n")];
@@ -44,7 +45,7 @@ AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const ch
                         ACR_TEXT(is_blank && is_answer ? "(no answer)" : content));
 }
 
-/* Appends an answer with tool calls; its thoughts are sent back to servers that gave them. */
+/* Appends an answer with tool calls. A server that sent thoughts gets them back. */
 static void append_calls(AcrJson *messages, const AcrJson *tools)
 {
     const char *text = acr_json_get_string(tools, "text");
@@ -107,7 +108,7 @@ static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
     return merged;
 }
 
-/* The conversation as JSON, with `words` (may be NULL) appended to its first system message. */
+/* The conversation as JSON; appends `words` (may be NULL) to its first system message. */
 static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *request,
                             const char *words)
 {
@@ -214,7 +215,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
            output =
                acr_partial_counter(partial, usage, is_chat ? "completion_tokens" : "output_tokens"),
            total = acr_partial_counter(partial, usage, "total_tokens");
-    if (cached < 0) /* DeepSeek's name for it */
+    if (cached < 0) /* DeepSeek's name for this counter */
         cached = acr_partial_counter(partial, usage, "prompt_cache_hit_tokens");
     AcrUsage said = acr_partial_prompt(partial, prompt, cached, written);
     said.output = prompt >= 0 && output >= 0 ? MAX(output, total - prompt) : output;
@@ -223,7 +224,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
     acr_usage_set_cost(&partial->usage, stated_cost(usage));
 }
 
-/* Adds a text, or the parts of type text in a list. */
+/* Adds a content: a text, or a list of parts, of which the texts are used. */
 static bool add_content(AcrPartial *partial, const AcrJson *content)
 {
     if (acr_json_type(content) != ACR_JSON_ARRAY)
@@ -254,7 +255,7 @@ static void take_calls(AcrPartial *partial, const AcrJson *calls)
     }
 }
 
-/* Takes a message or a piece of one. False: too much text. */
+/* Takes a message or a piece of one. False: the text is too long. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
@@ -282,8 +283,8 @@ static bool is_taken(const AcrPartial *partial, guint number)
     return false;
 }
 
-/* Completes an answer. Gives each call without an id of its own a new one; keeps the thoughts for
- * servers that want them back with the calls. */
+/* Completes an answer. Gives each call without an id of its own a new one; keeps the thoughts,
+ * because some servers want them back with the calls. */
 void acr_openai_settle(AcrPartial *partial)
 {
     for (guint i = 0; i < partial->calls->len; i++) {

@@ -1,8 +1,8 @@
 /*
  * OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole answer.
- * The server stores nothing of the conversation (store: false). Its `type` identifies an event. The
- * terminal event contains the whole response, whose text, status and tokens replace those of the
- * pieces; it completes the stream. An event may also report a failure under HTTP 200.
+ * The server stores nothing of the conversation (store: false). Each event has a `type`. The
+ * terminal event completes the stream and contains the whole response, whose text, status and
+ * tokens replace those of the pieces. With status 200 an event may still report a failure.
  */
 #include "llm/provider.h"
 
@@ -33,7 +33,8 @@ static AcrJson *text_of_part(const AcrJson *schema)
     return acr_json_of("format", format, NULL);
 }
 
-/* An answer with calls is sent back item by item as it came, including its encrypted thoughts. */
+/* An answer with calls is sent back in the items in which it arrived, including its encrypted
+ * thoughts. */
 static void append_items(AcrJson *input, const AcrJson *tools)
 {
     for (const AcrJson *at = acr_json_first(acr_json_get(tools, "kept")); at;
@@ -46,7 +47,7 @@ static void append_items(AcrJson *input, const AcrJson *tools)
     }
 }
 
-/* The API requires both members that describe how a tool is called. */
+/* The API requires both members that describe a tool. */
 static AcrJson *responses_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
@@ -64,7 +65,7 @@ static AcrJson *input_of(const AcrDialect *dialect, const AcrModelRequest *reque
                          bool needs_word)
 {
     AcrJson *input = acr_json_new_array();
-    /* JSON mode requires the word JSON in the input; the instructions do not count. */
+    /* JSON mode requires the word JSON in the input; the word in the instructions is not enough. */
     if (needs_word && !acr_mentions_json(request->conversation, from))
         acr_openai_append_message(input, "developer", ACR_JSON_INSTRUCTION);
     for (gsize i = from; i < acr_conversation_size(request->conversation); i++) {
@@ -120,7 +121,7 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* Takes a message item. False: too much text. */
+/* Takes a message item. False: the text is too long. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *content = acr_json_get(message, "content");
@@ -153,8 +154,8 @@ static void take_item(AcrPartial *partial, const AcrJson *item)
             acr_json_get_string(item, "name"), acr_json_get_string(item, "arguments"));
 }
 
-/* Replaces the pieces by the whole text, if the output has a message: some servers end a stream
- * with an empty list. False: too much text. */
+/* Replaces the collected pieces by the whole text of the output, if the output has a message;
+ * some servers end a stream with an empty list. False: the text is too long. */
 static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
     bool is_first = true;
@@ -175,7 +176,7 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
     return true;
 }
 
-/* Takes a failure under HTTP 200; its usage is final. */
+/* Takes a failure that was sent with status 200; its usage is final. */
 static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");

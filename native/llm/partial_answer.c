@@ -1,6 +1,6 @@
 /*
- * An answer while it arrives, and the small readers that every dialect needs: text under a ceiling,
- * finish reasons, counters that a server may omit or get wrong, errors inside a stream.
+ * An answer while it arrives, and helpers for all dialects: they collect text up to a limit, and
+ * read finish reasons, counters that a server may omit or get wrong, and errors inside a stream.
  */
 #include "llm/provider.h"
 
@@ -9,7 +9,7 @@
 #define PICO_PER_USD 1e12
 /* limit of a call's arguments, in bytes */
 #define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS)
-#define MAX_STATED_USD 1e6 /* no single call costs that much */
+#define MAX_STATED_USD 1e6 /* a higher stated cost of one call is not believed */
 
 static void free_call(gpointer data)
 {
@@ -55,7 +55,7 @@ void acr_partial_touch(AcrPartial *partial)
     partial->content_us = g_get_monotonic_time();
     partial->has_said = true;
     partial->pieces++;
-    /* the counters exclude what arrives now */
+    /* an earlier output count does not include the new text */
     partial->usage.output = partial->usage.reasoning = -1;
 }
 
@@ -97,7 +97,7 @@ void acr_partial_add_refusal(AcrPartial *partial, const char *text)
     append_bounded(partial->refusal, text);
 }
 
-/* The last call with that index; another id means another call, whatever index the server sends. */
+/* The last call with that index; a different id means another call, even with the same index. */
 static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const char *id)
 {
     for (guint i = partial->calls->len; i-- > 0;) {

@@ -1,4 +1,4 @@
-/* An answer while it arrives, and the small readers that every dialect needs (partial_answer.c). */
+/* An answer while it arrives, and small helpers that all dialects use (partial_answer.c). */
 #ifndef ACR_LLM_PARTIAL_ANSWER_H
 #define ACR_LLM_PARTIAL_ANSWER_H
 
@@ -6,7 +6,7 @@
 
 /* A tool call while it arrives. */
 typedef struct {
-    gint64 index;       /* index of its block or item, as the server counts them */
+    gint64 index;       /* index of the call's block or item, as the server counts them */
     char *id, *name;    /* owned, or NULL */
     GString *arguments; /* owned; JSON */
 } AcrToolCall;
@@ -19,7 +19,7 @@ typedef struct {
     char *finish;     /* owned; as in AcrModelAnswer; NULL: not known yet */
     char *model;      /* owned */
     char *request_id; /* owned */
-    char *tier;       /* owned; the service tier, in the provider's word; NULL: not named */
+    char *tier;       /* owned; the service tier as the provider calls it; NULL: not named */
     AcrUsage usage;
     bool is_nonsense;              /* a counter was invalid, so `usage` is not used */
     bool began;                    /* the server has begun to answer */
@@ -28,7 +28,7 @@ typedef struct {
     bool has_calls;                /* tool calls */
     bool calls_too_much;           /* too many calls, or too long ones */
     GPtrArray *calls;              /* owned AcrToolCall, as far as they have arrived */
-    AcrJson *kept;                 /* owned; an array of what the provider wants back unchanged */
+    AcrJson *kept;                 /* owned; the thoughts that are arriving, for `kept` */
     GString *thoughts, *signature; /* owned; the current thoughts, for `kept` */
     GString *shown_thoughts;       /* owned; all thoughts that arrived as text */
     bool is_blocked;               /* the prompt was blocked: the call fails with CONTENT_FILTER */
@@ -46,21 +46,21 @@ void acr_partial_clear(AcrPartial *partial);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
 /* Appends text (may be NULL). False: the answer exceeds ACR_LLM_MAX_ANSWER; see `failure`. */
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
-/* Appends text in which the model refuses (may be NULL), up to the same limit. */
+/* Appends text in which the model refuses (may be NULL), up to ACR_LLM_MAX_ANSWER. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
-/* Adds a piece of a tool call, or all of it; a new index begins a new call. NULL: not in this
- * piece. */
+/* Adds a piece of a tool call, or all of it; a new index begins a new call. An argument is NULL
+ * if the piece does not contain it. */
 void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
                           const char *arguments);
-/* The same for a call that arrived whole, with its arguments as a JSON object. */
+/* Adds a call that arrived as a whole, with its arguments as a JSON object. */
 void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
                                 const AcrJson *arguments);
-/* For a whole answer with too many or too long calls: replaces all of them by a note to the
+/* If a complete answer has too many or too long calls, replaces all of them by a note to the
  * model. */
 void acr_partial_refuse_calls(AcrPartial *partial);
 /* Keeps an item that must be sent back with the calls (taken). */
 void acr_partial_keep(AcrPartial *partial, AcrJson *item);
-/* Adds thoughts that need not be sent back (may be NULL), under the ceiling of an answer. */
+/* Adds thoughts that need not be sent back (may be NULL), up to the limit of an answer. */
 void acr_partial_show_thoughts(AcrPartial *partial, const char *thoughts);
 /* Adds thoughts and their signature (each may be NULL) that must be sent back, to `kept`. */
 void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature);
@@ -68,11 +68,11 @@ void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *si
 void acr_partial_forget_calls(AcrPartial *partial);
 /* The calls in the form of AcrModelAnswer, without "by"; owned; NULL: none. */
 AcrJson *acr_partial_tools(const AcrPartial *partial) ACR_MUST_USE;
-/* The tokens that have arrived, as the server counts them; otherwise an estimate: at least one for
- * each piece and for each four bytes. */
+/* The number of tokens that have arrived, as counted by the server; otherwise an estimate: the
+ * number of pieces, or a quarter of the bytes if that is more. */
 gint64 acr_partial_tokens(const AcrPartial *partial);
-/* Records that content other than text has arrived: thoughts, calls. An earlier output count is
- * then dropped. */
+/* Records that content other than text (thoughts, calls) has arrived, and drops an earlier
+ * output count. */
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a string by a copy of `value`; NULL changes nothing. */
 void acr_partial_set(char **word, const char *value);
@@ -80,20 +80,22 @@ void acr_partial_set(char **word, const char *value);
 void acr_partial_finish(AcrPartial *partial, const char *word);
 #define ACR_FINISH_WINDOW "model_context_window_exceeded"
 AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message);
-/* Classifies the error of a stream; `text` is everything that arrived. Returns FAILED. */
+/* Classifies an error that arrived in a stream; `text` is everything that arrived. Returns
+ * FAILED. */
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text);
 
 #define ACR_MAX_COUNTER ((gint64)1 << 53) /* larger numbers are not exact in JSON */
-/* Reads a counter; -1 if it is missing or invalid; `is_nonsense` records the latter. */
+/* Reads a counter; -1 if it is missing or invalid. An invalid one also sets `is_nonsense`. */
 gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key);
-/* Separates the counters of a server whose prompt count includes cached and written tokens (-1:
- * unknown); the others become unknown. More cached and written tokens than sent ones are
- * invalid. */
+/* Makes a usage from the counters of a server whose prompt count includes the tokens read from
+ * and written to the cache (-1: unknown): subtracts these, and leaves the other members unknown.
+ * If they exceed the prompt count, all are invalid. */
 AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, gint64 written);
-/* Takes the counters of an event. They are cumulative: the larger count of each side is kept;
+/* Merges the counters of an event. They are cumulative, so each counter keeps the largest value;
  * missing counters change nothing. */
 void acr_partial_use(AcrPartial *partial, const AcrUsage *said);
-/* Sets the cost that the server states; of several the highest; an invalid one changes nothing. */
+/* Sets the cost that the server states. If it states several, the highest counts; an invalid
+ * cost changes nothing. */
 void acr_usage_set_cost(AcrUsage *usage, double usd);
 
 #endif

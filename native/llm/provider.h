@@ -7,27 +7,30 @@
 #include "llm/llm_private.h"
 #include "llm/partial_answer.h"
 
-/* What is known about a server and its model besides the request: options, and what rejected
- * requests have taught us. */
+/* Settings of requests to one server and model: from options, and learned from rejected
+ * requests. */
 typedef struct {
     const char *name;   /* borrowed; the name as the user gave it */
     const char *model;  /* borrowed; the model's name at the provider */
     double temperature; /* below 0: not sent, or rejected */
     const char *effort; /* borrowed; NULL: not sent, or rejected */
     const char *tier;   /* borrowed; the provider's word for the service tier; NULL: not sent */
-    bool max_completion_tokens; /* the limit is named max_completion_tokens, else max_tokens */
-    bool renamed_limit;         /* the other name has been tried */
-    gint64 max_output; /* tokens of one answer, from the table or an error; not above 0: unknown */
-    bool is_limited;   /* … and it came from an error: no request asks for more */
-    gint64 room;       /* tokens left for this call's answer, from an error; 0: unknown */
-    guint sent_limit;  /* the limit in the last request; 0: none */
-    bool asks_schema;  /* the current request has a schema */
-    bool no_schema, no_json; /* rejected response formats, which are then asked for in words */
+    /* the answer limit is sent as max_completion_tokens, otherwise as max_tokens */
+    bool max_completion_tokens;
+    bool renamed_limit; /* the other name of the answer limit has been tried */
+    gint64 max_output;  /* tokens of one answer, from the table or an error; not above 0: unknown */
+    bool is_limited;    /* max_output came from an error, so no request asks for more */
+    gint64 room;        /* tokens left for this call's answer, from an error; 0: unknown */
+    guint sent_limit;   /* the answer limit in the last request; 0: none */
+    bool asks_schema;   /* the current request contains a schema */
+    /* schemas or JSON mode were rejected; the prompt then asks for JSON in words */
+    bool no_schema, no_json;
     bool no_stream_options;
-    bool no_stream;        /* ask for the answer as a whole */
-    bool no_cache;         /* cache marks or the key of the cache were rejected */
-    const char *cache_key; /* borrowed; the same for requests that begin alike; NULL: not sent */
-    bool asks_tools, no_tools; /* the current request has tools; tools were rejected */
+    bool no_stream; /* ask for the whole answer at once, not for a stream */
+    bool no_cache;  /* cache marks or the key of the cache were rejected */
+    /* borrowed; the same key for requests with the same beginning; NULL: not sent */
+    const char *cache_key;
+    bool asks_tools, no_tools; /* the current request contains tools; tools were rejected */
     bool no_strict;            /* strict schemas of tools were rejected */
     bool no_encrypted;         /* asking for encrypted thoughts was rejected */
     bool no_system;            /* the system role was rejected: its text is sent as the user's */
@@ -35,21 +38,25 @@ typedef struct {
 } AcrDialect;
 
 struct AcrProvider {
-    const char *name; /* the part of a model's name before the slash */
+    const char *name; /* the part of a model's full name before the slash */
     /* NULL-terminated; the first variable that is set is used; or NULL */
     const char *const *key_variables;
-    const char *const *base_variables; /* the same for the base URL */
-    const char *base_url;              /* the provider's own URL; NULL: the user must give one */
-    const char *base_path;             /* appended to an address without a path; NULL: nothing */
-    bool is_imitator;   /* imitates OpenAI: may know only the older name of the limit */
-    bool has_no_schema; /* schemas are asked for in words */
+    /* NULL-terminated; variables for the base URL, the first that is set is used; or NULL */
+    const char *const *base_variables;
+    const char *base_url;  /* the provider's own URL; NULL: the user must give one */
+    const char *base_path; /* appended to an address without a path; NULL: nothing */
+    /* a server that imitates OpenAI's may know only the older name of the answer limit */
+    bool is_imitator;
+    bool has_no_schema; /* the server has no schemas: the prompt asks for the schema in words */
     bool needs_no_key;  /* users run such servers themselves, without a key */
     bool needs_limit;   /* every request must limit the answer */
-    /* What completes a stream: only the terminal event; the event, or an orderly end after a finish
-     * reason, since many servers forget the event; or the finish reason alone. */
+    /* What completes a stream: only the terminal event (BY_EVENT); the event, or an orderly end
+     * after a finish reason, since many servers omit the event (IN_ORDER); or the finish reason
+     * alone. */
     enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
-    bool calls_tools; /* its models are made to call tools */
-    /* its words for the service tiers that a request can ask for; NULL: it has no such tier */
+    bool calls_tools; /* the provider's models are trained to call tools */
+    /* the provider's names of the service tiers that a request can ask for; NULL: it lacks that
+     * tier */
     const char *services[ACR_SERVICES];
     bool is_local; /* runs on the user's machine and costs nothing */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
@@ -65,15 +72,15 @@ struct AcrProvider {
     void (*sign)(const AcrEndpoint *endpoint, const char *body, gsize len, GPtrArray *headers);
     /* The request's body; owned (acr_json_free). */
     AcrJson *(*request)(const AcrDialect *dialect, const AcrModelRequest *request);
-    /* Reads one event of a stream that is not an error. `json`: its data, an object; NULL:
-     * [DONE]. */
+    /* Reads one event of a stream, which is not an error. `json`: the event's data, an object;
+     * NULL for [DONE]. */
     AcrParseStep (*event)(AcrPartial *partial, const AcrEvent *event, const AcrJson *json);
     /* Reads the whole body of an answer that was not streamed. Never returns MORE. */
     AcrParseStep (*answer)(AcrPartial *partial, const AcrJson *body);
     /* Completes an answer after its stream ended; may be NULL. */
     void (*settle)(AcrPartial *partial);
-    /* Learns from the message of a BAD_REQUEST; true: try the changed request. Each change is made
-     * once. */
+    /* Learns from the message of a BAD_REQUEST; true: retry with the changed request. Each
+     * change is made only once. */
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
 };
 
@@ -83,8 +90,8 @@ extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr
     acr_provider_deepseek, acr_provider_openrouter, acr_provider_litellm, acr_provider_vllm,
     acr_provider_llamacpp, acr_provider_ollama;
 
-/* A model behind HTTP (http_model.c); owned (acr_model_free). `name` as the user gave it, `model`
- * as the provider knows it. Errors: USAGE, AUTH. */
+/* A model that is reached by HTTP (http_model.c); owned (acr_model_free). `name` as the user
+ * gave it, `model` as the provider knows it. Errors: USAGE, AUTH. */
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
                              const AcrModelOptions *options, GError **error) ACR_MUST_USE;
 
@@ -112,14 +119,15 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage);
 
 /* ---- Corrections (correction.c) ---- */
 
-/* Lets the provider learn from a rejected request; true: try the changed request. */
+/* Lets the provider learn from a rejected request; true: retry with the changed request. */
 bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFailure *failure);
 
 /* Whether only OpenAI's Responses API offers the model; then the endpoint switches to that API of
  * the same server. */
 bool acr_move_to_responses(AcrEndpoint *endpoint, const AcrFailure *failure);
-/* Whether the server silently truncated the prompt, as Ollama does beyond its window: its token
- * count is too small for the text that was sent. Then fails with CONTEXT_OVERFLOW. */
+/* Whether the server silently truncated the prompt, as Ollama does if it exceeds the window:
+ * then the server's token count is too small for the text that was sent. Sets the failure
+ * CONTEXT_OVERFLOW. */
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure);
 
@@ -128,7 +136,6 @@ bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *us
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
 /* Whether the message, in lower case, contains one of the `words`, which are separated by '|'. */
 bool acr_failure_says(const AcrFailure *failure, const char *words);
-/* Sets a flag if `is_so`; true if the flag was not set before. */
 bool acr_learn(bool *flag, bool is_so);
 /* Stops sending the temperature or the effort, if it is sent and `is_so`. */
 bool acr_drop_temperature(AcrDialect *dialect, bool is_so);
@@ -136,26 +143,26 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 
 /* ---- Service tiers (service_tier.c) ---- */
 
-/* The service tier that an answer names in its provider's word (may be NULL). */
+/* The service tier that an answer names by the provider's word (may be NULL). */
 AcrService acr_service_of(const char *word);
-/* Whether the server refuses the asked service tier, for now, or for this model, or is too slow at
- * flex; the same request may succeed at the standard tier. */
+/* Whether the failure concerns the requested service tier: the server refuses the tier for now
+ * or for this model, or is too slow at flex. The same request may succeed at the standard tier. */
 bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked);
 
 /* ---- JSON asked for in words (json_instruction.c) ---- */
 
 #define ACR_JSON_INSTRUCTION "Answer with one JSON object and nothing else."
-/* A sentence for the system prompt that asks for what the request has no parameter for (or what the
- * server also requires in words); owned (g_free); NULL: nothing. */
+/* A sentence for the system prompt that asks for JSON, or for the schema, if the server has no
+ * parameter for that or also requires the words; owned (g_free); NULL: not needed. */
 char *acr_json_instruction(const AcrModelRequest *request, bool has_json,
                            bool has_schema) ACR_MUST_USE;
-/* Whether a message from number `from` on mentions JSON; servers reject JSON mode without it. */
+/* Whether a message from number `from` on mentions JSON; servers reject JSON mode if none does. */
 bool acr_mentions_json(const AcrConversation *conversation, gsize from);
 
 /* ---- Tools (tool_calls.c) ---- */
 
 /* The message's calls or results, if the request has tools and this model made the calls; NULL:
- * send it as text. */
+ * send the message as text. */
 const AcrJson *acr_message_tools(const AcrDialect *dialect, const AcrModelRequest *request,
                                  const AcrMessage *message);
 /* A tool with name and description; owned. `schema`: the member for its schema, or NULL; with
@@ -167,7 +174,7 @@ AcrJson *acr_tool_arguments(const AcrJson *call) ACR_MUST_USE;
 
 /* ---- Turns of user and assistant (turns.c) ---- */
 
-/* How a provider writes turns. */
+/* The JSON in which a provider expects the turns of a conversation. */
 typedef struct {
     const char *assistant; /* the role of the model */
     const char *list;      /* the member of a turn that holds its blocks */
@@ -175,27 +182,27 @@ typedef struct {
     /* Appends a call or a result to a turn's blocks; returns the block, borrowed. */
     AcrJson *(*append_call)(AcrJson *blocks, const AcrJson *call);
     AcrJson *(*append_result)(AcrJson *blocks, const AcrJson *result);
-    bool keeps_all; /* an answer with calls is sent back only from `kept` */
+    bool keeps_all; /* an answer with calls can be sent back only as the `kept` items */
 } AcrTurnForm;
 /* A conversation in turns. The last blocks and the lists are borrowed, so that a provider's code
  * can mark them for the cache; NULL: none. */
 typedef struct {
     AcrJson *system, *messages; /* owned arrays */
     AcrJson *system_end;
-    AcrJson *user_ends[2];   /* the last block of the user's last turn, and of the turn before */
-    AcrJson *user_blocks[2]; /* the blocks of these two turns */
+    /* the last block of the user's last turn, and of the user's turn before it */
+    AcrJson *user_ends[2];
+    AcrJson *user_blocks[2]; /* the lists of blocks of these two turns */
 } AcrTurns;
 void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRequest *request,
                     const AcrTurnForm *form);
 void acr_turns_clear(AcrTurns *turns);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
-/* Adds a block to the system prompt, after the conversation's own; `text` may be NULL. If the
- * system role was rejected, all blocks move to the user's first turn. */
+/* Adds a block to the system prompt, after the conversation's system message; `text` may be
+ * NULL. If the system role was rejected, all blocks move to the user's first turn. */
 void acr_turns_add_system(AcrTurns *turns, const AcrDialect *dialect, const AcrTurnForm *form,
                           const char *text);
-/* A constant as JSON; owned by the value that it is added to. */
 AcrJson *acr_json_constant(const char *text) ACR_MUST_USE;
-/* The value (taken) if it is not empty, else NULL. */
+/* The value (taken) if it has elements or members, else NULL. */
 AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 #define ACR_IF(condition, value) ((condition) ? (value) : NULL)
 /* Members of most requests; NULL: omitted. */

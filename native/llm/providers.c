@@ -18,7 +18,6 @@ static const AcrProvider *const providers[] = {
     &acr_provider_ollama,
 };
 
-/* Other names of some providers. */
 static const struct {
     const char *alias, *name;
 } other_names[] = {

@@ -1,11 +1,11 @@
 /*
  * Shared limits of all processes that use one endpoint and key: a small file for each such pair, in
- * a shared folder. Its text says until when no one may send. Byte locks on it (open file
- * descriptions) are slots for concurrent requests, which the kernel frees when a process is killed.
- * After a throttled request all slots are taken; then one process may send, and one more every few
- * seconds, so that the number settles at what the server accepts. A second file, if it exists, is
- * an open circuit breaker: no one sends. The names of both contain a hash, not the key. If a file
- * cannot be locked, read or written, there is no limit here; the server still has its own.
+ * a shared folder. The file says until when no process may send (the hold). Locks on bytes of the
+ * file (of open file descriptions) are slots for concurrent requests; the kernel frees them when a
+ * process is killed. After a throttled request no process may send during the hold; then one slot
+ * becomes free, and one more every few seconds, until the server throttles again. If a second file
+ * exists, the circuit breaker is open: no process sends. The names of both files contain a hash,
+ * not the key. If a file cannot be locked, read or written, only the server's own limits apply.
  */
 #include "llm/llm_private.h"
 
@@ -23,8 +23,8 @@
 #define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer hold can only mean that the clock jumped */
 #define USUAL_HOLD_MS 2000                /* hold if the server does not say how long to wait */
 #define GRADUAL_MS 4000         /* time between two slots that are freed after throttling */
-#define WAIT_SLICE_MS 50        /* the longest delay before a free slot or a pause is noticed */
-#define MAX_PAUSE_BYTES 4096u   /* bytes of a pause's text that are read */
+#define WAIT_SLICE_MS 50        /* interval between checks for a free slot or a pause */
+#define MAX_PAUSE_BYTES 4096u   /* limit of the text of a pause */
 #define PAUSED_PREFIX "paused-" /* prefix of the breaker's file names, before the hash */
 
 struct AcrLimiter {
@@ -50,7 +50,7 @@ static int lock_slot(int fd, short type, int slot)
     return rc == 0 ? 0 : errno;
 }
 
-/* Reads until when no one may send, in milliseconds since the epoch; 0: no hold, or invalid
+/* Reads until when no process may send, in milliseconds since the epoch; 0: no hold, or invalid
  * text. */
 static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
@@ -61,8 +61,8 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
     return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
-/* Best effort: if this fails, the next process learns of the limit from the server. Of two
- * simultaneous writes one may be lost. */
+/* Best effort: if the write fails, the next process is throttled by the server. If two processes
+ * write at the same time, one hold may be lost. */
 static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
     g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);
@@ -108,8 +108,8 @@ static char *read_pause(const char *path)
     return g_strdup(*line ? line : "an earlier failure");
 }
 
-/* Tries once to take a slot. True: taken, or the file system has no locks. *out_hold_ms: how long
- * no one may send yet. */
+/* Tries once to take a slot. True if it has a slot, or if the file system has no locks.
+ * *out_hold_ms: the time until a process may send. */
 static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
 {
     gint64 now = now_ms();
@@ -153,7 +153,7 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                 : "the rate limit has no free slot; waiting",
                     hold_ms);
         is_told = true;
-        /* waiting processes check at different times */
+        /* so that waiting processes check at different times */
         gint64 slice_ms = hold_ms > 0
                               ? MIN(hold_ms, WAIT_SLICE_MS)
                               : WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);
@@ -182,7 +182,7 @@ void acr_limiter_pause(AcrLimiter *limiter, const char *why)
 {
     g_autofree char *line = acr_redact_line(why, NULL, MAX_PAUSE_BYTES - 1);
     g_autofree char *text = g_strconcat(line, "\n", NULL);
-    /* best effort: without the file, every user of the key learns it from the server */
+    /* best effort: without the file, each process gets the failure from the server itself */
     (void)!acr_file_write_atomic(limiter->paused_path, text, strlen(text), 0600, NULL);
 }
 

@@ -1,7 +1,7 @@
 /*
- * Makes texts from servers fit for a message or a file: one line, bounded, without secrets. A
- * secret is found as it is, percent-encoded, or escaped as in JSON. In messages also a long part of
- * a secret is removed, since servers and ceilings cut texts. A secret that the server encodes in
+ * Removes secrets from texts of servers, and shortens these to one line for messages. Finds a
+ * secret in plain, percent-encoded, and escaped as in JSON. In messages, long parts of a secret are
+ * removed too, because servers and our limits cut texts. A secret that the server encodes in
  * another way (base64, hexadecimal) is not found.
  */
 #include "llm/llm_private.h"
@@ -9,10 +9,11 @@
 #include <string.h>
 
 #define REDACTED "[key]"
-#define MIN_SECRET 4u  /* a shorter secret is a placeholder; removing it would spoil every text */
+/* a shorter key is a placeholder; to remove it everywhere would make texts unreadable */
+#define MIN_SECRET 4u
 #define MIN_END 8u     /* the shortest beginning or end of a secret that is removed */
 #define MIN_PART 12u   /* the shortest middle part that is removed */
-#define MIN_CUT_OF 16u /* bytes: parts of shorter secrets are not removed */
+#define MIN_CUT_OF 16u /* parts of secrets with fewer bytes are not removed */
 
 void acr_wipe(gpointer text)
 {
@@ -21,7 +22,7 @@ void acr_wipe(gpointer text)
     g_free(text);
 }
 
-/* The byte that two hexadecimal digits stand for; -1: they are not digits. */
+/* The byte for two hexadecimal digits; -1: they are not digits. */
 static int hex_byte(const char *digits)
 {
     int high = g_ascii_xdigit_value(digits[0]);
@@ -29,7 +30,7 @@ static int hex_byte(const char *digits)
     return low < 0 ? -1 : high * 16 + low;
 }
 
-/* How many bytes at the start of `text` encode the character; 0: they do not. */
+/* How many bytes at the start of `text` encode the character; 0: none do. */
 static gsize spelled(const char *text, char c)
 {
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
@@ -48,8 +49,8 @@ static gsize spelled(const char *text, char c)
                : 0;
 }
 
-/* How many of the secret's characters `text` begins with; *out_bytes: the bytes that encode
- * them. */
+/* With how many characters of the secret `text` begins; *out_bytes: the number of bytes that
+ * encode them. */
 static gsize matched(const char *text, const char *secret, gsize *out_bytes)
 {
     gsize n = 0;
@@ -75,7 +76,7 @@ static gsize found_at(const char *text, const char *secret, bool parts)
     return most;
 }
 
-/* The text without the secret; owned; NULL: it does not contain the secret. */
+/* The text without the secret; owned; NULL if it does not contain the secret. */
 static char *without(const char *text, const char *secret, bool parts)
 {
     GString *out = NULL;
@@ -100,7 +101,7 @@ static char *without(const char *text, const char *secret, bool parts)
     return g_string_free(out, FALSE);
 }
 
-/* The text without any secret of at least `min_len` bytes; owned; NULL: it contains none. */
+/* The text without any secret of at least `min_len` bytes; owned; NULL if it contains none. */
 static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
 {
     char *clean = NULL;

@@ -1,4 +1,3 @@
-/* Helpers for the JSON of requests: objects of pairs, constants, members that are left out. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Turns the bytes of a response into an answer or a failure. There are three kinds of body: an
  * error of any shape (gathered up to a limit, then classified), one JSON value, or a stream in the
- * provider's framing. The provider decides when a stream is complete: without its terminal event it
- * was truncated, even if the connection ended properly.
+ * provider's framing. The provider decides when a stream is complete: a stream without its terminal
+ * event was truncated, even if the connection ended properly.
  */
 #include "llm/response_reader.h"
 
@@ -14,7 +14,7 @@
 #define SHOWN 40u                      /* bytes shown of a body that is not JSON */
 
 typedef enum {
-    BODY_UNKNOWN, /* a success whose first byte has not arrived */
+    BODY_UNKNOWN, /* a successful response whose first byte has not arrived */
     BODY_ERROR,
     BODY_JSON,
     BODY_SSE,
@@ -26,13 +26,14 @@ struct AcrReader {
     int status;
     GHashTable *headers; /* shared; NULL: none */
     Body body;
-    GByteArray *whole; /* the body, for ERROR and JSON */
+    GByteArray *whole; /* the whole body, for kinds ERROR and JSON */
     AcrSse *sse;
     AcrEventStream *frames;
     AcrPartial partial;
     AcrParseStep step;
     bool is_ending; /* no more bytes follow, so an event may be truncated */
-    char half[7];   /* the first half of a character, "\ud83c", whose second half has not arrived */
+    /* the first half of a surrogate pair, such as "\ud83c", whose second half has not arrived */
+    char half[7];
 };
 
 static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const char *why)
@@ -40,22 +41,23 @@ static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const cha
     return reader->step = acr_partial_fail(&reader->partial, code, why);
 }
 
-/* Fails without retry: what is too large once will be too large again. */
+/* Fails without retry, because a retry would get too large a response again. */
 static void fail_for_good(AcrReader *reader, const char *why)
 {
     fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
     reader->partial.failure.retryable = false;
 }
 
-/* Whether `at` is the escape of half a character: 'd' and one of `digits`. */
+/* Whether `at` is the escape of half a surrogate pair: after "\u", 'd' and one of `digits`. */
 static bool is_half(const char *at, const char *digits)
 {
     return at[0] == '\\' && at[1] == 'u' && (at[2] | ' ') == 'd' &&
            strchr(digits, at[3] | (g_ascii_isalpha(at[3]) ? ' ' : 0)) && at[3];
 }
 
-/* Some servers cut an answer between the two escapes of one character. Moves such a half from the
- * end of one event's text to the beginning of the next; returns the event's text, owned. */
+/* Some servers cut an answer between the two escapes of a surrogate pair. Moves the first half
+ * from the end of one event's text to the beginning of the next; returns the event's text,
+ * owned. */
 static char *join_halves(AcrReader *reader, const AcrEvent *event)
 {
     GString *text = g_string_new_len(event->data, (gssize)event->len);
@@ -94,8 +96,8 @@ static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const A
         return reader->provider->event(partial, event, json);
     if (g_str_has_prefix(event->data, "[DONE]"))
         return reader->provider->event(partial, event, NULL);
-    /* Data that are no object only show that the server still works. At the end of the stream they
-     * may be the beginning of a truncated event. */
+    /* Other data only show that the server still works. At the end of the stream, they may be
+     * the beginning of a truncated event. */
     if (reader->is_ending || (reader->sse && (json || event->data[0] != '{')))
         return ACR_PARSE_MORE;
     return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
@@ -147,8 +149,8 @@ static bool is_of_type(const AcrReader *reader, const char *type)
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
 
-/* The kind of body by its content type, if we know that type; else by its first byte, because
- * servers are careless. */
+/* Determines the kind of body from its content type; if that is unknown, from its first byte,
+ * because some servers send a wrong type. */
 static Body body_of(const AcrReader *reader, char first)
 {
     bool is_stream = is_of_type(reader, "text/event-stream");
@@ -167,7 +169,7 @@ static gsize begin_body(AcrReader *reader, const char *data, gsize len)
     gsize blank = 0;
     while (blank < len && g_ascii_isspace(data[blank]))
         blank++;
-    if (blank == len) /* some servers send blank lines while they are busy */
+    if (blank == len) /* some servers send blank lines while they work */
         return len;
     reader->body = body_of(reader, data[blank]);
     if (reader->body == BODY_SSE)
@@ -285,7 +287,7 @@ static bool is_end(const char *finish)
     return !finish || g_strv_contains(ends, finish);
 }
 
-/* Decides what a complete response means that has no text, or that was stopped early. */
+/* Decides what it means if a complete response has no text, or was stopped early. */
 static void judge_response(AcrReader *reader)
 {
     const AcrPartial *partial = &reader->partial;
@@ -323,8 +325,8 @@ static void read_cost_header(AcrReader *reader)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
 
-/* Forgets the counters: one invalid counter makes the others doubtful. The stated cost is
- * separate. */
+/* Drops all counters, because one that is invalid makes the others doubtful. The stated cost
+ * stays. */
 static void forget_counters(AcrUsage *usage)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN;
@@ -372,7 +374,8 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
             .tools = tools,
             .thoughts = partial_thoughts(&reader->partial),
             .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
-            .finish = finish ? finish : g_strdup("stop"), /* the end of the stream implies it */
+            /* the end of the stream implies the reason */
+            .finish = finish ? finish : g_strdup("stop"),
             .model = g_steal_pointer(&reader->partial.model),
             .request_id = g_strdup(reader->partial.request_id),
             .usage = reader->partial.usage,

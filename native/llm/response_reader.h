@@ -13,8 +13,8 @@ void acr_reader_free(AcrReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrReader, acr_reader_free)
 /* False: the outcome is known, no more bytes are needed. */
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_USE;
-/* Call it after the last byte. Returns the answer; false with *out_failure. `cut`: why the bytes
- * ended early, or NULL. *out_usage is filled in both cases. */
+/* Call it after the last byte. True with the answer, or false with *out_failure; *out_usage is
+ * set in both cases. `cut`: why the bytes ended early, or NULL. */
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure) ACR_MUST_USE;
 /* What has arrived so far; borrowed. */

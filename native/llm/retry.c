@@ -1,7 +1,8 @@
 /*
  * Finds out when a server wants the next try, from headers (seconds, milliseconds, a date),
  * Google's RetryInfo, or sentences in an error's message; and computes the wait before a retry.
- * Unreadable values are ignored; more than a day becomes a day. Random numbers are passed in.
+ * Values that cannot be parsed are ignored; a wait of more than a day is shortened to a day. The
+ * caller passes random numbers.
  */
 #include "llm/failure.h"
 
@@ -27,7 +28,8 @@ static gint64 bounded_ms(double ms)
     return ms >= 0 ? (gint64)MIN(ms, (double)ACR_MAX_RETRY_AFTER_MS) : -1;
 }
 
-/* Reads a decimal number without sign, exponent or names; *out_end points behind it. */
+/* Reads a decimal number without sign, exponent or words such as "inf"; *out_end points after
+ * it. */
 static double plain_number(const char *text, const char **out_end)
 {
     char buffer[32] = "";
@@ -36,7 +38,7 @@ static double plain_number(const char *text, const char **out_end)
     if (len == 0 || len >= sizeof buffer || !g_ascii_isdigit(*text))
         return -1;
     memcpy(buffer, text, len);
-    /* the period of "in 5." ends the sentence */
+    /* in "in 5." the period ends the sentence */
     while (buffer[len - 1] == '.')
         buffer[--len] = '\0';
     if (strchr(buffer, '.') != strrchr(buffer, '.'))
@@ -45,7 +47,8 @@ static double plain_number(const char *text, const char **out_end)
     return g_ascii_strtod(buffer, NULL);
 }
 
-/* The length in milliseconds of the unit at the start of a text, and its end; 0: none. */
+/* The milliseconds of the unit of time with which a text begins, and the end of its name; 0:
+ * none. */
 static double unit_at(const char *text, const char **out_end)
 {
     gsize letters = strspn(text, G_CSET_a_2_z G_CSET_A_2_Z);
@@ -76,8 +79,8 @@ gint64 acr_duration_ms(const char *text)
     return is_read ? bounded_ms(ms) : -1;
 }
 
-/* The time until "Sun, 06 Nov 1994 08:49:37 GMT", the only format that servers may send; -1:
- * invalid. */
+/* The time from now to a date such as "Sun, 06 Nov 1994 08:49:37 GMT", the only format that
+ * servers may send; -1: invalid. */
 static gint64 until_ms(const char *date, gint64 now_unix)
 {
     struct tm tm = {0};
@@ -87,7 +90,6 @@ static gint64 until_ms(const char *date, gint64 now_unix)
     return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
-/* A header's number times `unit`, in milliseconds; -1: missing, not a number, or negative. */
 static gint64 number_ms(const char *text, double unit)
 {
     char *end = NULL;
@@ -152,7 +154,7 @@ bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
         if (acr_interrupted(interrupt))
             return false;
         (void)poll(NULL, 0,
-                   /* a signal ends the wait early, as it should */
+                   /* a signal ends this wait early, as intended */
                    (int)MIN(left_us / 1000 + 1, SLICE_MS));
     }
     return !acr_interrupted(interrupt);

@@ -1,33 +1,32 @@
 /*
  * Scripted answers: a file of JSON lines, which is read when the model is made. Each label (a
  * line's "agent") has a queue of its lines in file order; a call takes the first line that fits. A
- * line with a "round" waits for that step; it is skipped once the step has passed. When the step
- * numbers begin again, a new attempt has begun, and unused lines of the earlier attempt are
- * skipped.
+ * line with a "round" is used only for the step with that number. When the step numbers of the
+ * calls begin again, a new attempt has begun, and unused lines of the previous attempt are skipped.
  */
 #include "llm/llm_private.h"
 
 #include <string.h>
 
-#define SHOWN                                                                                      \
-    120u /* bytes of the expected text and of the newest messages that an EXPECT error quotes */
-#define MIN_ALIKE 8u /* what is expected and begins so far alike is compared */
+#define SHOWN 120u /* bytes of the expected text and of the newest messages in an EXPECT error */
+/* bytes that must agree at the beginning of the expected text before an error shows the place */
+#define MIN_ALIKE 8u
 
 typedef struct {
     char *content; /* owned */
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* line number in the file, from 1 */
     guint step;    /* 0: any step */
-    guint pass;    /* how often the step numbers of its label fell before this line */
+    /* how many earlier lines of its label had a lower step than the line before them */
+    guint pass;
 } Line;
 
 typedef struct {
-    GArray *lines; /* array of Line */
-    guint lines_step,
-        lines_pass; /* "step" and pass number of the last script line that has a step */
-    guint next;     /* first unused line */
-    guint step;     /* step of the last request; 0: none yet */
-    guint pass;     /* how often the steps of requests fell */
+    GArray *lines;                /* array of Line */
+    guint lines_step, lines_pass; /* "step" and pass of the last script line with a step */
+    guint next;                   /* first unused line */
+    guint step;                   /* step of the last request; 0: none yet */
+    guint pass; /* how often the step of a request was lower than the step before */
 } Queue;
 
 typedef struct {
@@ -147,7 +146,8 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
     return ok;
 }
 
-/* Takes the line for the step; NULL: none fits; *out_left tells whether later lines remain. */
+/* Takes the line for the step, or returns NULL if none fits; *out_left: whether later lines
+ * remain. */
 static const Line *take_answer(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
@@ -156,7 +156,7 @@ static const Line *take_answer(Queue *queue, guint step, bool *out_left)
     queue->step = step > 0 ? step : queue->step;
     for (; queue->next < queue->lines->len; queue->next++) {
         line = &g_array_index(queue->lines, Line, queue->next);
-        /* Skip a line whose step has passed. */
+        /* Skip a line for an earlier step. */
         if (line->step == 0 || (step > 0 && line->pass >= queue->pass && line->step >= step))
             break;
     }
@@ -182,8 +182,8 @@ static char *newest_text(const AcrConversation *conversation)
     return g_string_free(text, FALSE);
 }
 
-/* The length of the longest beginning of `expected` that the text holds, in whole characters;
- * *out_end: the place after it. */
+/* The length of the longest beginning of `expected` that the text contains, in whole characters;
+ * *out_end: the position after it in the text. */
 static gsize find_beginning(const char *got, gsize got_len, const char *expected,
                             const char **out_end)
 {
@@ -201,7 +201,7 @@ static gsize find_beginning(const char *got, gsize got_len, const char *expected
     return low;
 }
 
-/* What the newest messages have instead of a text that they lack; owned. */
+/* Shows what the newest messages contain instead of the expected text; owned. */
 static char *describe_difference(const char *got, gsize got_len, const char *expected)
 {
     const char *end = NULL;

@@ -1,6 +1,6 @@
 /*
  * Service tiers: which of them a provider and a model have, the words by which answers name them,
- * and the errors that refuse them. What they cost is in spend.c.
+ * and the errors that refuse them. spend.c has their costs.
  */
 #include "llm/provider.h"
 #include "llm/spend.h"
@@ -50,7 +50,7 @@ bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked)
     switch (failure->code) {
     case ACR_LLM_ERROR_OVERLOADED:
         return true;
-    case ACR_LLM_ERROR_TIMEOUT: /* another wait as long may end the same way */
+    case ACR_LLM_ERROR_TIMEOUT: /* another wait of that length would probably time out too */
         return asked == ACR_SERVICE_FLEX;
     case ACR_LLM_ERROR_RATE_LIMIT:
         return acr_failure_says(failure,

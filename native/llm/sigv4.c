@@ -1,9 +1,10 @@
 /*
  * AWS Signature Version 4 of a POST: method, path, headers and the SHA-256 of the body are written
  * in a canonical form, which is signed by a key derived from the secret, the day, the region and
- * the service. The path is percent-encoded once more than it is sent. Only the headers that AWS
- * requires are signed. Pure: the caller gives the time. libcurl's signer is not used, because
- * before 8.9 it does not encode the colon in a model's id, and before 8.14 not a "%3A".
+ * the service. In that form, the path is percent-encoded once more than in the request. Only the
+ * headers that AWS requires are signed. Pure: the caller gives the time. libcurl's signer is not
+ * used, because before 8.9 it does not encode the colon in a model's id, and before 8.14 not a
+ * "%3A".
  */
 #include "llm/llm_private.h"
 
@@ -28,7 +29,7 @@ static char *host_of(const char *authority, gsize len, bool is_tls)
  * The canonical request:
  *   method, path, query (none), "name:value" of each signed header, an empty line, their names, the
  *   body's SHA-256.
- * Owned (acr_wipe: a session token is in it).
+ * Owned (acr_wipe, because it contains a session token).
  */
 static char *canonical_request(const char *url, const char *content_type, const char *date,
                                const char *token, const char *names, const void *body, gsize len)

@@ -1,24 +1,25 @@
 /*
- * What one try may cost. Before the try, its worst case is reserved: every byte of the body is a
- * token, and the answer is as long as its limit allows. After it, what the provider states is
- * counted as far as it is plausible; if it states nothing, all that was reserved. A model of
- * unknown price is reserved at the highest known price. A call that does not fit first waits for
- * reservations of other processes that may be given back; then its answer limit is lowered; last,
- * it is refused.
+ * The cost of one try. Before the try, the worst case is reserved: every byte of the body is a
+ * token, and the answer is as long as its limit allows. After the try, the usage that the provider
+ * states is charged, as far as it is plausible; if it states none, the whole reservation. For a
+ * model of unknown price the highest known price is reserved. If a call does not fit the budget, it
+ * first waits for other processes to settle; if that does not help, its answer limit is lowered; if
+ * no limit fits, the call is refused.
  */
 #include "llm/spend.h"
 
 #include "http/http.h"
 #include "llm/provider.h"
 
-/* tokens of an answer, if a limit must be sent and none is known */
+/* answer limit to send if the server requires one and the model's is unknown */
 #define DEFAULT_LIMIT 8192u
-/* a smaller limit leaves no room for an answer, unless the caller wanted it */
+/* a smaller limit leaves no room for an answer, so it is used only if the caller asked for it */
 #define MIN_LIMIT 256u
 #define NO_PRICE                                                                                   \
     "; the price of the model is not known, so the highest is assumed: give --prices FILE"
-#define POLL_MS 50                     /* how often to check whether others have settled */
-#define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try takes */
+/* interval between checks whether other processes have settled */
+#define POLL_MS 50
+#define MAX_HELD_MS (60ll * 60 * 1000) /* upper bound of the time that a try can take */
 
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint)
 {
@@ -63,11 +64,11 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
 {
     if (wanted > 0 || !spend->budget || !acr_budget_is_bounded(spend->budget))
         return wanted;
-    /* Some servers reject a limit above what the prompt leaves of the window. */
+    /* Some servers reject a limit that exceeds the rest of the window after the prompt. */
     return room > 0 ? MIN(usual_limit(spend), MAX(room, MIN_LIMIT)) : usual_limit(spend);
 }
 
-/* The most that the tokens cost at the standard tier or another reserved one. */
+/* The highest cost of the tokens, at the standard tier or another one that reservations include. */
 static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
 {
     gint64 most = acr_price_at_most(&spend->assumed, sent, received);
@@ -77,7 +78,7 @@ static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
     return most;
 }
 
-/* A limit that is not sent is assumed to be the usual one; only without a ceiling is none sent. */
+/* If no limit is sent (only without a ceiling), assumes the model's usual limit. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
@@ -88,8 +89,8 @@ static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
     };
 }
 
-/* The largest limit below `limit` whose worst case fits into `left`; 0: none that leaves room for
- * an answer. */
+/* The largest limit below `limit` whose worst case fits into `left`; 0 if that leaves no room
+ * for an answer. */
 static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
                            const AcrAmount *left)
 {
@@ -106,7 +107,7 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-/* Reserves the amount; waits for others to settle if it fits only then. */
+/* Reserves the amount. If it fits only after other processes settle, waits for them. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
                     gint64 *out_wait_ms, GError **error)
 {
@@ -167,7 +168,7 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     return false;
 }
 
-/* Whether the usage covers the whole try; a try that broke off reports a part at most. */
+/* Whether the usage covers the whole try; a try that broke off reports at most a part. */
 static bool is_whole(const AcrModelTry *attempt)
 {
     return attempt->ok || attempt->code == ACR_LLM_ERROR_REFUSAL ||
@@ -179,22 +180,23 @@ AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service)
     return spend->has_row[service] ? spend->rows[service] : spend->assumed;
 }
 
-/* The cost at a service tier; -1: a count that it needs is unknown. */
+/* The cost at a service tier; -1 if a required count is unknown. */
 static gint64 cost_at(const AcrSpend *spend, const AcrUsage *usage, AcrService service)
 {
     const AcrPrice price = acr_spend_price(spend, service);
     return acr_price_of_usage(&price, usage);
 }
 
-/* The cost at the tier that the answer names; if it names none, at the dearer of the asked and the
- * standard one. */
+/* The cost at the tier that the answer names; if it names none, at the requested or the standard
+ * tier, whichever is more expensive. */
 static gint64 cost_served(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     gint64 named = cost_at(spend, &attempt->usage, attempt->served);
     return attempt->served ? named : MAX(named, cost_at(spend, &attempt->usage, attempt->asked));
 }
 
-/* The same as far as the word of a server can be trusted. */
+/* The cost at the tier that we believe served the answer: only the provider's own server may
+ * name a cheaper one than requested. */
 static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     gint64 asked = cost_at(spend, &attempt->usage, attempt->asked),
@@ -205,7 +207,8 @@ static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
     return MIN(served, MAX(attempt->reserved_pico, MAX(asked, standard)));
 }
 
-/* The amount for a billed try: from its usage if that is stated, else what was reserved. */
+/* The amount for a billed try: from its usage if the server states it, otherwise the reserved
+ * amount. */
 static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     const AcrUsage *usage = &attempt->usage;
@@ -241,7 +244,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
-    /* It was sent, and not rejected by a server that does not bill rejected requests. */
+    /* The request was sent. If it was rejected, only servers that bill rejected requests count. */
     bool is_billed = attempt->sent && (attempt->ok || attempt->status < 400 || !spend->is_own);
     g_autoptr(GError) failure = NULL;
     judge_spending(spend, exchange, usage);
@@ -264,7 +267,8 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
         return true;
     if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens)
         return acr_pass_error(error, &failure);
-    /* The reservation stays, so the ceiling holds, and the paid answer is kept. */
+    /* Charge the whole reservation, so that the ceiling holds, and keep the answer, which was
+     * paid. */
     attempt->charged_pico = attempt->reserved_pico;
     attempt->charged_tokens = attempt->reserved_tokens;
     return true;

@@ -1,4 +1,4 @@
-/* What one try may cost: reserved before it, settled after it (spend.c). */
+/* The cost of one try: reserved before it is sent, settled after the answer (spend.c). */
 #ifndef ACR_LLM_SPEND_H
 #define ACR_LLM_SPEND_H
 
@@ -9,49 +9,53 @@
 typedef struct {
     AcrBudget *budget; /* borrowed; NULL: none */
     bool has_price;
-    AcrPrice price;   /* the model's price, for reports; all members unset without has_price */
-    AcrPrice assumed; /* the price by which is reserved if the model's is unknown */
-    AcrPrice lowest, highest; /* the range of plausible stated costs; all unset without prices */
-    /* Prices of the service tiers, where has_row; and whether they are reserved, too: of the tier
-     * that is asked for, and of dearer ones that an answer has named. */
+    AcrPrice price;   /* the model's price, for reports; unset unless has_price */
+    AcrPrice assumed; /* the price used for reservations if the model's price is unknown */
+    /* lowest and highest price by which a stated cost is checked; unset if no prices are known */
+    AcrPrice lowest, highest;
+    /* Prices of the service tiers (where has_row), and whether reservations include them: the
+     * requested tier, and more expensive tiers that an answer has named. */
     AcrPrice rows[ACR_SERVICES];
     bool has_row[ACR_SERVICES], is_reserved[ACR_SERVICES];
-    bool is_free; /* a server of the user's own: without a price it costs nothing */
-    bool is_own;  /* the provider's own server: it does not bill rejected requests, and is believed
-                    that it served a cheaper tier than was asked for */
-    const AcrInterrupt *interrupt; /* borrowed; ends waits for others */
+    bool is_free; /* the user's own server, whose calls are free unless a price is known */
+    /* the provider's own server: it does not bill rejected requests, and we believe its
+     * statement that it served a cheaper tier than requested */
+    bool is_own;
+    const AcrInterrupt *interrupt; /* borrowed; ends waits for other processes */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
 } AcrSpend;
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint);
-/* Reserves the prices of a service tier, too. False: they are not known. */
+/* Includes the prices of a service tier in reservations. False if they are unknown. */
 bool acr_spend_add_service(AcrSpend *spend, AcrService service);
-/* Does so for the tier in the options. Errors: USAGE (the provider of the model `name` does not have
- * it, or its price is not known). */
+/* Includes the prices of the tier in the options. Errors: USAGE (the provider of the model
+ * `name` has no such tier, or its price is unknown). */
 bool acr_spend_take_service(AcrSpend *spend, const AcrEndpoint *endpoint, const char *name,
                             const AcrModelOptions *options, GError **error) ACR_MUST_USE;
-/* The prices of a service tier, or those that are assumed. */
+/* The prices of a service tier; if they are unknown, the assumed ones. */
 AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service);
-/* The answer limit to send for a wanted one (0: none wanted); `room` as in AcrModelRequest; 0: send
- * none. */
+/* The answer limit to send if the request wants `wanted` tokens (0: no limit wanted); `room` as
+ * in AcrModelRequest. 0: send no limit. */
 guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room);
 /*
- * Reserves the worst case of a body of that many bytes and that limit, in `attempt`. If it does not
- * fit but a smaller limit does, lowers *limit and returns false with *again: the body must be
- * printed anew. Otherwise false with CEILING. *out_id is for the settlement.
+ * Reserves the highest possible cost of a request with a body of `body_len` bytes and the answer
+ * limit *limit, and notes it in `attempt`. If only a smaller limit fits the budget, lowers *limit,
+ * sets *again and returns false: the caller must print the body anew. If none fits, fails with
+ * CEILING. acr_spend_settle needs *out_id.
  */
 bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
                        AcrModelTry *attempt, guint64 *out_id, AcrFailure *failure) ACR_MUST_USE;
 /* Settles the try in `attempt`: removes implausible counters and costs from its usage
- * (acr_usage_judge), then fills in what is charged and usage.cost. A stated cost is plausible
- * between the fewest tokens at the lowest price of the model (of any model if its price is unknown)
- * and the most tokens at the highest price of any; so a cost of 0 is believed only for a model
- * whose known price is 0. Tokens cost what the tier that the answer names costs; if it names none, the
- * dearer of the asked and the standard one. The budget counts no less than the asked tier costs,
- * unless the provider's own server served a cheaper one, and for a tier that was not asked for no
- * more than was reserved, so that no answer's word exceeds a ceiling; a dearer tier is reserved from
- * then on. If the settlement cannot be written, the reservation stays and is
- * charged; the call fails only if the try cost more than that. */
+ * (acr_usage_judge), then sets the charged amounts and usage.cost. A cost that the server states
+ * is plausible if it lies between the fewest tokens at the model's lowest price (the lowest of
+ * all models if its price is unknown) and the most tokens at the highest price of all models. So
+ * a cost of 0 is believed only for a model whose known price is 0. Tokens are charged at the
+ * price of the tier that the answer names; if it names none, at the price of the requested or
+ * the standard tier, whichever is higher. The budget is charged at least the price of the
+ * requested tier, unless the provider's own server served a cheaper one. For a tier that was not
+ * requested, the budget is charged at most the reserved amount, so that an answer cannot make it
+ * exceed a ceiling; later reservations then include that tier. If the settlement cannot be
+ * written, the reservation stays and is charged; the call fails only if the try cost more. */
 bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
                       AcrModelTry *attempt, GError **error) ACR_MUST_USE;
 

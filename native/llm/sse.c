@@ -1,7 +1,7 @@
 /*
- * Server-sent events from bytes that may be cut anywhere: gathers lines until they end (LF, CRLF or
- * CR), and the fields of a block until its empty line. Data are passed on as bytes when their event
- * is complete.
+ * Server-sent events from bytes that may be cut anywhere: collects bytes until a line ends (LF,
+ * CRLF or CR), and the fields of a block until an empty line. Data are passed on as bytes when
+ * their event is complete.
  */
 #include "llm/llm_private.h"
 
@@ -13,8 +13,8 @@ struct AcrSse {
     GString *line; /* the beginning of an incomplete line */
     GString *name, *data;
     bool has_data;
-    bool after_cr; /* the last byte was a CR: a following LF belongs to it */
-    bool begun;    /* the first line, which may begin with a byte order mark, is over */
+    bool after_cr; /* the last byte was a CR, so a following LF belongs to the same line end */
+    bool begun;    /* the first line, which may begin with a byte order mark, has ended */
     bool is_too_big, is_stopped;
 };
 
@@ -59,7 +59,7 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* Other fields are ignored: ids and retry times serve only reconnecting clients. */
+/* Ignores other fields: only clients that reconnect need ids and retry times. */
 static void take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
 {
@@ -89,9 +89,9 @@ static void take_sse_line(AcrSse *sse, const char *line, gsize len)
         return;
     }
     const char *colon = memchr(line, ':', len);
-    if (colon == line) /* a comment: a heartbeat without content */
+    if (colon == line) /* a comment: the server only shows that it still works */
         return;
-    /* a line of bare JSON: an error from a server that forgot that it streams */
+    /* a line of bare JSON: an error that the server did not write as an event */
     const char *sign = line + strspn(line, " \t");
     if (*sign && strchr("{}[]\"", *sign)) {
         take_field(sse, "data", strlen("data"), line, len);

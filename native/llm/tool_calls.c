@@ -1,7 +1,7 @@
 /*
- * What the dialects share about tools: which messages are sent as calls and results, a tool's
- * members, a call's arguments. If tools are rejected, calls and results are sent as the text that
- * messages also contain.
+ * Helpers of the dialects for tools: which messages are sent as calls and results, the members of a
+ * tool, the arguments of a call. If a server rejects tools, calls and results are sent as text,
+ * which each message also contains.
  */
 #include "llm/provider.h"
 

@@ -1,7 +1,7 @@
 /*
- * A conversation for servers that know only turns of user and assistant: system messages are
- * collected apart; consecutive messages of one side become one turn of several blocks; the user
- * speaks first. Blank texts are left out, because such servers reject them.
+ * Converts a conversation for servers that accept only alternating turns of user and assistant:
+ * collects system messages separately; merges consecutive messages of one side to one turn of
+ * several blocks; begins with the user. Omits blank texts, because such servers reject them.
  */
 #include "llm/provider.h"
 

@@ -1,6 +1,6 @@
 /*
  * A budget: the ledgers whose limits a call must respect, and the time after which no call begins.
- * All processes lock several ledgers in one order, by device and inode, so that they cannot
+ * All processes lock their ledgers in the same order, by device and inode, so that they cannot
  * deadlock.
  */
 #include "base/trace.h"
@@ -107,7 +107,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     return ok;
 }
 
-/* Formats an amount: "$0.27", or with as many digits as a smaller amount needs. */
+/* Formats an amount: "$0.27", or with more digits if it is smaller. */
 static char *usd(gint64 pico, bool up)
 {
     gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
@@ -164,8 +164,8 @@ static guint64 new_id(AcrBudget *budget)
     return budget->next_id;
 }
 
-/* Reserves in all ledgers, which are locked. If one fails, the reservations made before are given
- * back. */
+/* Reserves in all ledgers, which are locked. If one fails, releases the reservations made so
+ * far. */
 static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amount, const char *note,
                            GError **error)
 {
@@ -175,7 +175,7 @@ static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amoun
             continue;
         while (i > 0)
             if (!acr_ledger_settle(ledger_at(budget, --i), id, &nothing, NULL))
-                continue; /* it stays reserved: counting too much is safer than too little */
+                continue; /* the reservation stays: to count too much is safer than too little */
         return false;
     }
     return true;

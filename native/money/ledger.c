@@ -1,11 +1,9 @@
 /*
- * A ledger: an append-only file of JSON lines under one lock. Each access reads on from where the
- * last one ended.
- *   {"ledger":1}                                                        the first line
- *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use that much
- *   {"settle":ID,"pico","tokens","time"}                                it has used that much
- *   {"stale":ID}                                                        its process is gone, so all
- *   of it counts
+ * A ledger: an append-only file of JSON lines under one lock. Each access reads the lines after
+ * those that it has already read.
+ *   {"ledger":1} the first line {"reserve":ID,"pico","tokens","pid","start","boot","note","time"} a
+ *   call may use that much {"settle":ID,"pico","tokens","time"} it has used that much {"stale":ID}
+ *   its process has ended, so all of it counts as spent
  *
  * Every decision is made under the lock, after all lines are read. A reservation counts once it is
  * on disk. A last line without its line feed is what a crash left of a write that never counted: it
@@ -37,9 +35,9 @@ struct AcrLedger {
     int fd;
     struct stat status; /* holds device and inode */
     AcrAmount ceiling;
-    gint64 offset; /* all lines before it have been read */
+    gint64 offset; /* NULL: the ledger is only in memory */
     guint64 lines;
-    GHashTable *entries; /* id -> Entry, for reservations that are not settled */
+    GHashTable *entries; /* for the device and inode */
     AcrLedgerSum spent, reserved;
     AcrOwner self;
 };
@@ -57,7 +55,7 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
                          ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
-/* Reads an amount, rounded up where a double has lost its last digits; -1: missing. */
+/* Reads an amount; rounds it up if a double cannot represent it exactly. -1: missing. */
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
     double value = acr_json_get_double(record, member, -1);
@@ -108,7 +106,7 @@ static bool apply_reserve(AcrLedger *ledger, guint64 id, const AcrJson *record)
     return true;
 }
 
-/* A stale reservation may still be settled, if its process was only assumed to be gone. */
+/* A stale reservation may still be settled, if its process was wrongly assumed to have ended. */
 static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
 {
     Entry *entry = entry_of(ledger, id);
@@ -154,7 +152,7 @@ static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **
     return true;
 }
 
-/* Applies all whole lines; *out_len is their length. */
+/* Applies all complete lines; *out_len is their total length. */
 static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *out_len,
                         GError **error)
 {
@@ -166,7 +164,7 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
     return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
 }
 
-/* Removes what a failed write has left of a record. */
+/* Truncates the file to remove what a failed write has left of a record. */
 static bool cut_to(AcrLedger *ledger, gint64 size)
 {
     int rc = 0;
@@ -205,9 +203,9 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* Drops a last line without its line feed, because its write never counted. If it is the first
- * line, it is dropped only if our own header begins that way, so that no foreign file is
- * emptied. */
+/* Drops a last line that lacks its line feed, because its write did not finish. A first line is
+ * dropped only if it is the beginning of our header, so that no other program's file is
+ * truncated. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
     if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
@@ -227,7 +225,6 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
                          "ledger '%s' was removed or replaced while it was in use", ledger->path);
 }
 
-/* Reads the lines that were appended since the last access. */
 static bool read_on(AcrLedger *ledger, GError **error)
 {
     gsize used = 0;
@@ -278,7 +275,7 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
             return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                                  "ledger '%s' has been locked by another process for %d seconds",
                                  ledger->path, ACR_LEDGER_LOCK_MS / 1000);
-        /* the clock spreads the waiting processes */
+        /* so that waiting processes poll at different times */
         g_usleep((gulong)(100 + g_get_monotonic_time() % wait_us));
         wait_us = MIN(wait_us * 2, MAX_WAIT_US);
     }
@@ -432,8 +429,8 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent, GE
 {
     g_autoptr(AcrJson) record = new_record("settle", id, spent);
     const Entry *entry = entry_of(ledger, id);
-    /* Without fsync a crash of the machine loses the settlement, and the reservation stays. That is
-     * safe unless more was spent than reserved. */
+    /* Without fsync, a crash of the machine loses the settlement, and the reservation stays.
+     * That is safe, unless more was spent than reserved. */
     bool sync = !entry || spent->pico > entry->amount.pico || spent->tokens > entry->amount.tokens;
     return append(ledger, record, sync, error);
 }

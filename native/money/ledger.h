@@ -5,11 +5,11 @@
 #include "money/money.h"
 
 #define ACR_LEDGER_MAX_BYTES (1ll << 30)
-#define ACR_LEDGER_MAX_LINE 4096u      /* bytes of a record */
-#define ACR_LEDGER_MAX_NOTE 400u       /* bytes of a note in its written form */
+#define ACR_LEDGER_MAX_LINE 4096u      /* maximum length of a record */
+#define ACR_LEDGER_MAX_NOTE 400u       /* maximum length of a note as written */
 #define ACR_LEDGER_LOCK_MS (60 * 1000) /* longest time that another process may hold the lock */
 
-/* Sums are wider than amounts, so that they cannot overflow. */
+/* Sums of amounts, wider than amounts so that they cannot overflow. */
 typedef struct {
     __int128 pico, tokens;
 } AcrLedgerSum;
@@ -18,7 +18,7 @@ typedef struct AcrLedger AcrLedger;
 
 /*
  * `path` NULL: in memory. Negative members of `ceiling`: no ceiling. Owned (acr_ledger_free); the
- * file is open but not locked. Errors: FAILED, USAGE (not a ledger).
+ * file is open but not locked. Errors: FAILED, USAGE (the file is not a ledger).
  */
 AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount *ceiling,
                            GError **error) ACR_MUST_USE;
@@ -31,26 +31,26 @@ const AcrAmount *acr_ledger_ceiling(const AcrLedger *ledger);
 int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b);
 
 /*
- * Locks the file and reads what others have appended. After an error it is unlocked again. The
- * functions below need the lock. Errors: FAILED (the lock, the disk), USAGE (damaged).
+ * Locks the file and reads the lines that other processes have appended. After an error the file is
+ * unlocked. The functions below require the lock. Errors: FAILED (the lock, the disk), USAGE
+ * (damaged).
  */
 bool acr_ledger_lock(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 void acr_ledger_unlock(AcrLedger *ledger);
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved);
 bool acr_ledger_has(const AcrLedger *ledger, guint64 id);
-/* Whether the amount stays within the ceiling. */
 bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount);
-/* Whether it would fit if all reservations were given back. */
+/* Whether the amount would fit if all reservations were released. */
 bool acr_ledger_would_fit(const AcrLedger *ledger, const AcrAmount *amount);
-/* The rest below the ceiling; G_MAXINT64: no ceiling. */
+/* The amount left below the ceiling; G_MAXINT64: no ceiling. */
 AcrAmount acr_ledger_left(const AcrLedger *ledger);
-/* Reserves an amount; returns true after the record is on disk. Errors: FAILED; nothing of the
- * record is kept. */
+/* Reserves an amount; returns true after the record is on disk. Errors: FAILED; the record is
+ * then removed completely. */
 bool acr_ledger_reserve(AcrLedger *ledger, guint64 id, const AcrAmount *amount, const char *note,
                         GError **error) ACR_MUST_USE;
 bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent,
                        GError **error) ACR_MUST_USE;
-/* Marks the reservations of processes that are gone as spent. */
+/* Marks the reservations of processes that have ended as spent. */
 bool acr_ledger_find_stale(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
- * like "input_cost_per_token" and "…_above_200k_tokens". Skipped are rows for other media than
- * text, the documentation row "sample_spec", rows with "tiered_pricing" (no provider of ours has
- * them), and prices that we never use: batches, cache writes for an hour. Prices of the service
- * tiers flex and priority have these words at the end of their names. If a price depends on the
- * hour, the highest counts. Used for the built-in table and for a user's file.
+ * like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other than text,
+ * the documentation row "sample_spec", rows with "tiered_pricing" (no provider of ours has any),
+ * and prices that we never use: batches, cache writes for an hour. Names of prices end in "_flex"
+ * or "_priority" if they are for these service tiers. If a price depends on the hour of the day,
+ * the highest counts. Used for the built-in table and for a user's file.
  */
 #include "money/price_private.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-#define MAX_TOKENS 1000000000000 /* the largest limit or threshold that is accepted */
+#define MAX_TOKENS 1000000000000 /* a larger limit or threshold is rejected */
 
 static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
@@ -30,7 +30,7 @@ static const struct {
 
 #define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
-/* The field for a member's price; NULL: the member is not a price. */
+/* The field for the price with that name; NULL if the member is not a price. */
 static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
@@ -39,7 +39,8 @@ static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
     return NULL;
 }
 
-/* The tier for requests above that many tokens, added if missing; NULL: too many tiers. */
+/* The tier of prices for requests above that many tokens; adds it if it is missing; NULL if
+ * there are too many. */
 static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService service)
 {
     guint at = 0;
@@ -59,7 +60,7 @@ static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService servic
     return acr_price_row(price, (int)at, service);
 }
 
-/* The service tier at the end of a member's name, which is cut off. */
+/* The service tier with which a member's name ends; removes it from the name. */
 static AcrService cut_service(char *member)
 {
     for (AcrService service = ACR_SERVICE_FLEX; service <= ACR_SERVICE_PRIORITY; service++) {
@@ -144,7 +145,7 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     return true;
 }
 
-/* "PROVIDER/NAME" with our name of the provider; the name alone if the row names no provider. */
+/* "PROVIDER/NAME" with our name of the provider; only the name if the row has no provider. */
 static char *our_name(const char *key, const char *provider)
 {
     g_autofree char *family = provider ? acr_price_family(provider, strlen(provider)) : NULL;

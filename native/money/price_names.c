@@ -1,9 +1,9 @@
 /*
  * The names under which a model's price may be listed. A price list has one row for "gpt-4o", and
- * one for a dated version only if that version has another price; clouds put regions before a name
- * and versions after it. So the name is tried unchanged, and then with these parts removed, one
- * after another. tools/prices/update.py omits rows from the built-in table that are found this way
- * at the same price: both must know the same spellings.
+ * another for a dated version only if its price differs; clouds put a region before a name and a
+ * version after it. So we look for the unchanged name, and then remove these parts one by one.
+ * tools/prices/update.py omits rows from the built-in table that are found this way with the same
+ * price, so both must use the same rules.
  */
 #include "money/price_private.h"
 
@@ -23,8 +23,8 @@ char *acr_price_family(const char *provider, gsize len)
     return g_strndup(provider, len);
 }
 
-/* Whether text ends with the pattern, in which "d" is a digit and "*" any text without slash;
- * returns the length before that end, or 0. */
+/* The length of the text before an end that matches the pattern, in which "d" is a digit and "*"
+ * any text without slash; 0 if the text does not end so. */
 static gsize without_end(const char *text, const char *pattern)
 {
     gsize len = strlen(text), n = strlen(pattern);

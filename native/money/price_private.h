@@ -1,29 +1,30 @@
-/* Prices inside the library: the generated table, a file's rows, names. */
 #ifndef ACR_PRICE_PRIVATE_H
 #define ACR_PRICE_PRIVATE_H
 
 #include "money/money.h"
 
 #define ACR_PICO_PER_MICRO 1000000
-#define ACR_PRICE_MAX 10000000000 /* pico-USD per token; a price above one cent is a mistake */
-#define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* bytes of a price file */
+/* in pico-USD per token; a price above one cent is rejected as a mistake */
+#define ACR_PRICE_MAX 10000000000
+#define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* maximum size of a price file */
 
 /* The built-in table as text: price_table.json, which tools/prices/update.py writes. */
 extern const char acr_price_table[];
 
 /* ---- Arithmetic (usage.c) ---- */
 
-/* The row of a service tier: the base prices, or with `step` >= 0 those of that threshold. */
+/* The prices of a service tier: the base prices, or with `step` >= 0 the prices above that
+ * threshold. */
 AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service);
 /* Raises each base price of `highest` to the highest of all tiers of `price`. */
 void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
-/* Lowers both sides of `lowest` to the lowest price above 0 of that side. */
+/* Lowers `input` and `output` of `lowest` to the lowest price above 0 of that side. */
 void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price);
 
 /* ---- Names (price_names.c) ---- */
 
-/* The provider under which the price list has our provider's models ("openai-responses" ->
- * "openai"); owned (g_free). */
+/* The name that the price list uses for our provider ("openai-responses" -> "openai"); owned
+ * (g_free). */
 char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
 /*
  * The names under which a model's price may be listed, from the full name to the name without

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct AcrPrices {
-    GHashTable *file, *table; /* rows by model; file: the user's, or NULL */
+    GHashTable *file, *table; /* rows by model; file: the user's rows, or NULL */
     char *date;               /* owned; date of the table */
     AcrPrice highest, lowest;
 };
@@ -88,7 +88,7 @@ void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out)
     *out = prices->lowest;
 }
 
-/* Finds a family's model under any of its spellings. A user's row without a provider (`bare`)
+/* Finds a family's model under any of its spellings. A row of the user without provider (`bare`)
  * applies to that model at every provider. */
 static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtrArray *spellings,
                                 bool bare)
@@ -115,8 +115,8 @@ static bool find_in_family(const AcrPrices *prices, const char *family, const ch
     return price;
 }
 
-/* Finds a model behind OpenRouter. It charges the prices of makers who alone serve their model,
- * under names with dots ("anthropic/claude-sonnet-4.5"). */
+/* Finds a model behind OpenRouter. If only its maker serves a model, OpenRouter charges the
+ * maker's price, under a name with dots ("anthropic/claude-sonnet-4.5"). */
 static bool find_routed(const AcrPrices *prices, const char *name, AcrPrice *out)
 {
     static const char *const makers[][2] = {
@@ -143,7 +143,7 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
            (strcmp(family, "openrouter") == 0 && find_routed(prices, slash + 1, out));
 }
 
-/* Whether the model's weights are open, so that anybody may serve it under that name. */
+/* Whether the weights of the model are public, so that anybody may serve it under that name. */
 static bool is_open(const char *name)
 {
     static const char *const beginnings[] = {"gpt-oss", "deepseek-r1", "deepseek-v3",
@@ -154,7 +154,7 @@ static bool is_open(const char *name)
     return false;
 }
 
-/* The only provider whose names begin like this one. */
+/* The provider that a well-known prefix of the name belongs to. */
 static const char *owner_by_beginning(const char *name)
 {
     static const char *const owners[][2] = {

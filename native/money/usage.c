@@ -1,9 +1,9 @@
 /*
  * Counts of tokens: whether they are plausible, and what they cost. Sums are computed in 128 bits
  * and saturate, so that absurd counts give the largest amount and never a small or negative one.
- * The arithmetic is LiteLLM's: a request above a threshold is priced by the higher tier as a whole,
- * a kind of token without a price costs the plain price of its side, and only the reasoning part of
- * the output has the price of reasoning.
+ * The arithmetic is LiteLLM's: all tokens of a request above a threshold have the price of the
+ * higher tier, a kind of token without a price costs as much as other input or output, and the
+ * price of reasoning applies only to the reasoning tokens of the output.
  */
 #include "money/price_private.h"
 
@@ -39,7 +39,7 @@ gint64 acr_microusd(gint64 pico)
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
 
-/* The smallest number of tokens that a text can have. */
+/* The smallest plausible number of tokens for that many bytes. */
 static gint64 densest(gint64 bytes)
 {
     return bytes > 0 ? MAX(1, bytes / ACR_USAGE_DENSEST_BYTES) : 0;
@@ -75,7 +75,7 @@ static gint64 said(gint64 first, gint64 second, gint64 otherwise)
     return first >= 0 ? first : second >= 0 ? second : otherwise;
 }
 
-/* The tier, with missing prices taken from `base`. */
+/* A tier whose missing prices are taken from `base`. */
 static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *base)
 {
     AcrPriceTier whole = {0};
@@ -105,7 +105,7 @@ AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service)
     }
 }
 
-/* A service's prices; `least`: those of its shorter prompts. */
+/* The prices of a service tier; with `least`, those of short prompts. */
 static AcrPriceTier service_tier(const AcrPriceTier *row, const AcrPriceTier *standard,
                                  const AcrPriceTier *least)
 {
@@ -119,7 +119,6 @@ static AcrPriceTier service_tier(const AcrPriceTier *row, const AcrPriceTier *st
     return tier;
 }
 
-/* Rounded up; negative: not given. */
 static gint64 half(gint64 pico)
 {
     return pico > 0 ? pico / 2 + pico % 2 : pico;
@@ -195,7 +194,6 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
 }
 
-/* The lowest price of each side. */
 static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
 {
     *sent = MIN(*sent, MIN(tier->written, MIN(tier->input, tier->cached)));

@@ -1,11 +1,11 @@
 /*
  * Applies an answer's edits: makes an overlay and a diff, or a refusal.
  *
- * All edits are located in the snapshot's text, as the model saw it, and applied together. An edit
- * whose code is not there is searched for once more in the text that the answer's other edits of
- * that file have made. Quoted regions may overlap, changed lines may not. An edit that the answer
- * repeats is applied once. The overlay is written only if every edit that is not dropped has found
- * its place.
+ * All edits are located in the snapshot's text, as the model saw it, and applied together. If the
+ * code of an edit is not there, it is searched for again in the text that results from the other
+ * edits of that file. Quoted regions may overlap, changed lines may not. An edit that the answer
+ * repeats is applied once. The overlay is written only if every edit that was not dropped has a
+ * place.
  */
 #include <string.h>
 
@@ -95,7 +95,7 @@ static char *why_missing(const Work *work, guint number, const File *file)
     return g_strdup_printf("%s is not in %s", quote, file->path);
 }
 
-/* Searches for an edit in the text that the other edits have made, and applies it to that text. */
+/* Searches for an edit's code in the result of the other edits, and applies the edit there. */
 static bool place_second(Work *work, guint number, File *file, bool *out_missing, GError **error)
 {
     g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
@@ -110,7 +110,7 @@ static bool place_second(Work *work, guint number, File *file, bool *out_missing
     return chosen;
 }
 
-/* Edits a file that an earlier edit of the answer makes. */
+/* Edits a file that an earlier edit of the answer creates. */
 static bool edit_made_file(Work *work, guint number, File *file, GError **error)
 {
     bool missing = false;
@@ -139,7 +139,7 @@ static bool place_edit(Work *work, guint number, const char *path, GError **erro
     return true;
 }
 
-/* Whether no reading of the edit quotes any code. */
+/* Whether the edit has no quoted code in any reading. */
 static bool quotes_nothing(const AcrEdit *edit)
 {
     bool nothing = edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original);
@@ -148,8 +148,9 @@ static bool quotes_nothing(const AcrEdit *edit)
     return nothing;
 }
 
-/* Why no file is made in a folder that does not exist: the folder's name ends like a file's, or the
- * block has only a bare name and may just show code. Owned; NULL: the file is made. */
+/* Why a file in a folder that does not exist is not created: the folder is named like a file
+ * ("a.py/b"), or the block has only a bare name and may just show code. Owned; NULL: the file is
+ * created. */
 static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
                        const GPtrArray *near)
 {
@@ -170,8 +171,8 @@ static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
         "make the file, name it in <file>, with an empty <original>");
 }
 
-/* Takes an edit whose path may be written: `path` of the snapshot, or (NULL) the new file
- * `clean`. */
+/* Handles an edit whose path may be written: `path` of the snapshot, or, if that is NULL, the
+ * new file `clean`. */
 static bool take_allowed(Work *work, guint number, const char *path, const char *clean,
                          const GPtrArray *near, GError **error)
 {
@@ -200,7 +201,7 @@ static bool take_allowed(Work *work, guint number, const char *path, const char 
     return true;
 }
 
-/* The snapshot's file that an edit names, by its path or by the name that an earlier edit gave it.
+/* The snapshot's file that an edit names, by its path or by the new name from an earlier edit.
  * Owned; NULL: none. */
 static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, GPtrArray **out_near)
 {
@@ -211,8 +212,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Whether a path belongs to a test; a path does not if product code imports it, or if it is one of
- * the run's locations. */
+/* Whether a path is a test's. It is not if product code imports it, or if it is one of the run's
+ * bug locations. */
 static bool is_test(Work *work, const char *path)
 {
     const AcrPatchContext *context = work->context;
@@ -225,8 +226,8 @@ static bool is_test(Work *work, const char *path)
     return !context->index || acr_index_is_test(context->index, path);
 }
 
-/* Locates one edit; false only if the snapshot cannot be read. Opens the file of an unusable edit
- * too, so that the feedback can show its code. */
+/* Locates one edit; false only if the snapshot cannot be read. Opens the file even if the edit
+ * is unusable, so that the feedback can show its code. */
 static bool take_edit(Work *work, guint number, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -257,8 +258,7 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
-/* Searches for the edits that are not in the snapshot's text in the text that the other edits have
- * made. */
+/* Searches for the edits that are not in the snapshot's text in the result of the other edits. */
 static bool second_step(Work *work, File *file, GError **error)
 {
     for (guint i = 0; i < file->waiting->len; i++) {
@@ -275,7 +275,7 @@ static bool second_step(Work *work, File *file, GError **error)
     return true;
 }
 
-/* Ignores a block with the whole text of an existing file if it only shows the result of the other
+/* Ignores a block with the whole text of an existing file if the text is the result of the other
  * edits of that file. */
 static void take_shown(const Work *work)
 {
@@ -292,7 +292,7 @@ static void take_shown(const Work *work)
     }
 }
 
-/* Applies the edits of all files; asks the referee about all of them at once. */
+/* Applies the edits of all files; asks the referee about all files at once. */
 static bool finish_files(Work *work, GError **error)
 {
     g_autofree AcrChoice *choices = g_new0(AcrChoice, work->files->len + 1);
@@ -314,7 +314,7 @@ static bool finish_files(Work *work, GError **error)
     return true;
 }
 
-/* The number of edits that could be tried: complete edits of files other than tests. */
+/* The number of edits that can be tried: complete ones, for files that are not tests. */
 static guint count_tried(const Work *work)
 {
     guint n = 0;
@@ -338,7 +338,7 @@ static bool write_file(Work *work, File *file, GError **error)
            acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 
-/* Makes overlay and diff, after every edit has its place. */
+/* Makes the overlay and the diff, once every edit has a place. */
 static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     bool broken = false;
@@ -362,7 +362,7 @@ static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, 
     return true;
 }
 
-/* Decides the status of the answer, after every edit has its outcome. */
+/* Decides the status of the answer, once every edit has its outcome. */
 static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +
@@ -406,8 +406,8 @@ static void parse(Work *work)
     work->edits = acr_patch_parse(plain, strlen(plain));
 }
 
-/* Whether a block under the bare name of an existing file, beside other edits, only shows lines of
- * that file. */
+/* Whether a block that names an existing file without its folder, in an answer with other edits,
+ * only shows lines of that file. */
 static bool is_talk(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;

@@ -1,7 +1,7 @@
 /*
  * The files that an answer edits, each with its edits. An edit that the answer repeats, even in
  * another form (tags, and a diff of the same change), is applied once; edits that change each
- * other's lines are refused. Also edits of whole files: made, deleted, renamed.
+ * other's lines are refused. Also handles edits of whole files: creates, deletes and renames them.
  */
 #include <string.h>
 
@@ -120,8 +120,8 @@ static AcrEditForm form_of(const Work *work, const Located *located)
     return edit_at(work, located->number)->form;
 }
 
-/* Appends to `text` what other forms of edits inside the span of edit `i` make of it; false if
- * there are none, or one crosses the border of the span. */
+/* Appends to `text` the result of those edits of other forms that lie inside the span of edit
+ * `i`; false if there are none, or if one crosses the border of the span. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
 {
     const Located *whole = file->located->pdata[i];
@@ -146,7 +146,7 @@ static bool make_span(const Work *work, const File *file, guint i, GString *text
     return any;
 }
 
-/* Drops edits that repeat, in another form, the work of finer edits. */
+/* Drops edits that repeat, in another form, the changes of smaller edits. */
 static void drop_repeats(const Work *work, File *file)
 {
     for (guint i = 0; i < file->located->len;) {
@@ -185,8 +185,8 @@ void acr_patch_settle(const Work *work, File *file)
     }
 }
 
-/* The text of a new file. Its last line gets a line end unless a diff says otherwise; the text of a
- * diff lacks one line end. */
+/* The text of a new file. Its last line gets a line end unless a diff says otherwise; in texts
+ * from diffs the last line end is missing. */
 static GBytes *new_text(const AcrEdit *edit)
 {
     bool ends = edit->form != ACR_EDIT_DIFF && g_str_has_suffix(edit->patched, "\n");
@@ -195,8 +195,8 @@ static GBytes *new_text(const AcrEdit *edit)
     return g_bytes_new_take(text, strlen(text));
 }
 
-/* Whether a new path needs a folder where another edit makes a file, or a file where another needs
- * a folder. */
+/* Whether a new path conflicts with that of another edit: one needs a folder where the other
+ * creates a file. */
 static bool is_in_the_way(const Work *work, const char *path)
 {
     gsize len = strlen(path);
@@ -237,7 +237,7 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     file->mode = edit->executable ? ACR_MODE_EXEC : 0;
 }
 
-/* Why an empty quote is not enough for this file. */
+/* Why an edit with an empty quote cannot be applied to this file. */
 static char *why_not_filled(const AcrEdit *edit)
 {
     if (edit->form == ACR_EDIT_WHOLE_FILE)
@@ -252,7 +252,7 @@ static char *why_not_filled(const AcrEdit *edit)
                            acr_edit_quote_name(edit));
 }
 
-/* Fills a file that contains only blanks, so that nothing in it can be quoted. */
+/* Fills a file that contains only blanks, in which nothing can be quoted. */
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -278,7 +278,7 @@ bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **er
     return true;
 }
 
-/* Whether only blank lines lie outside the place. */
+/* Whether the place covers all lines of the file, except blank ones. */
 static bool is_all(const AcrLines *lines, const AcrPlace *place)
 {
     for (gsize i = 0; i < lines->n; i++)
@@ -358,7 +358,7 @@ bool acr_patch_shows(const AcrEdit *block, GBytes *text)
     return true;
 }
 
-/* Why a file cannot be renamed to `to`; owned; NULL: it can. */
+/* Why a file cannot be renamed to `to`; owned; NULL: it can be. */
 static char *why_not_called(const Work *work, const File *file, const char *to)
 {
     char *why = acr_file_name_refusal(work->names, work->overlay, to);

@@ -1,5 +1,5 @@
 /*
- * The state of an answer that is being applied: its files, and the edits whose places are known.
+ * The state of applying an answer: its files, and the edits that have a place.
  */
 #ifndef ACR_PATCH_APPLY_PRIVATE_H
 #define ACR_PATCH_APPLY_PRIVATE_H
@@ -14,17 +14,17 @@
 typedef struct {
     guint number;     /* number of the edit in the answer, from 0 */
     GArray *readings; /* owned array of AcrSplice; at least one */
-    /* owned; the match from which the readings were made; without places: unknown */
+    /* owned; the match that the readings are made from; without places: unknown */
     AcrMatch match;
     AcrPlace place;    /* borrowed from `match` */
     guint chosen;      /* index of the chosen reading */
-    gsize first, last; /* the bytes of the text that any reading touches: [first, last) */
+    gsize first, last; /* the bytes of the text that its readings touch: [first, last) */
 } Located;
 
 Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
 void acr_patch_located_free(gpointer located);
 
-/* What is needed to choose the readings of one file's edits, which are sorted and do not overlap.
+/* The input for choosing the readings of one file's edits, which are sorted and do not overlap.
  * All borrowed. */
 typedef struct {
     const AcrSource *source;
@@ -35,9 +35,9 @@ typedef struct {
 
 /*
  * Chooses a reading for every edit and makes the files. First the referee keeps the combinations of
- * readings that compile; if several are left in a file, one lint run picks the best. The first
- * combination is kept if the linter cannot tell, if there are too many bytes to lint, without a
- * referee, and for files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
+ * readings that compile; if several are left in a file, one lint run selects the best. The first
+ * combination is used if the linter cannot decide, if there are too many bytes to lint, if there is
+ * no referee, and for files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
  * failed on all readings; the linter failed).
  */
 bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
@@ -53,7 +53,7 @@ bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *be
 typedef struct {
     const AcrPatchContext *context;
     char *answer; /* owned; UTF-8 */
-    bool cut;     /* the answer was too long, and its rest was ignored */
+    bool cut;     /* the answer was too long, and the end was ignored */
     AcrFileNames *names;
     GPtrArray *edits;    /* array of AcrEdit */
     GPtrArray *outcomes; /* array of AcrEditOutcome */
@@ -61,8 +61,8 @@ typedef struct {
     GHashTable *by_path; /* path -> File, borrowed */
     GHashTable *places;  /* edit number -> GArray of AcrPlace, for ambiguous edits */
     AcrOverlay *overlay;
-    gsize searched;   /* bytes searched in files that lack an edit's exact quote */
-    bool wants_index; /* copied into the result */
+    gsize searched;   /* bytes searched so far in files that do not contain an edit's exact quote */
+    bool wants_index; /* becomes AcrPatchResult.wants_index */
 } Work;
 
 /* A file that the answer edits. */
@@ -71,12 +71,13 @@ typedef struct {
     AcrSource *source;  /* from the snapshot; NULL: a new file */
     guint32 mode;       /* mode in the snapshot, or of the new file; 0: ACR_MODE_FILE */
     bool has_mode;      /* an edit sets the mode */
-    bool gone;          /* an edit deletes it */
-    char *to;           /* owned; the name that an edit gives it, or NULL */
+    bool gone;          /* an edit deletes the file */
+    char *to;           /* owned; the new name if an edit renames the file, or NULL */
     GPtrArray *located; /* array of Located */
-    GArray *waiting;    /* numbers (guint) of edits not found in the snapshot's text */
+    GArray *waiting;    /* numbers (guint) of edits whose quote is not in the snapshot's text */
     GBytes *after;      /* the contents with the edits applied */
-    char *broken;       /* owned; why the result does not compile although it must; or NULL */
+    /* owned; why the result does not compile, although the file did before; or NULL */
+    char *broken;
 } File;
 
 static inline const AcrEdit *edit_at(const Work *work, guint number)
@@ -91,7 +92,7 @@ static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
 
 /* Sets the outcome of an edit; `why` is taken. */
 void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
-/* The name of an edit's quoted part in messages to the model. */
+/* The word for an edit's quoted part in messages to the model. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Opens a file of the snapshot; borrowed; NULL with `error` if it cannot be read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
@@ -114,12 +115,13 @@ void acr_patch_unescape(const Work *work);
 
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
-/* Finds the place of one edit in a text; owned; NULL: refused, or not found (then *out_missing). If
- * the edit has several readings, the one that was found becomes its first. */
+/* Finds the place of one edit in a text; owned. NULL if the edit was refused, or if its code was
+ * not found (*out_missing is set). If the edit has several readings, the one that was found is
+ * moved to the front. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
                                 bool *out_missing) ACR_MUST_USE;
-/* Whether the limit on searching allows another search; if not, acr_patch_choose_place finds
- * nothing. */
+/* Whether the limit of searched bytes allows another search. If not, acr_patch_choose_place
+ * finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
 /* If the replacement is a whole function that contains the place, widens the match to that function
@@ -138,7 +140,8 @@ bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **er
 bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_rename_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_set_mode(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
-/* Whether the lines of a block occur in a text in the same order; elisions are allowed. */
+/* Whether the lines of a block occur in a text in the same order; the block may contain
+ * elisions. */
 bool acr_patch_shows(const AcrEdit *block, GBytes *text);
 
 /* The feedback for the model; "" if there is nothing to say. Owned. */

@@ -1,24 +1,26 @@
 /*
- * Finds where an edit goes in a file: searches for its readings on the ladder, chooses one place,
- * and fits the replacement to it. Among several equal places, the class and function that the
- * answer names near the edit decide, then the run's bug locations. Nothing is guessed: if neither
- * decides, or they are tied, the edit is refused.
+ * Finds where an edit goes in a file: searches for its readings level by level, chooses one place,
+ * and fits the replacement to it. If several places are equal, the class and function that the
+ * answer names near the edit decide, and then the run's bug locations. It never guesses: if none of
+ * these decides, the edit is refused.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-#define MAX_SEARCHED (40u * 1024 * 1024) /* bytes of files that may be searched without success */
-#define MAX_TIMES_FILE                                                                             \
-    16u /* no search for a quote that is so many times longer than the file; line numbers and escapes make quotes longer */
+/* limit of bytes searched without success, over all files */
+#define MAX_SEARCHED (40u * 1024 * 1024)
+/* a quote this many times longer than the file is not searched; quotes may be longer than
+     * the file because of line numbers and escapes */
+#define MAX_TIMES_FILE 16u
 
-/* The clues to which of several places is meant. All borrowed. */
+/* The clues by which one of several places is chosen. All borrowed. */
 typedef struct {
     const AcrPatchContext *context;
     const AcrEdit *edit;
     const char *path;
     gssize file;       /* number in the index, or -1 */
-    const char *words; /* the answer's text between the edit before and this one */
+    const char *words; /* the text of the answer between the previous edit and this one */
 } Clues;
 
 static bool follows(const char *words, const char *at, const char *before)
@@ -66,7 +68,7 @@ static guint score_by_words(const Clues *clues, const AcrPlace *place)
     return 2 * chain_is_named(clues, func) + chain_is_named(clues, class_id);
 }
 
-/* 1 if a diff's line number says that the hunk begins here. */
+/* 1 if the hunk begins at the line number that the diff states. */
 static guint score_by_line(const Clues *clues, const AcrPlace *place)
 {
     return clues->edit->line == place->first + 1;
@@ -84,7 +86,7 @@ static guint score_by_hints(const Clues *clues, const AcrPlace *place)
     return 0;
 }
 
-/* The number of the place with the highest score; -1: none, or a tie. */
+/* The index of the place with the highest score; -1 if there is none, or several. */
 static gssize best_place(const Clues *clues, const AcrMatch *match,
                          guint (*score)(const Clues *clues, const AcrPlace *place))
 {
@@ -136,7 +138,7 @@ static bool is_firm(const AcrMatch *match)
            match->level != ACR_LEVEL_ELISION;
 }
 
-/* Searches for one reading. A quote that is many times longer than the file is not searched for. */
+/* Searches for one reading. Skips a quote that is many times longer than the file. */
 static void find_reading(const AcrSource *source, const char *original, const char *patched,
                          AcrMatch *out)
 {
@@ -145,10 +147,10 @@ static void find_reading(const AcrSource *source, const char *original, const ch
 }
 
 /*
- * Searches for all readings of an edit, and makes the one that fits the file its first. Among the
- * cuts of a search/replace block that is the one with the longest quote found in the file, since a
- * shorter cut of the same quote is found too. Among a hunk's readings it is the one found at the
- * better level.
+ * Searches for all readings of an edit, and moves the best one to the front. If a search/replace
+ * block can be cut in several ways, the best is the one with the longest quote that is in the file,
+ * since shorter cuts of the same quote are found too. Of a hunk's readings, the best is the one
+ * found at the most exact level.
  */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
@@ -189,9 +191,9 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
                             "<original>, <patched>");
 }
 
-/* The number of the place on which the edit's line number and the answer's words, or else the
- * hints, decide; -1: undecided. A line number and words that contradict each other do not decide.
- * Without an index the words are not used. */
+/* The index of the place that the edit's line number or the answer's words select, or if they
+ * select none, the run's bug locations; -1: undecided. If line number and words contradict each
+ * other, neither decides. Without an index the words are not used. */
 static gssize decide(const Work *work, guint number, const AcrSource *source, const AcrMatch *match)
 {
     const AcrEdit *edit = edit_at(work, number);

@@ -1,7 +1,7 @@
 /*
  * Chooses the right reading of each replacement. The combinations of readings of a file are tried
- * in order. Those that compile remain; among them, the one with the fewest new lint errors wins,
- * then the first. One lint run handles all files.
+ * in order. Those that do not compile are dropped; of the others, the one with the fewest new lint
+ * errors is chosen, and of equal ones the first. One lint run handles all files.
  *
  * The result depends only on the texts and the linter's answer. The bytes to lint are limited; if
  * the linter fails, the first combination that compiles is kept.
@@ -11,12 +11,12 @@
 #include "patch/apply_private.h"
 
 #define MAX_COMBINATIONS 64u /* most combinations of readings in one file */
-#define MAX_LINTED 4u        /* most versions of one file that are linted */
-/* Largest text that is compiled, in bytes, because Python takes about 300 times as much memory. A
- * longer text keeps its first reading and is not compiled. */
+#define MAX_LINTED 4u        /* at most so many versions of one file are linted */
+/* Largest text that is compiled, in bytes, because Python takes about 300 times as much memory.
+ * For a longer text the first reading is used without compiling it. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Largest total of texts in one lint run, in bytes: about 5 s of pylint, so that its deadline is
- * rarely reached. */
+/* Limit of the total size of the texts in one lint run, in bytes; pylint takes about 5 s for so
+ * much, well within its deadline. */
 #define MAX_LINT_BYTES (512u * 1024)
 
 /* Whether the file is a .py file, or a script without extension whose first line names Python. */
@@ -31,7 +31,6 @@ static bool is_compiled(const char *path, GBytes *bytes)
     return (named || script) && len <= MAX_COMPILED;
 }
 
-/* Whether it is a data file that the referee can parse. */
 static bool is_data(const char *path, GBytes *bytes)
 {
     static const char *const suffixes[] = {".json", ".ipynb", ".toml", ".xml", ".ini", ".cfg"};
@@ -41,8 +40,8 @@ static bool is_data(const char *path, GBytes *bytes)
     return false;
 }
 
-/* Moves to the next combination; readings of later edits change first. False after the last one,
- * with the first one chosen again. */
+/* Moves to the next combination; readings of later edits change first. After the last one
+ * returns false and selects the first one again. */
 static bool next_combination(const AcrChoice *choice)
 {
     for (gsize i = choice->n; i-- > 0;) {
@@ -63,7 +62,7 @@ static GBytes *build(const AcrChoice *choice, GError **error)
     return acr_splices_apply(choice->source, splices, choice->n, error);
 }
 
-/* Adds the combinations that compile to `sound`. Errors: FAILED (the referee failed on all). */
+/* Adds the combinations that compile to `sound`. Errors: FAILED (the referee failed on each). */
 static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArray *sound,
                     GError **error)
 {
@@ -90,7 +89,7 @@ static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArra
     return false;
 }
 
-/* The combinations of one file that compile; the first combination if none does, or if there is no
+/* The combinations of one file that compile; only the first if none compiles or if there is no
  * choice. Owned; NULL with `error`. */
 static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choice, GError **error)
 {
@@ -121,8 +120,8 @@ static gsize bytes_of(const AcrRefereeFile *file)
     return bytes;
 }
 
-/* The files for the linter: within the bound, all versions of files with a choice, and one version
- * of the others. *out_asked: the number of files with a choice. */
+/* The files for the linter: all versions of files with a choice, as far as the limit allows, and
+ * one version of the other files. *out_asked: the number of files with a choice. */
 static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, gsize *out_asked)
 {
     GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrRefereeFile));
@@ -191,8 +190,8 @@ bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gs
     return lint(referee, choices, versions, error);
 }
 
-/* Whether `after` lists an error ("line 3: …; line 9: …") more often than `before`; line numbers
- * are ignored. */
+/* Whether `after` contains an error of the form "line 3: …; line 9: …" more often than `before`,
+ * regardless of line numbers. */
 static bool has_new_error(const char *before, const char *after)
 {
     g_auto(GStrv) old = g_strsplit(before, "; ", -1);
@@ -203,7 +202,7 @@ static bool has_new_error(const char *before, const char *after)
         for (guint j = 0; old[j] && !found; j++) {
             found = g_str_has_suffix(old[j], error);
             if (found)
-                *old[j] = '\0'; /* each error is matched once */
+                *old[j] = '\0'; /* match each error only once */
         }
         if (!found)
             return true;

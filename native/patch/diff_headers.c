@@ -1,5 +1,5 @@
 /*
- * Reads the headers of a diff: which file its next part is about, and whether that file is new,
+ * Reads the headers of a diff: which file the following hunks change, and whether that file is new,
  * deleted or renamed. Handles headers of unified diffs, of git, and of patches that begin with "***
  * Begin Patch" ("*** Update File: a.py", "*** Add File: ", "*** Delete File: ", "*** Move to: ").
  */
@@ -34,7 +34,7 @@ typedef struct {
 
 static const char *const stars[] = {"*** Update File: ", "*** Add File: ", "*** Delete File: "};
 
-/* The header of the "***" form that a line begins with; NULL: none. */
+/* The header of the "***" form with which a line begins; NULL: none. */
 static const char *const *find_star(const Line *line)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(stars); i++)
@@ -68,7 +68,7 @@ static gsize without_remark(const char *s, gsize len)
     return len;
 }
 
-/* The name after `skip` bytes of a line, with git's quotes and escapes decoded; owned. */
+/* The name after `skip` bytes of a line, decoded from git's quotes and escapes; owned. */
 static char *name_in(const Line *line, gsize skip)
 {
     skip = acr_skip_blanks(line->s, skip, line->len);
@@ -138,15 +138,15 @@ static gsize mark_length(const char *name)
     return 0;
 }
 
-/* Whether "--- X" names another file than the one that the lines above rename. */
+/* Whether "--- X" names a file that the rename in the lines above does not name. */
 static bool names_another(const Line *line, const char *renamed)
 {
     g_autofree char *name = name_in(line, strlen("--- "));
     return renamed && strcmp(name, renamed) != 0 && strcmp(name + mark_length(name), renamed) != 0;
 }
 
-/* Whether the header says that the file does not exist, as diff does: by the epoch in any time
- * zone, and a hunk whose lines begin at 0. */
+/* Whether the header says, in the way of `diff`, that the file does not exist: its date is the
+ * epoch in any time zone, and the lines of its hunk begin at 0. */
 static bool is_dated_away(const Diff *diff, const Line *line, char sign)
 {
     static const char *const dates[] = {"1970-01-01 ", "1969-12-31 ", "Jan  1 ", "Dec 31 "};
@@ -199,7 +199,7 @@ static bool is_null(const char *name)
     return name && strcmp(name, "/dev/null") == 0;
 }
 
-/* Removes the prefixes, if both names have one, or if there is only one name. */
+/* Removes the prefixes if both names have one, or if there is only one name. */
 static void strip_marks(Headers *headers)
 {
     char **old_name = &headers->name[OLD_NAME], **new_name = &headers->name[NEW_NAME];

@@ -1,9 +1,9 @@
 /*
- * HTML escapes in the code of an answer ("a &lt; b"). Whether the model escaped its answer is
- * decided once for the whole answer: it did if a quote is only found in its file after unescaping,
- * or if new Python code has escapes where only an operator can be and the answer contains no
- * unescaped character. Otherwise an edit that adds escapes in new code is refused, since the code
- * would compile and mean something else.
+ * HTML escapes in the code of an answer ("a &lt; b"). The decision whether the model escaped its
+ * answer is made once for the whole answer. It did if a quote is found in its file only after
+ * unescaping, or if new Python code has escapes where only an operator can stand and the answer
+ * contains no unescaped character. If it did not, an edit with escapes in new code is refused,
+ * because such code can compile and mean something else.
  */
 #include "patch/apply_private.h"
 
@@ -49,7 +49,7 @@ static bool has_escape(const char *text)
     return false;
 }
 
-/* Whether the text contains a character that escaping would have replaced. */
+/* Whether the text contains a character that HTML escaping would have replaced. */
 static bool has_plain(const char *text)
 {
     char plain;
@@ -93,7 +93,7 @@ static bool has_parts(const AcrEdit *edit)
     return edit->kind == ACR_EDIT_CHANGE && edit->original && edit->patched;
 }
 
-/* Whether the quote occurs in its file without its escapes, but not with them. */
+/* Whether the quote occurs in its file only after unescaping. */
 static bool is_proof(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;

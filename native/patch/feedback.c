@@ -1,18 +1,19 @@
 /*
  * The feedback on a whole answer: a headline with its status, each edit that was not applied with
- * the real code near it, what does not compile, the expected form of edits if there was none, and
- * the code of the bug locations again. Each part has a share of the bytes.
+ * the real code near it, errors of files that do not compile, the expected form of edits if the
+ * answer had none, and the code of the bug locations again. Each part has a limit in bytes.
  */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-#define MAX_DETAILED 12u           /* refused edits that are shown with code; others get one line */
+/* limit of refused edits that are shown with code; further ones get one line */
+#define MAX_DETAILED 12u
 #define LOCATED_BYTES (10u * 1024) /* reserved for the code of the bug locations */
-#define ROOM 1024u                 /* when fewer bytes are left, no more code is added */
-#define BRIEF 120u                 /* bytes of the line about an edit that is shown without code */
+#define ROOM 1024u                 /* with fewer bytes left, no more code is added */
+#define BRIEF 120u                 /* bytes of the line for an edit that is shown without code */
 
-/* Shows the code of the bug locations again, in the bytes that are left. */
+/* Shows the code of the bug locations again, as far as bytes are left. */
 static void show_hints(AcrFeedback *feedback)
 {
     const AcrPatchContext *context = feedback->context;
@@ -127,8 +128,8 @@ static GArray *list_refusals(const Work *work)
     return refusals;
 }
 
-/* Writes the part of each edit that was not applied; later ones may use bytes that earlier ones
- * left. */
+/* Writes a part for each edit that was not applied. A part may use the bytes that earlier ones
+ * did not need. */
 static void show_refusals(const Work *work, AcrFeedback *feedback)
 {
     g_autoptr(GArray) refusals = list_refusals(work);

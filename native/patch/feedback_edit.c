@@ -1,6 +1,7 @@
 /*
- * The part of the message about one edit, made from real code: what was refused and why, the code
- * that was probably meant, which lines differ, and where a symbol is if it is elsewhere.
+ * The part of the message about one edit, with real code: which edit was refused and why, the code
+ * that it probably means, the lines that differ, and the place of a symbol that is defined
+ * elsewhere.
  *
  * Code that the model may quote is shown unchanged between fences, with its line numbers in the
  * heading. Nothing is added beyond the feedback's limit.
@@ -18,7 +19,7 @@
 #define MAX_NAMES 3u   /* names taken from one quote */
 #define MAX_OUTLINE 60u
 #define AROUND 3u
-#define AROUND_UNLIKE 8u /* lines shown around code that hardly resembles the quote */
+#define AROUND_UNLIKE 8u /* lines shown around code that is hardly similar to the quote */
 #define AROUND_ERROR 6u
 
 static bool is_full(const AcrFeedback *feedback)
@@ -32,7 +33,7 @@ static char *shown_line(const AcrLine *line)
     return acr_text_shorten(all, MAX_SHOWN_LINE);
 }
 
-/* Makes " in Class.method" for the innermost definition that contains all of these lines; owned. */
+/* " in Class.method" for the innermost definition that contains all of these lines; owned. */
 static char *holder(const AcrPatchContext *context, const char *path, gsize first, gsize last)
 {
     gssize file = context->index ? acr_index_find_file(context->index, path) : -1;
@@ -162,7 +163,7 @@ static GPtrArray *symbols_named(const AcrIndex *index, const char *name, const c
     return found;
 }
 
-/* Whether the region that is shown already contains most of that symbol. */
+/* Whether the shown region already contains most of the symbol. */
 static bool is_shown(const AcrRefusal *refusal, const AcrSymbol *symbol, const char *path)
 {
     if (!refusal || !refusal->source || !refusal->regions || refusal->regions->len == 0 ||
@@ -223,7 +224,6 @@ static bool show_symbols(AcrFeedback *feedback, const AcrRefusal *refusal)
     return found;
 }
 
-/* Appends the classes and functions of a file, with their lines. */
 static void show_outline(AcrFeedback *feedback, const char *path)
 {
     const AcrIndex *index = feedback->context->index;

@@ -1,5 +1,5 @@
 /*
- * The message for the model while it is written, and what is known about a refused edit.
+ * The feedback to the model while it is written, and what is known about a refused edit.
  */
 #ifndef ACR_PATCH_FEEDBACK_PRIVATE_H
 #define ACR_PATCH_FEEDBACK_PRIVATE_H
@@ -7,8 +7,9 @@
 #include "patch/apply_private.h"
 
 #define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* most bytes of the part about one edit */
-#define ACR_FEEDBACK_MIN 0.4              /* a region less similar than this is not shown */
-#define ACR_FEEDBACK_FOUND 0.8 /* a region this similar counts as found, if not word for word */
+#define ACR_FEEDBACK_MIN 0.4              /* a region with a lower similarity is not shown */
+/* a region of at least this similarity counts as found, though it differs in some words */
+#define ACR_FEEDBACK_FOUND 0.8
 
 /* The growing message; code is not added beyond `limit` bytes. */
 typedef struct {

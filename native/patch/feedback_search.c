@@ -1,35 +1,36 @@
 /*
- * Searches for the code that an edit probably meant: regions of the file that it names, and of
- * other files. One pass over all Python files counts how many lines of each quote a file contains
- * (a table of line hashes); only the files with the most lines are then compared by similarity.
+ * Searches for the code that an edit probably means, in the file that it names and in other files.
+ * One pass over all Python files counts, with a table of line hashes, how many lines of each quote
+ * a file contains; only the files with the most lines are then compared by similarity.
  */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-#define SAME 0.98 /* if a region of the named file is this similar, no other file is searched */
+/* if a region of the named file is at least this similar, other files are not searched */
+#define SAME 0.98
 #define MAX_SEARCHED_BYTES (96u * 1024 * 1024)
-#define MAX_COMPARED 8u /* files compared for each quote */
+#define MAX_COMPARED 8u /* limit of files compared for each quote */
 #define MIN_CORE 4u     /* shorter lines are ignored, because they occur in every file */
 #define MAX_QUOTE_LINES 4096u
 
 typedef struct {
     gsize entry; /* the file's number in the snapshot */
-    guint lines; /* how many lines of the quote it contains */
+    guint lines; /* how many lines of the quote the file contains */
 } Candidate;
 
 /* A quote that is searched for in other files. */
 typedef struct {
     AcrRefusal *refusal; /* borrowed */
-    guint lines;         /* how many of its lines are in the table */
+    guint lines;         /* how many of the quote's lines are in the table of lines */
     guint hits;          /* how many of these the current file contains */
     GArray *candidates;  /* owned array of Candidate, the most lines first */
 } Quote;
 
-/* An entry of the table of lines. */
+/* An entry of the table of lines; the key is the line's hash. */
 typedef struct {
     GArray *quotes; /* owned array of guint: numbers of the quotes that contain the line */
-    gsize seen_in;  /* number, from 1, of the last file in which it was seen */
+    gsize seen_in;  /* number, from 1, of the last file that contained the line */
 } Seen;
 
 static void quote_clear(gpointer data)
@@ -103,7 +104,7 @@ static void keep_candidate(GArray *candidates, Candidate candidate)
     g_array_set_size(candidates, MIN(candidates->len, MAX_COMPARED));
 }
 
-/* Makes the file a candidate for each quote of which it contains a third of the lines. */
+/* Makes the file a candidate for each quote if it contains a third of the quote's lines. */
 static void take_counts(GArray *quotes, gsize entry, const char *path)
 {
     for (guint i = 0; i < quotes->len; i++) {

@@ -13,7 +13,7 @@
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
-    GHashTable *by_base;   /* base name (borrowed) -> GPtrArray of paths (borrowed) */
+    GHashTable *by_base;   /* base name of a path (borrowed) -> GPtrArray of paths (borrowed) */
 };
 
 static const char *base_of(const char *path)
@@ -89,8 +89,8 @@ static int by_likeness(gconstpointer a, gconstpointer b, gpointer name)
     return sx != sy ? (sx > sy ? -1 : 1) : strcmp(*x, *y);
 }
 
-/* Lists files with the same folder name whose base names begin alike; used if no file has that base
- * name. */
+/* If no file has that base name: lists files in a folder of the same name whose base names begin
+ * alike. */
 static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrArray *near)
 {
     const char *base = base_of(name), *dot = strrchr(base, '.');
@@ -117,8 +117,8 @@ bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder)
     return false;
 }
 
-/* The name without its first part, if that part is not a folder of the repository or is repeated;
- * NULL: the first part belongs to the name. */
+/* The name without its first part, if that part is not a folder of the repository or occurs
+ * twice in a row; NULL if the first part belongs to the name. */
 static const char *without_first_part(const AcrFileNames *names, const char *name)
 {
     const char *rest = strchr(name, '/');
@@ -134,8 +134,8 @@ static const char *without_first_part(const AcrFileNames *names, const char *nam
     return acr_file_names_has_folder(names, first) ? NULL : rest + 1;
 }
 
-/* The path that equals `name`, or the one that ends in it by whole parts. Borrowed; NULL: none, or
- * several. */
+/* The path that equals `name`, or the one that ends in it by whole parts. Borrowed; NULL if
+ * there is none, or several. */
 static const char *path_that_ends_in(const AcrFileNames *names, const char *name, guint *out_n)
 {
     const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(name));
@@ -185,7 +185,7 @@ static char *resolve_clean(const AcrFileNames *names, const char *clean, bool ma
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near)
 {
-    /* Some systems decompose accents in file names (NFD), which a model seldom does. */
+    /* Some systems write accents in file names as separate characters (NFD); models rarely do. */
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
     g_autofree char *clean = acr_file_name_clean(name);
     char *path = resolve_clean(names, clean, may_be_new);
@@ -223,8 +223,8 @@ static bool has_part(const char *path, const char *what)
     return false;
 }
 
-/* Whether git treats a path part like .git, because other systems would check it out as .git: ".git
- * .", ".git::$DATA", "git~1". */
+/* Whether a path part becomes .git on another system, such as ".git .", ".git::$DATA" or
+ * "git~1"; git rejects such paths. */
 static bool is_like_git(const char *part)
 {
     gsize n = strlen(".git");
@@ -246,7 +246,7 @@ static bool has_odd_character(const char *name)
     return false;
 }
 
-/* Why no file with that name (valid UTF-8) is made; owned, or NULL. */
+/* Why no file with that name (valid UTF-8) is created; owned; NULL if it may be. */
 static char *why_not_made(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name, "/", -1);

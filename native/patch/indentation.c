@@ -1,7 +1,7 @@
 /*
- * The indentation of new lines, adapted to the file by one of three readings: in the coordinates of
- * <original> (its lines show what the model's indentation means in the file), relative to the first
- * line of <patched>, or absolute from the second line on.
+ * Adapts the indentation of new lines to the file. A model's indentation has three possible
+ * readings: in the coordinates of <original>, whose lines are known in the file; relative to the
+ * first line of <patched>; or absolute from the second line on.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
 {
     const AcrLines *file = &fit->source->lines;
     bool tabs = memchr(lead, '\t', len) != NULL;
-    if (len == 0) { /* the next line with indentation decides */
+    if (len == 0) { /* look at the next line that is not blank */
         gsize next = fit->place->first;
         while (next < file->n && file->line[next].lead == 0)
             next++;
@@ -79,8 +79,8 @@ static bool is_anchor(const Fit *fit, gssize j)
            begins_line(fit, (gsize)j) && !(fit->first_lost && j == 0);
 }
 
-/* The quote line whose indentation explains that of a new line near quote line `at`: the nearest
- * one of equal width, else the nearest before, else after. -1: none. */
+/* The quote line from which the indentation of a new line near quote line `at` is derived: the
+ * nearest one of equal width, else the nearest before, else the nearest after. -1: none. */
 static gssize find_anchor(const Fit *fit, gssize at, gsize width)
 {
     const AcrLines *quote = &fit->match->original;
@@ -161,8 +161,8 @@ void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core)
     g_array_append_val(fit->lines, out);
 }
 
-/* Whether both parts lost the indentation of their first line only: then all other lines of quote
- * and replacement are right. */
+/* Whether both parts lost only the indentation of their first line, so that their other lines
+ * are right. */
 static bool shares_loss(const Fit *fit)
 {
     gssize first = first_code(&fit->match->patched);
@@ -170,7 +170,8 @@ static bool shares_loss(const Fit *fit)
            fit->match->patched.line[0].lead == 0;
 }
 
-/* Whether a line of the replacement after its first is further left than all lines of the quote. */
+/* Whether a line of the replacement after its first is indented less than all lines of the
+ * quote. */
 static bool is_left(const Fit *fit)
 {
     gsize least = G_MAXSIZE;
@@ -187,9 +188,9 @@ static bool is_left(const Fit *fit)
 }
 
 /*
- * Whether the replacement has the quote's coordinates. It does if both parts share an identical
- * line (any line if the quote is exact, else not an unindented first line) or both lost the
- * indentation of their first line, and no line is further left than the quote's.
+ * Whether the replacement is indented in the quote's coordinates: no line is indented less than the
+ * quote's lines, and either both parts have an identical line (if the quote is not exact, an
+ * unindented first line does not count), or both lost the indentation of their first line.
  */
 static bool shares_coordinates(const Fit *fit)
 {
@@ -208,10 +209,11 @@ static bool shares_coordinates(const Fit *fit)
 }
 
 /*
- * The order in which readings are tried. If the quote was found exactly, it was written in the
- * file's coordinates, and so was the replacement, unless that begins in the first column. If the
- * quote was shifted as a whole, the replacement may not be. If the quote's first line lost its
- * indentation, the replacement begins in the first column only if another of its lines does.
+ * The order in which readings are tried. A quote that was found exactly has the file's coordinates,
+ * and so has its replacement, unless it begins in the first column. If the whole quote was shifted,
+ * the replacement may still have the file's coordinates. If the quote's first line lost its
+ * indentation, a replacement that begins in the first column is taken at its word only if another
+ * of its lines begins there too.
  */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n)
 {

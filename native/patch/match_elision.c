@@ -1,34 +1,35 @@
 /*
  * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for omitted
  * lines. Each segment between elisions must occur exactly once in the block in which the quote
- * begins, with code on both sides of each elision, and all segments must be indented as in the
- * quote or shifted alike. Otherwise a common first line (`pass`) could match in another block.
+ * begins, with code on both sides of each elision, and all segments must be shifted by the same
+ * indentation (or by none). Otherwise a common first line (`pass`) could match in another block.
  *
- * A replacement that omits code where the quote does not is refused: it is unknown what should stay
- * there.
+ * If a replacement omits code where the quote does not, it is refused, because we cannot know which
+ * code should stay there.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_STRING_LINES 2000u /* most lines of a replacement in which strings are searched */
-#define MAX_STRING_LINE 400u   /* most bytes of each of these lines */
+#define MAX_STRING_LINES 2000u /* limit of lines of a replacement in which strings are searched */
+#define MAX_STRING_LINE 400u   /* limit of bytes of each of these lines */
 
 typedef struct {
     const AcrLines *file;
     const AcrLines *quote;
     AcrSameLine same;
     gsize work;
-    bool several; /* a segment occurred more than once in a block */
+    bool several; /* a segment occurs more than once in the block */
 } Elided;
 
-/* Whether deeper lines follow: the line is the header of a block, or ends in an open bracket. */
+/* Whether lines with more indentation follow: the line is the header of a block, or ends in an
+ * open bracket. */
 static bool opens(const AcrLine *line)
 {
     return line->core > 0 && strchr(":([{,\\", acr_line_last(line));
 }
 
-/* The columns that every line between the segments must have; a line with less belongs to another
+/* The minimum indentation of the lines between the segments; a line with less belongs to another
  * block. */
 static gsize block_width(const Elided *e, gsize start)
 {
@@ -70,8 +71,8 @@ static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
     return true;
 }
 
-/* Follows the segments from a start; each must occur exactly once in the rest of the block. Returns
- * the end, or 0. */
+/* Follows the segments from a start line; each must occur exactly once in the rest of the block.
+ * Returns the line after the last one, or 0. */
 static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
 {
     gsize limit = block_end(e, start), line = start + first_len, j = first_len;
@@ -141,7 +142,8 @@ static gsize behind_blanks(const AcrLines *lines, gsize k)
     return k;
 }
 
-/* The nearest line above that is indented less, with at most a docstring between; -1: none. */
+/* The nearest line above that is indented less than line k, with at most a docstring between
+ * them; -1: none. */
 static gssize header_of(const AcrLines *lines, gsize k)
 {
     gsize width = acr_line_width(&lines->line[k]), at = k;
@@ -200,8 +202,8 @@ static bool is_ellipsis(const AcrMatch *match, gsize k)
     return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
 }
 
-/* Refuses a replacement that omits code where the quote does not, because it is unknown what should
- * stay there. */
+/* Refuses a replacement that omits code where the quote does not, because we cannot know which
+ * code should stay there. */
 void acr_elision_check(AcrMatch *match)
 {
     gsize left_out = acr_elision_count(&match->patched),

@@ -1,10 +1,10 @@
 /*
- * The ladder: finds where in a file the quoted code stands.
+ * The ladder: finds the quoted code in a file, level by level.
  *
- * Levels are tried in the order of AcrLevel. The first level at which the code occurs wins, and all
- * its places at that level are returned; another file chooses between them. Whole lines come first;
- * only if none match is the quote searched for inside lines (level `exact`, since the bytes are
- * equal).
+ * Levels are tried in the order of AcrLevel. The search ends at the first level that finds the
+ * code, and returns all places of that level; choose_place.c chooses one of them. Whole lines come
+ * first; only if none match is the quote searched for inside lines (level `exact`, since the bytes
+ * are equal).
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ static bool find_whole(const AcrLines *file, AcrMatch *match)
     gsize work = 0;
     match->level = ACR_LEVEL_NONE;
     for (gsize i = 0; quote->n > 0 && i + quote->n <= file->n; i++) {
-        if (work > ACR_PATCH_MAX_SCAN) { /* the rest of the file may contain further places */
+        if (work > ACR_PATCH_MAX_SCAN) { /* the rest of the file may contain more places */
             match->many = match->places->len > 0;
             break;
         }
@@ -79,7 +79,7 @@ static bool at_border(const AcrLine *line, gsize col, gsize len)
 }
 
 /* Finds all places of a one-line quote inside lines, at word borders. After ACR_PATCH_MAX_CUTS
- * places inside words it gives up, and the places found so far do not count as unique. */
+ * occurrences inside words it gives up, and a place found so far does not count as unique. */
 static bool find_inside(const AcrLines *file, AcrMatch *match)
 {
     const AcrLine *quote = match->original.line;

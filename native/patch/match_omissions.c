@@ -1,17 +1,18 @@
 /*
  * Level `similar`, second rule: the quote omits lines of the file without marking it.
  *
- * Blank lines, comments and a docstring may be omitted anywhere, code in a few gaps only. The lines
- * of the quote must occur in order, shifted as a whole, and the alignment with the fewest gaps must
- * be unique. Lines are compared by their loose hashes (match_spelling.c), not by similarity.
+ * The quote may omit blank lines, comments and a docstring anywhere, but code only in a few gaps.
+ * The lines of the quote must occur in order, all shifted by the same indentation, and the
+ * alignment with the fewest gaps must be unique. Lines are compared by their loose hashes
+ * (match_spelling.c), not by similarity.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MIN_WEIGHT 30u     /* fewest characters of quoted code that must be found */
-#define MAX_GAPS 3u        /* most gaps of omitted code */
-#define MAX_GAP_LINES 120u /* most lines of one gap */
+#define MIN_WEIGHT 30u     /* minimum of characters of quoted code that must be found */
+#define MAX_GAPS 3u        /* limit of gaps of omitted code */
+#define MAX_GAP_LINES 120u /* limit of lines in one gap */
 
 typedef struct {
     const AcrLines *file, *quote;
@@ -49,8 +50,8 @@ gsize acr_string_end(const AcrLines *file, gsize at)
     return at;
 }
 
-/* The first line from `at` on that is code or a comment; `before`: the last line of code before
- * it. */
+/* The first line from `at` on that is code or a comment; `before`: the last line of code or
+ * comment before it. */
 static gsize next_code(Skip *skip, gsize at, gsize before)
 {
     bool may_be_doc = acr_line_last(&skip->file->line[before]) == ':';
@@ -98,11 +99,11 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* The best alignments of the quote's lines up to t, with line t on line f of the file. */
+/* The best alignments of the quote's lines up to t, such that line t matches line f of the file. */
 typedef struct {
     guint gaps;
-    guint ways; /* number of alignments with as few gaps, counted up to 2 */
-    gsize from; /* the line of t - 1 in one of these alignments */
+    guint ways; /* number of alignments with the fewest gaps, counted up to 2 */
+    gsize from; /* the file line of quote line t - 1 in one of these alignments */
 } Way;
 
 #define NO_WAY G_MAXUINT
@@ -122,7 +123,7 @@ static gssize shift_at(const Skip *skip, gsize f, gsize t)
     return (gssize)acr_line_width(theirs) - (gssize)acr_line_width(ours);
 }
 
-/* Whether the lines between two quoted ones may be omitted: all belong to the block. */
+/* Whether the lines between two quoted lines may be omitted: all of them belong to the block. */
 static bool is_inner(const Skip *skip, gsize from, gsize to)
 {
     const AcrLine *a = &skip->file->line[from], *b = &skip->file->line[to];
@@ -139,7 +140,8 @@ static bool is_inner(const Skip *skip, gsize from, gsize to)
     return true;
 }
 
-/* Fills one row of the table: quote line t on each line of the file. */
+/* Fills one row of the table: for each line of the file, the alignments that match it to quote
+ * line t. */
 static void fill_row(Skip *skip, gsize t, const Way *old, Way *now)
 {
     for (gsize f = 0; f < skip->file->n; f++) {

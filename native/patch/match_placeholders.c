@@ -2,25 +2,25 @@
  * Comments in a replacement that stand for code of the quote ("# existing logic", "pass  # rest
  * unchanged"). Applying the edit would delete that code, so it is refused.
  *
- * Quote and replacement are aligned. A comment is read only where code of the quote is gone and a
- * new comment stands in its place: it is a placeholder if it says that the code stays (in many
- * languages), names only the code that is gone, or stands alone for two lines or more and explains
- * nothing, neither by a reason nor as a sentence with its full stop. A comment that contains the code
- * replaces it on purpose.
+ * Quote and replacement are aligned. Only a new comment that replaces code of the quote is
+ * examined. It is a placeholder if it says (in one of many languages) that the code stays, if it
+ * names only the removed code, or if it alone replaces two lines or more and explains nothing: it
+ * gives no reason and is not a sentence with a full stop. If the comment contains the removed code,
+ * the code was commented out on purpose.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_SHOWN 4u        /* most deleted lines that the message shows */
-#define MAX_SHOWN_BYTES 80u /* most bytes shown of each line */
-#define MAX_REMARK 2000u    /* most bytes of comments read at one place */
-#define MIN_NAME 3u         /* fewest bytes of a word that can name code */
+#define MAX_SHOWN 4u        /* limit of deleted lines that the message shows */
+#define MAX_SHOWN_BYTES 80u /* limit of the bytes shown of each line */
+#define MAX_REMARK 2000u    /* limit of the bytes of comments examined at one place */
+#define MIN_NAME 3u         /* minimum length of a word that can name code */
 
-/* Phrases are separated by "|" and begin at a word border; one that ends in "*" may end inside a
- * word. Languages written without spaces have no borders. */
+/* Phrases are separated by "|" and begin at a word border; a phrase with "*" at its end may end
+ * inside a word. In languages written without spaces, borders are ignored. */
 
-/* The code stays as it is, or is omitted here. */
+/* Phrases that say that the code stays, or is omitted here. */
 static const char stays[] =
     "unchanged|unmodified|unaltered|untouched|as before|as above|as is|as-is|as it was|as it is|as "
     "previously|same as|same here|same code|from before|here before|was here|goes here|"
@@ -68,7 +68,7 @@ static const char stays[] =
     "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"
     "변경 없*|그대로|생략|동일|変わら|変更し|元のまま|同様|略|원래|유지";
 
-/* Phrases with that meaning, unless the comment gives a reason. */
+/* Phrases that say the same, unless the comment gives a reason. */
 static const char may_stay[] =
     "rest|existing|remaining|remainder|same|other|others|previous|previously|original|originally|"
     "keep|"
@@ -77,7 +77,7 @@ static const char may_stay[] =
     "insert|paste|copy|hidden|vorhanden*|gleich*|existant*|restant*|même*|existente*|"
     "anterior*|mismo*|resto|esistent*|precedent*|précédent*|mesmo*|restante*";
 
-/* Words for a reason, or for what happened to the code. */
+/* Words for a reason, or for a change that was made to the code. */
 static const char reasons[] =
     "because|since|no longer|not needed|no need|needs|needed|unneeded|unnecessary|removed|remove|"
     "deprecated|obsolete|superseded|replaced|dropped|disabled|handled|handles|moved|now|instead|"
@@ -104,7 +104,7 @@ static const char reasons[] =
     "не|удален*|теперь|因为|不再|已移|已删|现在|改为|由调用|无需|不需要|废弃|负责|削除|不要|"
     "由|已|避免|防止|不|无|仅|只|呼び出し|더 이상|삭제|필요 없";
 
-/* Words that name code of any kind, or have no meaning of their own. */
+/* Words that name code of any kind, and words without a meaning of their own. */
 static const char kinds[] =
     "code|loop*|logic|body|method*|function*|implementation*|handling|line*|block*|statement*|"
     "class*|"
@@ -160,8 +160,8 @@ static gsize remark_mark(const AcrLine *line)
     return bracketed;
 }
 
-/* The comment of a line without its mark, also one after code. *is_code: the line contains code
- * other than `pass` and `...`. */
+/* The comment of a line (also one that follows code), without its mark. *is_code: the line
+ * contains code other than `pass` and `...`. */
 static AcrLine read_remark(const AcrLine *line, bool *is_code)
 {
     const char *s = line->s + line->lead;
@@ -179,9 +179,9 @@ static AcrLine read_remark(const AcrLine *line, bool *is_code)
 typedef struct {
     const AcrLines *quote, *patched; /* borrowed; without outer blank lines */
     gsize a, b, c, d;                /* quote lines [a, b) become replacement lines [c, d) */
-    gsize lost, made;                /* numbers of lines of code that are lost and made */
-    bool is_alone;                   /* no new code follows the last remark */
-    GString *remark;                 /* owned; in lower case */
+    gsize lost, made;                /* numbers of lines of code that are removed and added */
+    bool is_alone;                   /* no new code follows the last comment */
+    GString *remark;                 /* owned; the comments, in lower case */
     GString *code;                   /* owned; the deleted lines, in lower case */
 } Gap;
 
@@ -215,8 +215,8 @@ static bool is_lost_line(const Gap *gap, gsize j)
     return line->core > 0 && remark_mark(line) == 0 && !stands_in(gap->patched, line);
 }
 
-/* Reads the deleted code and the comments in its place; returns whether a line of code is kept as a
- * comment. */
+/* Reads the deleted code and the comments that replace it; returns whether a comment contains a
+ * deleted line of code. */
 static bool fill_gap(Gap *gap)
 {
     bool commented = false;
@@ -240,7 +240,7 @@ static bool fill_gap(Gap *gap)
     return commented;
 }
 
-/* Whether every word of the comment occurs in the deleted code, or names code of any kind. */
+/* Whether every word of the comment occurs in the deleted code or names code in general. */
 static bool names_only_code(const Gap *gap)
 {
     g_auto(GStrv) words = g_strsplit_set(gap->remark->str, " \t\n.,:;()[]{}/*-_'\"!?", -1);
@@ -308,7 +308,7 @@ static char *refuse_gap(const Gap *gap)
     return g_utf8_make_valid(text->str, -1);
 }
 
-/* The lines without blank lines at both ends. */
+/* Removes blank lines at both ends. */
 static void trim_lines(const AcrLines *lines, AcrLines *out)
 {
     out->line = g_new(AcrLine, lines->n + 1);

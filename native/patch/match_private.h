@@ -7,33 +7,33 @@
 
 #include "patch/source_private.h"
 
-/* most equal places that are listed; beyond that only `many` is set */
+/* limit of equal places that are listed; if there are more, `many` is set */
 #define ACR_PATCH_MAX_PLACES 64u
-#define ACR_PATCH_MAX_SCAN 50000000u /* most line comparisons of a search that is not linear */
-/* occurrences inside words that a search skips before it gives up */
+#define ACR_PATCH_MAX_SCAN 50000000u /* limit of line comparisons for a search that is not linear */
+/* how many occurrences inside words a search skips before it gives up */
 #define ACR_PATCH_MAX_CUTS 1000u
 #define ACR_SIMILAR_MAX_QUOTE_LINES 400u /* a longer quote is not searched by similarity */
-/* Most quote lines times file lines: 400 lines in a file of 20,000. */
+/* Limit of quote lines times file lines: 400 lines in a file of 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
 
-/* Where a quote stands in a file. Lines 0-based, [first, last). */
+/* Where a quote was found in a file. Lines are 0-based: [first, last). */
 typedef struct {
     gsize first, last;
-    bool inside;  /* the place is a part of line `first` … */
-    gsize column; /* … from this byte column on */
+    bool inside;  /* the place is only a part of line `first`, which begins at `column` */
+    gsize column; /* byte column in line `first` */
     /* Owned; quote line -> file line, or -1; NULL: quote line j is line first + j. At level
-     * `similar` the array is twice as long: map[n + j] is the file's line after those of quote line
-     * j, and quote lines that share one line of the file have the same value. */
+     * `similar` the array is twice as long: map[n + j] is the line of the file after the last
+     * one of quote line j. Quote lines that share a line of the file have the same value. */
     gssize *map;
 } AcrPlace;
 
-/* The quote as it was finally read, without outer blank lines and elisions. */
+/* The quote as it was read in the end, without outer blank lines and elisions. */
 typedef struct {
     AcrLevel level;
     GArray *places;             /* owned array of AcrPlace; empty: not found */
     bool many;                  /* more places than ACR_PATCH_MAX_PLACES */
     const AcrLines *file;       /* borrowed; set during the search, else NULL */
-    AcrLines original, patched; /* the parts as matched; views into the edit or into `store` */
+    AcrLines original, patched; /* the parts as matched; views into the edit, or into `store` */
     GPtrArray *store;           /* owned texts */
     char *why; /* owned; why the edit must be refused although the code was found, or NULL */
 } AcrMatch;
@@ -57,21 +57,21 @@ void acr_quote_read(AcrMatch *match, const char *original, const char *patched);
 bool acr_quote_trim_blank(AcrMatch *match);    /* removes outer blank lines */
 bool acr_quote_trim_elisions(AcrMatch *match); /* removes elisions at the same end of both parts */
 /* Whether the line stands for omitted code: `...`, `# ...`, `# rest of the method unchanged`. A
- * comment that only ends in dots counts if it is about code. */
+ * comment that ends in dots is an elision only if it mentions code. */
 bool acr_line_is_elision(const AcrLine *line);
 gsize acr_elision_count(const AcrLines *lines);
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* Searches for a quote with elisions, with code on both sides of each; adds its places. */
+/* Searches for a quote with elisions, each of which has code on both sides; adds its places. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* Sets match->why if the replacement omits code where the quote does not. */
 void acr_elision_check(AcrMatch *match);
-/* Sets match->why if a comment of the replacement stands for code of the quote. O(quote * patched),
- * up to ACR_PATCH_MAX_SCAN. */
+/* Sets match->why if a comment in the replacement stands for code of the quote ("# as before").
+ * O(quote * patched), up to ACR_PATCH_MAX_SCAN. */
 void acr_placeholder_check(AcrMatch *match);
 
-#define ACR_LOOSE_MIN 8u /* fewest characters, without blanks, for a loose search */
+#define ACR_LOOSE_MIN 8u /* minimum of characters, without blanks, in a quote for a loose search */
 
 /* Level `similar`, its rules in order. */
 /* Finds the quote, ignoring blanks, line breaks, quotation marks, and brackets around conditions.
@@ -79,10 +79,10 @@ void acr_placeholder_check(AcrMatch *match);
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* A hash that is equal for lines that differ only in blanks and quotation marks. */
 guint64 acr_loose_hash(const AcrLine *line);
-/* Finds the quote with unmarked omissions. Bounded by ACR_PATCH_MAX_SCAN. */
+/* Finds a quote that omits lines without marking it. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* Maps blank quote lines (in a map of level `similar`) to blank lines at the same point of the
- * file. */
+/* In a map of level `similar`, maps blank lines of the quote to blank lines at the same point of
+ * the file. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
 /* The line after the string statement that begins at line `at`; `at` if none begins there. */
 gsize acr_string_end(const AcrLines *file, gsize at);
@@ -96,7 +96,7 @@ typedef struct {
     double score;      /* 0 to 1 */
 } AcrRegion;
 
-/* How similar two lines are: 1 if equal without outer blanks, 0 if different. */
+/* How similar two lines are: from 0 (different) to 1 (equal without outer blanks). */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
 /*
  * The regions of `text` that are most similar to `quote`, best first, at most `max`, not

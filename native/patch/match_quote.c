@@ -1,12 +1,12 @@
 /*
  * Reads a quote before it is searched for: splits it into lines and removes outer blank lines,
- * elisions and copied line numbers. What is removed from <original> is removed from <patched> too.
+ * elisions and copied line numbers. The same is removed from <patched>.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_LOOKED_UP 64u /* most comments of a quote that are looked up in the file */
+#define MAX_LOOKED_UP 64u /* limit of comments of a quote that are looked up in the file */
 
 /* Whether the text contains one of the words, in any case. */
 static bool has_any(const char *s, gsize len, const char *const *words)
@@ -29,8 +29,8 @@ bool acr_line_is_elision(const AcrLine *line)
     static const char *const phrases[] = {
         "rest of ",        "existing code",  "unchanged",  "omitted",       "remains the same",
         "remain the same", "same as before", "other code", "previous code", NULL};
-    /* Words of comments that end in dots and mean omitted code; other such comments only trail off
-     * ("# wait for it ..."). */
+    /* Words that show that a comment with dots at its end means omitted code; others just trail
+     * off ("# wait for it ..."). */
     static const char *const left_out[] = {"existing", "rest",     "other",    "remain",    "same",
                                            "previous", "original", "code",     "content",   "body",
                                            "method",   "function", "class",    "import",    "logic",
@@ -52,7 +52,7 @@ bool acr_line_is_elision(const AcrLine *line)
     return begins || has_any(s, len, phrases) || (ends && has_any(s, len, left_out));
 }
 
-/* Marks comments that are lines of the file too, which are no elisions. */
+/* Marks comments that look like elisions but are lines of the file. */
 static void mark_comments(const AcrLines *file, AcrLines *quote)
 {
     guint looked_up = 0;
@@ -111,8 +111,8 @@ bool acr_quote_trim_blank(AcrMatch *match)
     return true;
 }
 
-/* Removes an elision at the same end of both parts, because it only says that the code
- * continues. */
+/* Removes an elision at the same end of both parts, because it only says that more code precedes
+ * or follows. */
 bool acr_quote_trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;

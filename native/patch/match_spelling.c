@@ -1,9 +1,11 @@
 /*
- * Level `similar`, first rule: the quote is the file's code, except for spelling and line breaks.
+ * Level `similar`, first rule: the quote differs from the file's code only in spelling and line
+ * breaks.
  *
- * Both texts become streams without blanks, line breaks, line continuations, comments after code,
- * and commas before a closing bracket; all quotation marks are alike, and two words stay separate.
- * The quote's stream is searched for in the file's. A place begins and ends with a line. Linear.
+ * Both texts are converted to streams without blanks, line breaks, line continuations, comments
+ * after code, and commas before a closing bracket; all quotation marks are alike, and two words
+ * stay separate. The quote's stream is searched for in the file's. A place begins and ends with a
+ * line. Linear.
  */
 #include <string.h>
 
@@ -11,7 +13,7 @@
 
 #define GAP '\x01' /* separates two words */
 
-/* What the stream contains of a line. */
+/* The part of the stream that comes from one line. */
 typedef struct {
     gsize start, stop; /* bytes of the stream, without a leading GAP */
 } Piece;
@@ -56,7 +58,7 @@ static bool closes_next(const AcrLine *line, const AcrLine *end, gsize at)
 
 typedef struct {
     GString *out;
-    bool parted; /* blanks or a line break since the last byte */
+    bool parted; /* blanks or a line break came since the last byte */
 } Writer;
 
 static void put(Writer *writer, char c)
@@ -68,8 +70,8 @@ static void put(Writer *writer, char c)
     g_string_append_c(out, c);
 }
 
-/* Where the code of a line ends and a comment begins; a line that is only a comment has no such
- * end. Quotation marks are matched within the line only. */
+/* Where the code of a line ends and a comment begins; in a line that is only a comment, the end
+ * of the line. Strings are recognised only within the line. */
 gsize acr_line_code_end(const AcrLine *line)
 {
     gsize stop = line->lead + line->core;
@@ -201,7 +203,7 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map)
 {
     gsize n = quote->n;
-    gssize next = -1; /* the file's line after the last one with a quote line */
+    gssize next = -1; /* the file line after the last one that a quote line is mapped to */
     for (gsize j = 0; j < n; j++) {
         if (map[j] >= 0) {
             next = MAX(next, map[n + j]);

@@ -1,27 +1,27 @@
 /*
  * Parses a model's answer into edits. First it finds the tags <file>, <original>, <patched>; then
- * it reads the answer once, tag by tag, and line by line between them. Tags form groups by their
- * position. A line can begin an edit of another form (search/replace, diff, whole file), which its
- * own file reads. The form that begins first wins: a tag inside a diff is code, and so is a
+ * it reads the answer once, tag by tag, and line by line between them. Adjacent tags form one edit.
+ * A line between tags can begin an edit of another form (search/replace, diff, whole file), which
+ * another file parses. The form that begins first is used: a tag inside a diff is code, and so is a
  * conflict mark inside <original>.
  *
  * An opening tag is *structural* if only blanks, markup or another tag precede it on its line; a
- * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags' names in quoted
- * code have quotes or words around them and are neither.
+ * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags that code only
+ * mentions have quotes or words around them, and are neither.
  */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_TAG 256u /* most bytes of one tag with its attributes */
+#define MAX_TAG 256u /* limit of the bytes of one tag with its attributes */
 
-#define MAX_NESTED 256u /* most tags inside a part that are distinguished from the part's own */
+#define MAX_NESTED 256u /* limit of tags inside a part that are matched with each other */
 
 typedef enum {
     TAG_FILE,
     TAG_ORIGINAL,
     TAG_PATCHED,
-    TAG_OTHER, /* a tag of a search result, which also begins with <file> */
+    TAG_OTHER, /* a tag of a search result, which also begins with a <file> */
 } TagKind;
 
 typedef struct {
@@ -42,7 +42,7 @@ static const struct {
 };
 
 /* Whether only blanks, list or heading marks, a fence, a label or another tag precede the tag on
- * its line. */
+ * its line, which makes it structural. */
 static bool is_structural(const char *s, gsize off)
 {
     gsize at = off;
@@ -149,7 +149,7 @@ typedef struct {
     GPtrArray *all;   /* AcrEdit of the whole answer */
     GPtrArray *block; /* AcrEdit of the current block */
     gsize next_open;  /* number of the next tag that opens a part or names a file */
-    AcrEdit *group;   /* owned; the edit being filled, or NULL */
+    AcrEdit *group;   /* owned; the edit whose parts are being read, or NULL */
     bool result_tags; /* tags of a search result followed the group's <file> */
 } Parser;
 
@@ -177,7 +177,7 @@ static void flush(Parser *p)
     acr_parse_push(&p->base, edit);
 }
 
-/* Called when an edit of another form begins: a <file> before it was its heading. */
+/* Called when an edit of another form begins: a <file> before it is its heading. */
 static void interrupt(Parser *p)
 {
     if (p->group && !p->group->original && !p->group->patched && !p->group->complaint)
@@ -213,7 +213,7 @@ static bool stops(const Tag *tag)
     return !tag->closing && tag->good && is_part(tag);
 }
 
-/* Whether a fence or a heading lies between two offsets, so that another block follows. */
+/* Whether a fence or a heading lies between two offsets, so that a new block begins after it. */
 static bool parted(const Parser *p, gsize from, gsize to)
 {
     return g_strstr_len(p->base.s + from, (gssize)(to - from), "```") ||
@@ -249,8 +249,8 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     return clean >= 0 ? clean : any;
 }
 
-/* The tag that closes the part opened by tag `open` if the tags inside come in pairs, or -1: code
- * that contains whole groups, such as the text of a prompt. */
+/* The tag that closes the part opened by tag `open` if the tags inside come in pairs, or -1.
+ * Used for code that itself contains such edits, such as the text of a prompt. */
 static gssize find_balanced(const Parser *p, gsize open)
 {
     TagKind inside[MAX_NESTED];
@@ -269,7 +269,6 @@ static gssize find_balanced(const Parser *p, gsize open)
     return -1;
 }
 
-/* Whether a balanced <original> is followed by its <patched>. */
 static bool is_balanced_pair(const Parser *p, gsize open, gssize *out_close)
 {
     gssize close = find_balanced(p, open);
@@ -288,7 +287,7 @@ static gsize close_part(Parser *p, gsize open, gsize close, char **out_text)
     return close + 1;
 }
 
-/* Reads the part that tag `i` opens into *out_text; returns the number of the next tag. */
+/* Reads the part that tag `i` opens into *out_text; returns the index of the next tag. */
 static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
 {
     gsize stop = 0;
@@ -324,7 +323,7 @@ static void name_file(Parser *p, const Tag *open, gsize from, gsize to)
     open_group(p, open);
 }
 
-/* Whether [from, to) contains one non-blank line: a name. */
+/* Whether [from, to) contains only one non-blank line: a name. */
 static bool is_one_line(const char *s, gsize from, gsize to)
 {
     g_autofree char *name = g_strstrip(g_strndup(s + from, to - from));
@@ -377,7 +376,7 @@ static gsize read_patched(Parser *p, gsize i)
     return read_part(p, i, &group->patched, "</patched> is missing");
 }
 
-/* Takes tag `i`; returns the number of the next tag. */
+/* Handles tag `i`; returns the index of the next tag. */
 static gsize read_tag(Parser *p, gsize i)
 {
     const Tag *tag = &p->tag[i];
@@ -393,8 +392,8 @@ static gsize read_tag(Parser *p, gsize i)
     return i + 1;
 }
 
-/* Records what a line outside edits tells about the lines below. Keeps a line that looks like a
- * part of an edit, because no intended edit may be ignored. */
+/* Takes note of a line outside edits: names of files for the lines below, and lines that look
+ * like a part of an edit, because an intended edit must not be ignored silently. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
 {
     gsize info = 0;

@@ -12,7 +12,7 @@
  * edit, and the file decides which is right.
  *
  * A fenced block is a whole file under a <file> tag or a sentence that announces a new file. Under
- * a bare name it may just show code; only the repository can tell (see AcrEdit.makes).
+ * a bare name the block may just show code; whether the file exists decides (see AcrEdit.makes).
  */
 #include <string.h>
 
@@ -20,10 +20,11 @@
 
 #define MIN_MARK 5u
 #define MAX_MARK 9u
-#define MAX_CUTS 16u                     /* most readings of one block */
-#define MAX_CUT_BYTES (8u * 1024 * 1024) /* most bytes of all readings of one block */
+#define MAX_CUTS 16u                     /* limit of readings of one block */
+#define MAX_CUT_BYTES (8u * 1024 * 1024) /* limit of the bytes of all readings of one block */
 
-/* How many marks of that kind a mark line begins with; 0: it is not a mark line. */
+/* The number of equal characters of that kind with which a mark line begins; 0: it is not a mark
+ * line. */
 static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
 {
     gsize from = acr_skip_blanks(s, 0, len), at = from;
@@ -38,7 +39,8 @@ static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
     return n;
 }
 
-/* Whether the text at `at` begins with one of two words (any case), as a whole word. */
+/* The position after one of two words (in any case, as a whole word) at `at`; 0: neither is
+ * there. */
 static gsize skip_word(const char *s, gsize at, gsize len, const char *const words[2])
 {
     for (guint i = 0; i < 2; i++) {
@@ -79,7 +81,7 @@ static Mark read_mark(const char *s, gsize len)
     return skip_word(s, rest, len, words) > rest ? MARK_ENDS : MARK_CLOSES;
 }
 
-/* The length of a line of only "="; 0: it is not one. */
+/* The length of a line that consists of "="; 0: other characters occur. */
 static gsize divider_length(const char *s, gsize len)
 {
     gsize rest = 0, n = mark_length(s, len, '=', &rest);
@@ -93,11 +95,11 @@ bool acr_search_has_line(const char *s, gsize len)
 
 typedef struct {
     gsize open_len; /* length of the opening mark */
-    gsize body;     /* where the searched lines begin */
+    gsize body;     /* where the lines to search begin */
     gsize end_line; /* offset of the closing mark's line */
     gsize end;      /* offset after it */
     bool closed;
-    GArray *cuts; /* AcrSpan of lines that may be the divider; the likeliest first */
+    GArray *cuts; /* owned; AcrSpan of the lines that may be the divider; the likeliest first */
 } Block;
 
 static void add_cut(Block *block, gsize off, gsize len, gsize marks)
@@ -112,8 +114,8 @@ static void add_cut(Block *block, gsize off, gsize len, gsize marks)
         g_array_append_val(block->cuts, cut);
 }
 
-/* Finds the closing mark before the next block: one with its word, or a bare one that closes no
- * conflict in the quoted code. */
+/* Finds the closing mark before the next block: one with the word REPLACE, or a bare one that
+ * does not close a conflict in the quoted code. */
 static void find_end(const AcrParse *parse, Block *block)
 {
     const char *s = parse->s;
@@ -139,7 +141,7 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
-/* How many lines of a part are marks of the block: a divider of its length, or another mark. */
+/* How many lines of a part are marks of the block: dividers of the same length, or other marks. */
 static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
 {
     guint n = 0;
@@ -150,7 +152,7 @@ static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
     return n;
 }
 
-/* Adds the cuts that do not add a mark to the file which the quoted lines lack. */
+/* Adds the cuts, except those whose new text would contain a mark that the quoted lines lack. */
 static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
@@ -208,7 +210,7 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     return block.end;
 }
 
-#define MAX_HEADING 400u /* most bytes of a sentence that announces a new file */
+#define MAX_HEADING 400u /* limit of the bytes of a sentence that announces a new file */
 
 typedef struct {
     gsize body, end_line; /* the text is [body, end_line) */
@@ -216,7 +218,7 @@ typedef struct {
     bool closed;
 } Fenced;
 
-/* Finds the closing fence; false if another form of edit is inside. */
+/* Finds the closing fence; false if an edit of another form is inside. */
 static bool read_fenced(const AcrParse *parse, gsize off, Fenced *out)
 {
     const char *s = parse->s;

@@ -1,10 +1,10 @@
 /*
- * Unified diffs as models write them: line numbers and counts are often wrong or missing, context
- * lines may lack their leading blank, headers may be missing. Each hunk becomes an edit: its
- * context and removed lines are the quote, its context and added lines the replacement. So a hunk
- * goes where its text is found; the line number is only a hint. The headers name the file and say
- * whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed if both names
- * have them.
+ * Parses unified diffs as models write them: line numbers and counts are often wrong or missing,
+ * context lines may lack their leading blank, headers may be missing. Each hunk becomes an edit:
+ * its context and removed lines are the quote, its context and added lines the replacement. So a
+ * hunk is applied where its text is found; the line number is only a hint. The headers name the
+ * file and say whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed
+ * if both names have them.
  *
  * Patches between "*** Begin Patch" and "*** End Patch" are read the same way; their hunks begin
  * with "@@" and the header of the enclosing code.
@@ -24,11 +24,11 @@ typedef struct {
     GArray *lines;          /* owned; of HunkLine */
     gsize off;              /* offset of its first line in the answer */
     guint line;             /* 0: unknown */
-    bool counted;           /* the header states the lengths of both sides */
-    gsize want[2], have[2]; /* numbers of lines: old, new */
-    gsize blanks;           /* empty lines that may or may not belong to the hunk */
-    char last;              /* kind of the last line so far */
-    bool bare[2];           /* "\ No newline" followed a line of that side */
+    bool counted;           /* the header states the number of lines of both sides */
+    gsize want[2], have[2]; /* numbers of lines, stated and read; old, new */
+    gsize blanks;           /* empty lines read last, which may or may not belong to the hunk */
+    char last;              /* kind of the last line that was read */
+    bool bare[2];           /* "\ No newline" follows a line of that side */
 } Hunk;
 
 static void hunk_clear(Hunk *hunk)
@@ -37,7 +37,7 @@ static void hunk_clear(Hunk *hunk)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Hunk, hunk_clear)
 
-/* The text of one side, '-' or '+'; `whole`: context lines keep their blank. Owned. */
+/* The text of one side, '-' or '+'; with `whole`, context lines keep their leading blank. Owned. */
 static char *side_text(const Hunk *hunk, char side, bool whole)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -96,7 +96,8 @@ static bool ends_diff(const Line *line)
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
 }
 
-/* Whether "+" or "-" precedes code; a list item, a rule or a signature does not count. */
+/* Whether "+" or "-" marks a line of code, and not a list item, a horizontal rule or a mail
+ * signature. */
 static bool is_marked(const Line *line)
 {
     if (line->len == 0 || !strchr("+-", line->s[0]))
@@ -172,8 +173,8 @@ static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
     return end;
 }
 
-/* Reads the hunk whose lines begin at *at, with or without a header, and appends it to the lines of
- * `hunk`; moves *at after it. */
+/* Reads the hunk whose lines begin at *at, with or without a header; appends its lines to `hunk`
+ * and moves *at after it. */
 static void read_hunk(const Diff *diff, Hunk *hunk, gsize *at)
 {
     Line line = acr_diff_line_at(diff, *at);
@@ -215,8 +216,8 @@ static AcrEdit *new_edit(const FileHeader *file, gsize off, gsize end)
     return edit;
 }
 
-/* Whether another reading is possible: context lines without their leading blank may all be meant
- * as written. */
+/* Whether a second reading is possible: the context lines may have no leading blank by which the
+ * diff marks them. */
 static bool has_second_reading(const Hunk *hunk)
 {
     gsize bare = 0, marked = 0, even = 0;
@@ -240,7 +241,7 @@ static bool is_remark(const HunkLine *line)
            (*line->s == '#' || strncmp(line->s, "//", 2) == 0);
 }
 
-/* The hunk without remarks at its ends, as a view; false: there are none. */
+/* The hunk without the remarks at its ends, as a view; false if there are none. */
 static bool without_remarks(const Hunk *hunk, Hunk *out, GArray *view)
 {
     guint from = 0, to = hunk->lines->len;
@@ -329,7 +330,6 @@ static gsize read_hunks(const Diff *diff, const FileHeader *file, gsize at)
     return at;
 }
 
-/* Reads the part of a diff that is about one file. */
 static gsize read_file(const Diff *diff, gsize at)
 {
     g_auto(FileHeader) file = {0};
@@ -348,7 +348,7 @@ static gsize read_file(const Diff *diff, gsize at)
     return read_hunks(diff, &file, at);
 }
 
-/* Whether "@@" is a hunk's header: it has a range, or changed lines follow soon. */
+/* Whether "@@" begins a hunk's header: it has a range, or changed lines follow soon. */
 static bool is_hunk_header(const Diff *diff, const Line *line)
 {
     if (!begins_with(line, "@@") || (line->len > 2 && !acr_is_blank(line->s[2])))
@@ -377,8 +377,8 @@ static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fenc
     return diff_fence && off == first && acr_skip_blanks(line->s, 0, line->len) < line->len;
 }
 
-/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. If
- * they name a file, it applies to a hunk without headers. */
+/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. A
+ * file that they name is the file of a hunk without headers. */
 static gsize skip_preamble(const Diff *diff, gsize off)
 {
     for (gsize at = off; diff->fenced && at < diff->parse->len;) {

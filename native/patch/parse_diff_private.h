@@ -1,6 +1,3 @@
-/*
- * The state of a diff parser: its lines, and what the headers say about a file.
- */
 #ifndef ACR_PATCH_PARSE_DIFF_PRIVATE_H
 #define ACR_PATCH_PARSE_DIFF_PRIVATE_H
 
@@ -8,13 +5,15 @@
 
 #include "patch/parse_private.h"
 
-/* The state of a diff parser. */
+/* The state of a diff parser: its lines, and whether the diff is in a fence or an envelope. */
 typedef struct {
     AcrParse *parse; /* borrowed */
     bool fenced;     /* the diff is in a fence and ends with it */
-    bool envelope;   /* it begins with "*** Begin Patch", and the answer lacks its end */
-    bool *whole;     /* borrowed; whether the last hunk has as many lines as its header states */
-    gsize indent;    /* blanks before the fence, and therefore before each line */
+    /* the diff begins with "*** Begin Patch", and the answer lacks "*** End Patch" */
+    bool envelope;
+    /* borrowed; set to whether the last hunk has as many lines as its header states */
+    bool *whole;
+    gsize indent; /* blanks before the fence, and therefore before each line */
 } Diff;
 
 typedef struct {
@@ -28,9 +27,9 @@ typedef struct {
     gsize off;             /* offset of the headers */
     char *name;            /* owned; the current name; NULL: unknown */
     char *to;              /* owned; the new name of a renamed file; else NULL */
-    const char *complaint; /* static; why the headers cannot be used, or NULL */
+    const char *complaint; /* static; why the headers are unusable, or NULL */
     bool created, deleted, executable;
-    bool has_mode; /* an existing file becomes executable, or ceases to be */
+    bool has_mode; /* an existing file becomes executable, or is no longer executable */
 } FileHeader;
 void acr_file_header_clear(FileHeader *file);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FileHeader, acr_file_header_clear)
@@ -45,8 +44,8 @@ static inline bool begins_with(const Line *line, const char *with)
 Line acr_diff_line_at(const Diff *diff, gsize off);
 /* Reads the header lines at `at`, if any; returns the offset of the line after them. */
 gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out) ACR_MUST_USE;
-/* Whether the line begins the part about one file. `in_hunk`: it follows lines of a hunk that may
- * be incomplete. */
+/* Whether the line begins the diff of a file. `in_hunk`: the line follows a hunk that may be
+ * incomplete. */
 bool acr_diff_begins_file(const Diff *diff, const Line *line, bool in_hunk);
 
 #endif

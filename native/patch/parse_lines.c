@@ -1,14 +1,13 @@
 /*
- * What the readers of all forms of edits share: the lines of an answer, what a line can be besides
- * code (a fence, the name of the file that a block is about), and the list of edits. A name counts
- * only if the line says nothing else, so that a sentence about a file does not become the heading
- * of an edit.
+ * Helpers of the parsers of all forms of edits: the lines of an answer, lines that are not code
+ * (fences, the name of a block's file), and the list of edits. A line names a file only if it says
+ * nothing else, so that a sentence about a file does not become the heading of an edit.
  */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_SENTENCE 400u /* most bytes of a line in which a path is searched between words */
+#define MAX_SENTENCE 400u /* limit of the bytes of a sentence in which a path is searched */
 
 gsize acr_skip_blanks(const char *s, gsize at, gsize to)
 {
@@ -60,7 +59,7 @@ bool acr_is_diff_fence(const char *info, gsize len)
            (len >= 5 && memcmp(info, "patch", 5) == 0);
 }
 
-/* Removes the blanks at the end of [from, *to), and then one line end. */
+/* Removes the blanks at the end of [from, *to), and one line end before them. */
 static void trim_end(const char *s, gsize from, gsize *to)
 {
     while (*to > from && acr_is_blank(s[*to - 1]))
@@ -283,8 +282,9 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
-/* The only path in a sentence: a word, or text between backquotes. Owned; "": several; NULL: none.
- * A word with a dot is usually code. */
+/* The only path in a sentence: a word, or text between backquotes. Owned; "" if there are
+ * several, NULL if there is none. Outside backquotes, a word with a dot but no slash is usually
+ * code. */
 static char *path_in_sentence(const char *s, gsize len)
 {
     g_autofree char *sentence = g_strndup(s, len <= MAX_SENTENCE ? len : 0), *found = NULL;

@@ -1,7 +1,7 @@
 /*
  * The state of the parser of an answer: its lines, the file names near a block, and the list of
- * edits. Each form of edit has its own reader; parse.c asks them in turn at each line outside an
- * edit.
+ * edits. Each form of edit has its own parser; parse.c tries them one by one at each line outside
+ * an edit.
  */
 #ifndef ACR_PATCH_PARSE_PRIVATE_H
 #define ACR_PATCH_PARSE_PRIVATE_H
@@ -11,7 +11,7 @@
 #define ACR_PARSE_MAX_NAME 4096u /* most bytes of a file name */
 
 typedef struct {
-    gsize off, len; /* a range of bytes in the answer; a line is without its end */
+    gsize off, len; /* a range of bytes in the answer; for a line, without its line end */
 } AcrSpan;
 
 /* The state of the parser. */
@@ -24,14 +24,16 @@ typedef struct {
     gsize named_at;    /* offset after the tag that named `file`; 0: none */
     AcrSpan above;     /* the last line that is neither blank nor a fence */
     AcrSpan fence;     /* the line that opened the current fence; empty outside */
-    AcrSpan named;     /* the only line of the fence so far, or empty */
+    AcrSpan named;     /* the fence's first line, if it is the only one so far; otherwise empty */
     guint fence_lines; /* lines of the fence so far */
-    gsize tag;         /* offset of the next tag that opens a part or names a file, or len */
-    gsize diff_end;    /* offset after the last diff; 0: none */
-    AcrSpan unread;    /* the first line that looks like a part of an edit but was not understood */
+    /* offset of the next tag that opens a part or names a file; `len` if there is none */
+    gsize tag;
+    gsize diff_end; /* offset after the last diff; 0: none */
+    AcrSpan unread; /* the first line that looks like a part of an edit but was not understood */
 } AcrParse;
 
-/* Adds an edit (taken). At most ACR_PATCH_MAX_EDITS; one more is kept as a complaint. */
+/* Adds an edit (taken). If there are more than ACR_PATCH_MAX_EDITS, the next one is kept with a
+ * complaint. */
 void acr_parse_push(AcrParse *parse, AcrEdit *edit);
 bool acr_parse_is_full(const AcrParse *parse);
 /* A new edit of that form, for the caller to fill and push; owned. */
@@ -40,8 +42,8 @@ AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
 /* Sets the reason why an edit cannot be used, unless it has one. */
 void acr_parse_complain(AcrEdit *edit, const char *text);
-/* The file that the current block is about: named in the line above, in the fence's info string, by
- * the sentence above (NULL if that names several), or before. Owned. */
+/* The file that the current block is about. It is named in the line above, in the fence's info
+ * string, by the sentence above (NULL if that names several), or earlier. Owned. */
 char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
 void acr_parse_name(AcrParse *parse, const char *file); /* remembers `file` as the last one named */
 
@@ -60,8 +62,8 @@ gsize acr_next_line(const char *s, gsize from, gsize to); /* start of the next l
 bool acr_is_fence(const char *s, gsize len, gsize *out_info);
 /* Whether a fence's info string says that it contains a diff. */
 bool acr_is_diff_fence(const char *info, gsize len);
-/* The part between two marks, without the line end after the first, without blanks and line end
- * before the second, and without a fence around it. Owned. */
+/* The text between two marks, without the line end after the first, the blanks and line end
+ * before the second, and a fence around it. Owned. */
 char *acr_part_text(const char *s, gsize from, gsize to) ACR_MUST_USE;
 /* The path in a line that contains nothing else (`a.py`:, ### a/b.py, File: a.py). Owned; NULL:
  * none. */
@@ -81,11 +83,12 @@ gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 gsize acr_whole_file_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 /* Whether a diff begins at the line at `off`. */
 bool acr_diff_begins_at(AcrParse *parse, gsize off);
-/* Whether a line outside edits looks like a part of a diff, or ends a search/replace block. */
+/* Whether a line outside edits looks like a part of a diff, or like the end of a search/replace
+ * block. */
 bool acr_diff_has_line(const AcrParse *parse, gsize off, gsize end);
 bool acr_search_has_line(const char *s, gsize len);
-/* The number of marks with which a line begins a search/replace block; 0: it does not. *out_rest:
- * the text after its word. */
+/* If the line begins a search/replace block, the number of its "<"; else 0. *out_rest: the text
+ * after the word SEARCH. */
 gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);
 
 #endif

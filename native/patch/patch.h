@@ -2,9 +2,9 @@
  * patch: turns a model's answer into edits, changed files and a diff, or into a refusal that tells
  * the model what it needs.
  *
- * Edits are byte exact and all-or-nothing: every byte outside the edited span stays, and a place
- * that is not unique is refused. A referee, passed in as a table of functions, says whether code
- * compiles.
+ * Edits are byte exact and all-or-nothing: every byte outside the edited span stays the same, and
+ * an edit whose place is not unique is refused. A referee, passed in as a table of functions, says
+ * whether code compiles.
  */
 #ifndef ACR_PATCH_H
 #define ACR_PATCH_H
@@ -20,8 +20,9 @@ typedef enum {
 GQuark acr_patch_error_quark(void);
 
 #define ACR_PATCH_MAX_ANSWER                                                                       \
-    (32u * 1024 * 1024) /* most bytes of an answer; the rest is ignored, and the feedback says so */
-#define ACR_PATCH_MAX_EDITS 1000u          /* most edits of one answer; more are refused */
+    (32u * 1024 * 1024) /* limit of an answer; the rest is ignored, and the feedback says so */
+/* limit of edits in one answer; further ones are refused */
+#define ACR_PATCH_MAX_EDITS 1000u
 #define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* most bytes of the feedback */
 
 /* ---- Answer -> edits ------------------------------------------------------------------------- */
@@ -34,10 +35,10 @@ typedef enum {
     ACR_EDIT_WHOLE_FILE,     /* a fenced block with the whole text of a new file */
 } AcrEditForm;
 
-/* What an edit asks for. */
 typedef enum {
-    ACR_EDIT_CHANGE, /* `original` becomes `patched`; an empty `original` makes a file */
-    ACR_EDIT_DELETE, /* the file is deleted; `original` is what the diff shows of it, may be "" */
+    ACR_EDIT_CHANGE, /* `original` becomes `patched`; an empty `original` creates a file */
+    /* the file is deleted; `original` is the text of it that the diff shows, may be "" */
+    ACR_EDIT_DELETE,
     ACR_EDIT_RENAME, /* the file is renamed to `to`; other edits use its old name */
     ACR_EDIT_MODE,   /* the file becomes executable or not: `executable` */
 } AcrEditKind;
@@ -50,37 +51,38 @@ typedef struct {
 /* One edit as written. Strings are owned and valid UTF-8. */
 typedef struct {
     char *file; /* the name as written, trimmed; NULL: none */
-    /* without the line end after the opening tag and the blanks before the closing one; NULL:
+    /* without the line end after the opening tag and the blanks before the closing tag; NULL:
      * absent */
     char *original;
-    char *patched;   /* in the same form; NULL: absent */
+    char *patched;   /* in the same form as `original`; NULL: absent */
     char *complaint; /* why the edit cannot be used ("<patched> is missing"), or NULL */
-    gsize off, end;  /* its bytes in the answer: [off, end); for a hunk, after its header */
+    gsize off, end;  /* the edit is at [off, end) in the answer; for a hunk, without its header */
     AcrEditForm form;
     AcrEditKind kind;
     char *to;        /* the new name of a renamed file; else NULL */
     guint line;      /* 1-based line at which `original` begins according to a diff; 0: unknown */
-    bool bare;       /* according to a diff, the new text does not end in a line end */
-    bool was_bare;   /* the same for the old text */
+    bool bare;       /* according to a diff, the new text lacks a line end at the end */
+    bool was_bare;   /* according to a diff, the old text does */
     bool one_blank;  /* the new text of a hunk is one empty line, which `patched` cannot express */
-    bool executable; /* tells whether the new or changed file is executable */
-    bool makes;      /* a diff says that the file is new */
+    bool executable; /* whether the new or changed file is executable */
+    bool makes;      /* according to a diff, the file is new */
     GPtrArray *others; /* AcrEditReading, or NULL; the file decides which reading is right */
 } AcrEdit;
 void acr_edit_free(AcrEdit *edit);
 
-/* All edits of an answer in order, in any form; owned array of AcrEdit, may be empty. Never fails.
- * Linear. */
+/* All edits of an answer, of all forms, in order; owned array of AcrEdit, may be empty. Never
+ * fails. Linear. */
 GPtrArray *acr_patch_parse(const char *answer, gsize len) ACR_MUST_USE;
 
 /* ---- Referee --------------------------------------------------------------------------------- */
 
-/* A changed file with versions to choose from. All borrowed. */
+/* A changed file and the versions to choose from. All borrowed. */
 typedef struct {
     const char *path;
-    GBytes *before;       /* NULL: a new file */
-    GBytes *const *after; /* the versions; a single one is only there for other files to import */
-    gsize n_after;        /* at least one */
+    GBytes *before; /* NULL: a new file */
+    /* the versions; if there is only one, the file is needed only because other files import it */
+    GBytes *const *after;
+    gsize n_after; /* at least one */
 } AcrRefereeFile;
 
 #define ACR_LINT_UNKNOWN G_MAXUINT
@@ -91,10 +93,11 @@ typedef struct {
     bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
     /*
-     * Compares versions by their new pylint errors, in one lint run: out_worse is how many more a
-     * version has than the best one of its file, for all versions of all files in order (the caller
-     * provides the room). ACR_LINT_UNKNOWN if the linter failed or ran out of time; *out_why
-     * (owned) may then say why. That is not an error; an error ends the caller's work.
+     * Compares versions by their new pylint errors, in one lint run. out_worse (allocated by the
+     * caller) has an entry for each version of each file, in order: how many more errors the
+     * version has than the file's best version, or ACR_LINT_UNKNOWN if the linter failed or timed
+     * out; *out_why (owned) may then say why. A failed linter is not an error; an error ends the
+     * caller's work.
      */
     bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error);
@@ -108,9 +111,9 @@ typedef enum {
     ACR_LEVEL_EXACT,
     ACR_LEVEL_TRAILING, /* blanks at line ends differ */
     ACR_LEVEL_INDENT,   /* all lines shifted by the same indentation */
-    ACR_LEVEL_STRIP,    /* each line compared without its outer blanks */
-    ACR_LEVEL_ELISION,  /* elided by `...` lines, anchored on both sides */
-    ACR_LEVEL_SIMILAR,  /* other spelling or line breaks, or lines omitted without a mark */
+    ACR_LEVEL_STRIP,    /* each line is compared without its outer blanks */
+    ACR_LEVEL_ELISION,  /* the quote has `...` lines with code on both sides */
+    ACR_LEVEL_SIMILAR,  /* different spelling or line breaks, or lines omitted without a mark */
 } AcrLevel;
 const char *acr_level_name(AcrLevel level); /* "none", "exact", "trailing", … */
 
@@ -137,7 +140,7 @@ typedef enum {
 } AcrExtractStatus;
 const char *acr_extract_status_name(AcrExtractStatus status); /* "NO_PATCH", … */
 
-/* A bug location of the run, which decides between equal places. Lines 1-based, inclusive. */
+/* A bug location of the run; it decides between several equal places. Lines 1-based, inclusive. */
 typedef struct {
     const char *file;
     guint first, last;
@@ -152,7 +155,7 @@ typedef struct {
 } AcrPatchContext;
 
 typedef struct {
-    char *file; /* owned; the resolved path, or the name as written if none was found */
+    char *file; /* owned; the resolved path; if it was not found, the name as written */
     AcrLevel level;
     guint start, end; /* 1-based lines of the replaced span in the snapshot's file; 0: none */
     AcrEditStatus status;
@@ -166,7 +169,7 @@ typedef struct {
     char *message;
     GBytes *diff;        /* owned; NULL unless ACR_APPLICABLE_PATCH */
     AcrOverlay *overlay; /* owned; NULL unless ACR_APPLICABLE_PATCH */
-    bool wants_index;    /* there was no index, and an index might have led to another patch */
+    bool wants_index;    /* there was no index, but one might have led to another patch */
 } AcrPatchResult;
 void acr_patch_result_clear(AcrPatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)

@@ -1,10 +1,10 @@
 /*
- * Builds the replacement for a place: a splice that covers only what changes.
+ * Builds the replacement for a place: a splice that covers only the bytes that change.
  *
  * Lines of <patched> that are also lines of <original> are not written: the file's own bytes stay.
- * New lines get the line ends of the place. A hunk of a diff says for each line whether it stays;
- * if its old text was found exactly, its new lines are used as written, and the line end of the
- * file's last line changes only if the diff says so.
+ * New lines get the line ends of the place. A hunk of a diff says which lines stay; if its old text
+ * was found exactly, its new lines are used as written, and the line end of the file's last line
+ * changes only if the diff says so.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void clear_line(gpointer data)
     g_free(((NewLine *)data)->text);
 }
 
-/* Keeps the lines of the file for which an elision of the quote (line j) stands. */
+/* Keeps the lines of the file that an elision of the quote (line j) stands for. */
 static void keep_elided(Fit *fit, gsize j)
 {
     gsize before = j, after = j;
@@ -39,7 +39,7 @@ static void keep_elided(Fit *fit, gsize j)
         acr_fit_keep(fit, f);
 }
 
-/* The line number of the quote's n-th elision. */
+/* The quote line of the n-th elision. */
 static gssize nth_elision(const AcrLines *quote, gsize n)
 {
     for (gsize j = 0; j < quote->n; j++)
@@ -80,8 +80,8 @@ static gsize offset_of(const AcrSource *source, gsize line)
     return (gsize)(source->lines.line[line].s - source->text.text);
 }
 
-/* Replaces unchanged lines that were written anew by the file's own; `exact`: with the blanks at
- * their ends. */
+/* Replaces new lines that equal a line of the file by that line; `exact`: only if the blanks at
+ * their ends are equal too. */
 static void restore_lines(Fit *fit, bool exact)
 {
     const AcrLine *old = fit->source->lines.line + fit->place->first;
@@ -108,15 +108,15 @@ static bool is_bare(const AcrSource *source, gsize f)
     return source->lines.line[f].full == source->lines.line[f].len;
 }
 
-/* Whether line k of the result equals line f of the file, including its line end; `bare`: the last
- * line gets none. */
+/* Whether line k of the result equals line f of the file, including its line end; `bare`: the
+ * last line of the result has no line end. */
 static bool stays(const Fit *fit, gsize k, gsize f, bool bare)
 {
     return g_array_index(fit->lines, NewLine, k).keep == (gssize)f &&
            (bare && k + 1 == fit->lines->len) == is_bare(fit->source, f);
 }
 
-/* Makes a splice of the result without the unchanged lines at both ends. */
+/* Makes a splice of the result; omits the unchanged lines at both ends. */
 static AcrSplice make_splice(Fit *fit, bool bare)
 {
     const AcrSource *source = fit->source;

@@ -1,6 +1,6 @@
 /*
- * The replacement text for a place, as splices of the file's text; and the state of a replacement
- * that is being written line by line.
+ * The replacement text for a place, as splices of the file's text; and the state of writing a
+ * replacement line by line.
  */
 #ifndef ACR_PATCH_REPLACEMENT_PRIVATE_H
 #define ACR_PATCH_REPLACEMENT_PRIVATE_H
@@ -12,12 +12,12 @@ typedef struct {
     gsize off, len;
     char *with; /* owned */
 } AcrSplice;
-GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice, which owns their texts */
+GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice; it owns their texts */
 
 /*
- * The readings of the replacement at one place, the likeliest first, all different; at most three.
- * Owned array of AcrSplice, trimmed to what changes. Empty with *out_why (owned) if it cannot be
- * fitted.
+ * The different readings of the replacement at one place, the likeliest first; at most three. Owned
+ * array of AcrSplice, trimmed to the bytes that change. Empty, with *out_why (owned), if the
+ * replacement does not fit.
  */
 GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
                                  const AcrMatch *match, const AcrPlace *place,
@@ -51,8 +51,8 @@ typedef struct {
     const AcrPlace *place;
     gssize *paired;  /* patched line -> original line, or -1 */
     gsize step;      /* columns of one indentation step in the model's text */
-    bool first_lost; /* the first quoted line lost its indentation, the others have it */
-    bool verbatim;   /* a hunk that was found exactly: its new text is used as written */
+    bool first_lost; /* the first line of the quote lost its indentation, the others have it */
+    bool verbatim;   /* a hunk that was found exactly: use its new text as written */
     GArray *lines;   /* array of NewLine */
 } Fit;
 
@@ -72,15 +72,15 @@ void acr_indentation_init(Fit *fit);
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
 /* Widens or narrows `lead` by some columns, with its own kind of blanks. Owned. */
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
-/* Adds line f of the file to the result. */
+/* Adds line f of the file to the result, unchanged. */
 void acr_fit_keep(Fit *fit, gssize f);
-/* Adds line k of <patched>, which follows quote line `at`; `core` (owned, taken): its text without
- * indentation if that differs from the written one, or NULL. */
+/* Adds line k of <patched>, which follows quote line `at`; `core` (taken): a different text for
+ * the line, without indentation, or NULL. */
 void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core);
 /*
- * Makes the lines of a place of level `similar`: applies what <patched> changes in <original> to
- * the file's own lines. False with *out_why (owned) if a change cannot be distinguished from a
- * misquoted line.
+ * Writes the lines for a place of level `similar`: applies the differences between <original> and
+ * <patched> to the file's own lines. False with *out_why (owned) if it cannot distinguish a change
+ * from a misquoted line.
  */
 bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why);
 

@@ -1,26 +1,27 @@
 /*
  * Finds the lines of a file that are most similar to the quoted ones.
  *
- * The similarity of two lines is that of their character pairs (Dice coefficient over bigrams,
- * without outer blanks). The quote is aligned with the file by dynamic programming over lines, in
- * which a line may be missing on either side at a cost. A line weighs as much as its length, up to
- * a bound, so that brackets and blank lines do not decide.
+ * Two lines are compared by their character pairs (Dice coefficient over bigrams, without outer
+ * blanks). Dynamic programming aligns the quote with the file; a line that is missing on one side
+ * has a cost. The weight of a line is its length, up to a limit, so that brackets and blank lines
+ * do not decide.
  */
 #include <stdlib.h>
 
 #include "patch/match_private.h"
 
-#define MAX_CHARS 400u /* most characters of a line that are compared */
+#define MAX_CHARS 400u /* limit of characters of a line that are compared */
 #define MAX_WEIGHT 60u
-#define MASK_WORDS 4u /* words of 64 classes each */
-#define MIN_LINE 0.55 /* two lines less similar than this are different lines */
-#define GAP 0.6       /* cost of a file's line that the quote lacks, as a fraction of its weight */
+#define MASK_WORDS 4u /* number of 64-bit words; pairs of characters are hashed into 256 classes */
+#define MIN_LINE 0.55 /* lines with a lower similarity count as different */
+/* cost of a file line that the quote lacks, as a fraction of the line's weight */
+#define GAP 0.6
 
 typedef struct {
-    guint16 *pair; /* sorted; points into the pool */
+    guint16 *pair; /* the hashed character pairs, sorted; points into the pool */
     guint n;
-    guint64 mask[MASK_WORDS]; /* which classes of pairs occur */
-    guint bits;               /* number of classes that occur */
+    guint64 mask[MASK_WORDS]; /* which classes occur */
+    guint bits;               /* number of bits that are set in `mask` */
 } Profile;
 
 typedef struct {
@@ -93,7 +94,7 @@ static double dice(const Profile *a, const Profile *b)
     return 2.0 * shared / (a->n + b->n);
 }
 
-/* 1 for equal cores, 0 for lines that are too different. */
+/* 1 for equal cores, 0 if the lines are too different. */
 static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, const Profile *pb)
 {
     if (acr_line_same_core(a, b))
@@ -140,14 +141,14 @@ static bool keep_region(GArray *best, AcrRegion region, gsize max)
     return true;
 }
 
-/* The alignment so far, for a number of quote lines used: the best score that ends here, and where
+/* The best alignment of a number of quote lines that ends here: its score, and where in the file
  * it began. */
 typedef struct {
     float score;
     gsize start;
 } Cell;
 
-/* Adds one line of the text: from `old` (before line i) to `now` (after it). */
+/* Adds one line of the file to the alignments: from `old` (before line i) to `now` (after it). */
 static void step(const AcrLine *line, gsize i, const float *like, const AcrLines *quote,
                  const Cell *old, Cell *now)
 {

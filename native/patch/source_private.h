@@ -6,7 +6,8 @@
 
 #include "patch/patch.h"
 
-/* Most cells of one line alignment; beyond that only equal lines at both ends are aligned. */
+/* Limit of cells of one line alignment; above it, only the equal lines at the beginning and the
+ * end are aligned. */
 #define ACR_PATCH_MAX_ALIGN_CELLS 4000000u
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -16,7 +17,7 @@
 typedef struct {
     const char *s;
     gsize len, full, lead, core;
-    bool literal; /* for a quote: the line looks like an elision and is not one */
+    bool literal; /* in a quote: the line looks like an elision but is not one */
 } AcrLine;
 
 typedef struct {
@@ -43,7 +44,8 @@ static inline bool acr_is_word(char c)
 }
 /* Columns of the leading blanks; a tab advances to the next multiple of eight. */
 gsize acr_line_width(const AcrLine *line);
-/* The smallest difference of indentation between lines, 8 if a line has a tab; 0: none. */
+/* The smallest difference of indentation between lines; 8 if a line has a tab; 0 if there is no
+ * difference. */
 gsize acr_lines_step(const AcrLines *lines);
 #define ACR_DEFAULT_STEP 4u
 static inline bool acr_line_is_blank(const AcrLine *line)
@@ -64,8 +66,9 @@ static inline char acr_line_last(const AcrLine *line)
     return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
 }
 typedef bool (*AcrSameLine)(const AcrLine *a, const AcrLine *b);
-bool acr_line_same_core(const AcrLine *a, const AcrLine *b);    /* ignores outer blanks */
-bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b); /* ignores blanks at the end */
+bool acr_line_same_core(const AcrLine *a, const AcrLine *b); /* ignores outer blanks */
+/* ignores blanks at the ends of lines */
+bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b);
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
 /*
@@ -95,16 +98,17 @@ typedef struct AcrFileNames AcrFileNames;
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
 void acr_file_names_free(AcrFileNames *names);
 /*
- * Resolves `name` to a path: equal, equal by whole parts from the right, the same without a first
- * part that is not a folder of the repository, or (unless `may_be_new`) by a base name that occurs
- * once. Owned; NULL: none; then *out_near (owned, never NULL) lists similar paths, best first.
+ * Resolves `name` to a path that is equal to it, that ends in it (in whole parts), or that does so
+ * after the first part of `name` is removed, if that is not a folder of the repository; otherwise
+ * (unless `may_be_new`) to the only path with that base name. Owned; NULL if there is none;
+ * *out_near (owned, never NULL) then lists similar paths, best first.
  */
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near) ACR_MUST_USE;
 /* `name` without quotes, "./" and a final colon. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
-/* The path for a new file of that name: "a/" and the like are removed if the rest lies in a folder
- * of the repository. Owned. */
+/* The path for a new file of that name: a prefix such as "a/" is removed if the rest lies in a
+ * folder of the repository. Owned. */
 char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_USE;
 /* Why a (clean) name may not be written, for the model; owned, or NULL. */
 char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,

@@ -3,15 +3,15 @@
  * differ from those of <original>.
  *
  * The file's lines at the place stay, except that each run of changed lines (a hunk) replaces the
- * lines to which its quoted lines are mapped. Lines that the quote omits are never deleted, nor are
- * comments after code.
+ * lines to which its quoted lines are mapped. Lines that the quote omits, and comments after code,
+ * are never deleted.
  */
 #include "patch/replacement_private.h"
 
-/* similarity from which a line of <patched> counts as a changed line of <original> */
+/* minimum similarity at which a line of <patched> counts as a changed line of <original> */
 #define ALIKE 0.55
 
-/* Quote lines [a, b) become lines [c, d) of <patched>. */
+/* A hunk: quote lines [a, b) become lines [c, d) of <patched>. */
 typedef struct {
     gsize a, b, c, d;
 } Hunk;
@@ -28,7 +28,6 @@ static bool is_joined(const Fit *fit, gsize j)
            file_line(fit, j - 1) >= 0 && file_end(fit, j - 1) > file_line(fit, j);
 }
 
-/* The hunks of the pairing. */
 static GArray *find_hunks(const Fit *fit)
 {
     GArray *hunks = g_array_new(FALSE, FALSE, sizeof(Hunk));
@@ -66,8 +65,8 @@ static gssize first_said(const Fit *fit, gssize from, gssize to)
 }
 
 /*
- * Where to insert lines before quote line a: after a docstring, otherwise next to the line before;
- * -1 with *out_why if the quote omits lines of code there.
+ * Where to insert lines before quote line a: after a docstring, otherwise after the previous quoted
+ * line; -1 with *out_why if the quote omits lines of code there.
  */
 static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
 {
@@ -128,7 +127,8 @@ static bool is_mapped(const Fit *fit, gssize f)
     return false;
 }
 
-/* The quote line of the hunk, line j or later, that line k of <patched> most resembles; hunk->b: none. */
+/* The quote line of the hunk, from line j on, to which line k of <patched> is most similar;
+ * hunk->b: none. */
 static gsize source_of(const Fit *fit, const Hunk *hunk, gsize j, gsize k)
 {
     const AcrLine *quote = fit->match->original.line, *line = &fit->match->patched.line[k];
@@ -161,8 +161,7 @@ static bool has_marks(const AcrLine *line)
     return false;
 }
 
-/* Writes a line that the quote spells differently as <patched> has it, followed by the file's
- * comment if the quote omits that. */
+/* Writes line k of <patched>, followed by the file's comment if the quote omits that comment. */
 static bool keep_comment(const Fit *fit, gsize j, gsize k, char **out_core, char **out_why)
 {
     const AcrLine *quoted = &fit->match->original.line[j], *line = &fit->match->patched.line[k],
@@ -207,7 +206,7 @@ typedef struct {
     gsize c, d;
     gssize f, stop;
     gsize near;    /* the quoted line that determines the indentation of the inserted lines */
-    bool is_after; /* insert after the file's lines, if nothing else decides */
+    bool is_after; /* insert after the file's lines, if no other rule decides */
 } Gap;
 
 static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gssize to_f)
@@ -220,7 +219,7 @@ static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gss
         acr_fit_keep(fit, f);
 }
 
-/* Inserts each line only once, even if both sides have it: <patched> may contain what <original>
+/* Writes a line that both sides have only once: <patched> may contain lines that <original>
  * omitted. */
 static void merge_gap(Fit *fit, Reading reading, Gap gap)
 {
@@ -239,15 +238,15 @@ static void merge_gap(Fit *fit, Reading reading, Gap gap)
     write_gap(fit, reading, &gap, gap.d, gap.stop);
 }
 
-/* Whether line k of <patched> does not come from a line of the hunk that the file has. */
+/* Whether line k of <patched> is new: no line of the hunk that is in the file corresponds to it. */
 static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
 {
     gsize from = source_of(fit, hunk, hunk->a, k);
     return from == hunk->b || file_line(fit, from) < 0;
 }
 
-/* How many of the new lines from c on (or before the end) also occur in the file's lines [f, stop)
- * in the same order, or precede (follow) such a line. */
+/* How many of the new lines, counted from c (or back from the end), belong to the file's lines
+ * [f, stop): up to the last one that occurs there in the same order. */
 static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end, gssize f,
                           gssize stop)
 {
@@ -270,7 +269,8 @@ static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end
     return shared;
 }
 
-/* Writes a hunk in place of the file's lines [from, to). The file's lines were kept up to *at. */
+/* Writes a hunk instead of the file's lines [from, to). The file's lines before *at are already
+ * written. */
 static bool write_hunk(Fit *fit, Reading reading, const Hunk *hunk, gssize from, gssize to,
                        gssize *at, char **out_why)
 {

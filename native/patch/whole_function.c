@@ -1,11 +1,11 @@
 /*
- * A replacement that is a whole function (or class) while the quote is a part of its body. Written
- * there, it would define the function again inside itself. It replaces the whole function if it has
- * the function's own header and no line outside the quote is lost; otherwise the edit is refused.
+ * A replacement that is a whole function (or class) while the quote is a part of its body. At that
+ * place it would define the function again inside itself. So it replaces the whole function if it
+ * has the same header and keeps all lines outside the quote; otherwise the edit is refused.
  */
 #include "patch/apply_private.h"
 
-/* Describes how a replacement begins. */
+/* The beginning of a replacement. */
 typedef struct {
     gsize decorators, def; /* line numbers; equal if there are no decorators */
     bool other;            /* other code precedes the header */
@@ -95,7 +95,7 @@ static bool same_header(const AcrSource *source, const AcrSymbol *symbol, const 
            same_lines(&source->lines.line[symbol->def - 1], &lines->line[head->def], n);
 }
 
-/* Why the replacement cannot be the whole function; NULL: it can. Static. */
+/* Why the replacement cannot be the whole function; NULL if it can. Static. */
 static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
                               const AcrPlace *place, const AcrLines *lines, const Head *head)
 {
@@ -124,7 +124,6 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
     return NULL;
 }
 
-/* Widens the match to the whole function. */
 static void widen(const AcrSource *source, const AcrEdit *edit, guint32 first, guint32 last,
                   AcrMatch *match)
 {

@@ -1,4 +1,4 @@
-/* Private to sandbox: the table of backends, the sandbox object, and what backends share. */
+/* Private to sandbox: the table of backends, the sandbox object, and helpers for backends. */
 #ifndef ACR_SANDBOX_BACKEND_H
 #define ACR_SANDBOX_BACKEND_H
 
@@ -10,8 +10,7 @@
 
 typedef struct {
     const char *name;
-    /* Checks what can be checked without running anything, and sets the fields that belong to the
-     * backend. */
+    /* Checks the parts that need no execution, and sets the fields that belong to the backend. */
     bool (*open)(AcrSandbox *sandbox, GError **error);
     /* Runs the set-up command; called once, before the first execution, if there is a set-up. */
     bool (*set_up)(AcrSandbox *sandbox, GError **error);
@@ -33,15 +32,15 @@ struct AcrSandbox {
     const AcrSandboxBackend *backend;
     void *state; /* state of the backend */
     AcrSandboxOptions options;
-    const char *dir; /* path of the tree inside the sandbox */
-    char *digest;    /* hex digest of everything that distinguishes environments */
+    const char *dir; /* absolute path of the tree inside the sandbox */
+    char *digest;    /* hex digest of everything in which environments can differ */
     bool is_set_up;
     AcrSandboxPython python;
     AcrTreeCache *cache;
-    gint64 tree_uid;    /* owner of the tree, and user of executions; -1: this user */
-    char *base;         /* cache folder with the snapshot's tree; NULL: not needed yet */
-    char *git;          /* cache folder with a ".git" for it; NULL: not needed yet, or none */
-    bool has_no_git;    /* making one has failed */
+    gint64 tree_uid;    /* owner of the tree, as whom commands run; -1: this user */
+    char *base;         /* cache folder with the snapshot's tree; NULL: not made yet */
+    char *git;          /* cache folder with its ".git"; NULL: not made yet, or there is none */
+    bool has_no_git;    /* making `git` has failed */
     GPtrArray *remarks; /* char *; ends in NULL */
 };
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -49,31 +48,33 @@ void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRI
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
-/* Runs a command in a place that the backend names. */
+/* Runs a command in a place that the backend passes. */
 typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution *execution,
                       AcrExecuted *out, GError **error);
-/* Runs the set-up there. Errors: SETUP (one line, followed by the last lines of its output), those
- * of `run_in`. */
+/* Runs the set-up by `run_in`. Errors: SETUP (one line, followed by the last lines of the
+ * set-up's output), and those of `run_in`. */
 bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
                            GError **error) ACR_MUST_USE;
-/* Sets a command's streams (both ends, and how much is missing between), its time, and the limit
- * that it hit: `seen`, unless its exit or its streams show an earlier one. */
+/* Sets a command's streams (beginning and end, and how many bytes are missing between), its
+ * time, and the limit that it exceeded: `seen`, unless its exit status or its streams show that
+ * another limit came first. */
 void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
                              AcrSandboxLimit seen, AcrExecuted *out);
-/* Makes sandbox->base, the cache entry with the snapshot's files, unless it exists; adds a remark
- * about skipped files. */
+/* Makes sandbox->base, the cache entry with the snapshot's files, unless it exists. Adds a
+ * remark if files were skipped. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 /* Makes sandbox->git, the cache entry with a ".git", unless it exists or there is no commit; adds a
  * remark if it fails. */
 void acr_sandbox_need_git(AcrSandbox *sandbox);
 typedef bool AcrIsAsLaid(void *ctx, const AcrHelperFile *file);
-/* Lists the paths (keys of a set) whose file we did not write, or which changed afterwards; sorted;
- * at most ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
+/* Lists the paths (keys of a set) of files that the command changed: we did not write the file,
+ * or its content differs from what we wrote; sorted; at most ACR_SANDBOX_MAX_CHANGED. Owned
+ * (g_strfreev). */
 char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
                            void *ctx) ACR_MUST_USE;
 /* Whether a file in the folder `tree` (const char *) is unchanged since we wrote it. */
 AcrIsAsLaid acr_sandbox_is_as_laid;
-/* The changed and added files of an execution, in the form that the helper writes. */
+/* Writes the changed and added files of an execution in the form that the helper reads. */
 bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;
 

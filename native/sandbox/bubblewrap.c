@@ -1,9 +1,9 @@
 /*
- * The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or made by
- * the set-up). Each execution gets an overlay over them: what it writes stays in memory, on the
- * helper's stage, and disappears with the stage. The helper prepares the stage. bubblewrap then
- * makes the namespaces and the root: /usr, a few files of /etc, the Python, and the tree at its own
- * path. Only the tree and the temporary folders are writable.
+ * The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or taken
+ * from the set-up's result). Each execution gets an overlay over them: the files that it writes
+ * stay in memory, on the helper's stage, and disappears with the stage. The helper prepares the
+ * stage. bubblewrap then makes the namespaces and the root: /usr, a few files of /etc, the Python,
+ * and the tree at its own path. Only the tree and the temporary folders are writable.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
@@ -12,15 +12,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ROOT_RUNS_AS 64711 /* root runs commands as this user, who owns nothing else */
+/* if the program runs as root, commands run as this user, who owns nothing else */
+#define ROOT_RUNS_AS 64711
 
 typedef struct {
     char *program; /* path of bwrap */
-    char *stage;   /* a folder over which the stage may be mounted */
-    char *layer;   /* cache folder that the set-up made; NULL: none */
+    char *stage;   /* the folder over which the stage is mounted */
+    char *layer;   /* cache folder with the set-up's result; NULL: none */
 } State;
 
-/* Folders of the stage. */
 #define AT_TREE ACR_SANDBOX_TREE
 #define AT_HOME ACR_SANDBOX_HOME
 #define AT_VENV "venv"
@@ -47,7 +47,7 @@ static char *find_stage(const char *program)
     return NULL;
 }
 
-/* Whether that user exists here: a user namespace may contain few users. */
+/* Whether that user id exists here: a user namespace may map only a few ids. */
 static bool is_user(uid_t uid)
 {
     ACR_AUTO_FD fd = memfd_create("owner", MFD_CLOEXEC);
@@ -92,7 +92,7 @@ static void add_namespaces(AcrHelperSpec *spec, bool network)
         acr_helper_words(spec->argv, "--share-net", NULL);
 }
 
-/* Adds /usr, and the links or folders beside it that older machines have. */
+/* Adds /usr, and the folders beside it, such as /bin, which are links on newer machines. */
 static void add_system(AcrHelperSpec *spec)
 {
     static const char *const beside[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
@@ -120,7 +120,8 @@ static void add_etc(AcrHelperSpec *spec, bool network)
     for (guint i = 0; i < G_N_ELEMENTS(own); i++) {
         g_autofree char *to = g_build_filename("/etc", own[i], NULL),
                         *from = g_build_filename(spec->stage, to, NULL);
-        bool is_host = network && i >= 2; /* names of machines resolve as on this machine */
+        /* with network: host names resolve in the same way as on this machine */
+        bool is_host = network && i >= 2;
         acr_helper_words(spec->argv, "--ro-bind", is_host ? to : from, to, NULL);
     }
     if (network)
@@ -133,9 +134,9 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
     acr_helper_words(spec->argv, how, from, to, NULL);
 }
 
-/* Mounts /proc read-only, so that the command can change neither kernel settings nor its own
- * priority when the kernel runs out of memory. The first process is bubblewrap's and has the same
- * user, so its memory is hidden. */
+/* Mounts /proc read-only, so that the command can change neither kernel settings nor
+ * oom_score_adj. Hides the memory of the first process: it is bubblewrap and belongs to the same
+ * user. */
 static void add_proc(AcrHelperSpec *spec)
 {
     static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};
@@ -143,20 +144,21 @@ static void add_proc(AcrHelperSpec *spec)
     acr_helper_words(spec->argv, "--proc", "/proc", NULL);
     bind_stage(spec, "--ro-bind", AT_NONE, "/proc/1");
     for (guint i = 0; i < G_N_ELEMENTS(hidden); i++)
-        if (g_file_test(hidden[i], G_FILE_TEST_EXISTS)) /* this kernel has the file */
+        if (g_file_test(hidden[i], G_FILE_TEST_EXISTS)) /* not every kernel has the file */
             acr_helper_words(spec->argv, "--ro-bind", "/dev/null", hidden[i], NULL);
     acr_helper_words(spec->argv, "--remount-ro", "/proc", NULL);
 }
 
-/* Adds the folders that a Python outside /usr needs. They go through the stage, because the
- * command's user may have no access to their parents. */
+/* Adds the folders that a Python outside /usr needs. They are mounted on the stage first,
+ * because the command's user may have no access to their parent folders. */
 static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *spec)
 {
     const AcrSandboxPython *python = &sandbox->python;
     for (guint i = 0; i < python->roots->len; i++) {
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
-            /* The set-up changes a copy; executions may only read the user's own environment. */
+            /* A set-up writes to a copy of the virtual environment; executions can only read the
+             * user's own. */
             bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
@@ -169,8 +171,8 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
                          python->links->pdata[i], NULL);
 }
 
-/* Mounts ".git" below a layer of its own, so that writes disappear with the execution, even for a
- * set-up. */
+/* Mounts ".git" with an overlay of its own, so that changes disappear with the execution, even
+ * those of a set-up. */
 static void add_git(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     g_autofree char *source = g_build_filename(sandbox->git, AT_GIT, NULL),
@@ -183,15 +185,15 @@ static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution
                         AcrHelperSpec *spec)
 {
     acr_sandbox_env(sandbox, ACR_HELPER_HOME, execution, spec->env);
-    /* The shell reports a missing program in the usual way, and otherwise becomes the program. */
+    /* We start the program by a shell, because it reports a missing program in the usual way. */
     acr_helper_words(spec->argv, "--chdir", sandbox->dir, "--remount-ro", "/", "--", "/bin/sh",
                      "-c", "exec \"$@\"", "sh", NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
 }
 
-/* Sets everything except the tree, the home and the virtual environment, which the caller has put
- * on the stage. */
+/* Sets the rest of the spec: the caller has already added the tree, the home and the virtual
+ * environment. */
 static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool is_setup,
                       AcrHelperSpec *spec)
 {
@@ -201,7 +203,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     spec->cpu_s = execution->limits.cpu_s;
     spec->file_bytes = execution->limits.disk_bytes;
     spec->stage_bytes = execution->limits.disk_bytes;
-    /* the helper is one process, bubblewrap two */
+    /* the helper is one process, and bubblewrap two */
     spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
     spec->host_name = g_strdup(execution->host_name);
@@ -214,7 +216,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_proc(spec);
     acr_helper_words(spec->argv, "--dev", "/dev", NULL);
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
-    /* this file system takes no limits */
+    /* the file system of /dev cannot be limited */
     acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL);
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, ACR_HELPER_HOME);
@@ -225,8 +227,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* The files that the command wrote or removed in the tree (the contents of the upper layer),
- * without those that we put there. NULL: unknown. */
+/* The files that the command wrote or removed in the tree, found in the overlay's upper folder,
+ * without the files that we put there. NULL: unknown. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
@@ -236,8 +238,8 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 
 /* ---- Executing ---- */
 
-/* Adds the tree, the home and the virtual environment of an execution: as the set-up left them, or
- * unchanged without a set-up; each below a layer in memory, or read-only. */
+/* Adds the tree, the home and the virtual environment of an execution: in the state after the
+ * set-up, if there is one. Each gets an overlay in memory or is read-only. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;

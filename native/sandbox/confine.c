@@ -1,7 +1,7 @@
 /*
- * Confines this process: files by Landlock, system calls by seccomp. Neither needs rights or
- * namespaces, so both work where bubblewrap does not. If the kernel has only one of them, that one
- * is used.
+ * Confines this process: Landlock limits files, seccomp limits system calls. Neither needs
+ * privileges or namespaces, so both work where bubblewrap does not. If the kernel has only one of
+ * them, only that one is used.
  */
 #include "sandbox/confine.h"
 #include "sandbox/sandbox_private.h"
@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-/* rights that do not apply to folders */
+/* rights to files only, not to folders */
 #define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
 
-/* The rights over files that this version of Landlock can forbid: 13, and one more in each of the
- * next two versions. */
+/* The rights over files that this version of Landlock can forbid: 13 in version 1, and one more
+ * in each of the next two versions. */
 static guint64 all_rights(long version)
 {
     return (1ull << (12 + MIN(version, 3))) - 1;

@@ -1,6 +1,6 @@
 /*
- * The rights that a process of this program gives up before it reads foreign data, permanently and
- * for all threads that it starts later.
+ * Lets a process of this program give up rights before it reads untrusted data, permanently and for
+ * all threads that it starts later.
  */
 #ifndef ACR_SANDBOX_CONFINE_H
 #define ACR_SANDBOX_CONFINE_H
@@ -9,9 +9,10 @@
 
 /*
  * From now on the calling thread cannot start processes, open sockets or access other processes. It
- * can only read the files in `readable` (NULL-terminated; folders include their contents; missing
- * ones are ignored), and only write to the folder `writable` (NULL: none) and to /dev/null. Best
- * effort: files need Landlock (Linux 5.13), the other rights seccomp. Open descriptors stay usable.
+ * can only read the files and folders in `readable` (NULL-terminated; missing ones are ignored),
+ * and only write to the folder `writable` (NULL: none) and to /dev/null. Best effort: the kernel
+ * must have Landlock (Linux 5.13) for files, and seccomp for the rest. Open descriptors stay
+ * usable.
  */
 void acr_confine(const char *const *readable, const char *writable);
 

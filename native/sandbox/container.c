@@ -1,8 +1,8 @@
 /*
- * The backend "container": an image holds the project as committed, and everything that it needs.
- * Only changed files are written into it: those of the working tree that differ from its commit,
- * and those of the overlay. Each execution has its own container, which is removed with everything
- * that runs in it. The result of a set-up is kept as an image.
+ * The backend "container": an image contains a commit of the project and everything that the
+ * project needs. Only changed files are written into a container: files of the working tree that
+ * differ from its commit, and files of the overlay. Each execution has its own container, which is
+ * removed with everything that runs in it. The result of a set-up is kept as an image.
  */
 #include <string.h>
 #include <unistd.h>
@@ -13,22 +13,22 @@
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
-/* arguments of one command; even, because they may be pairs of path and link target */
+/* limit of arguments of one command; even, because they may be pairs of path and link target */
 #define WORDS_AT_ONCE 500u
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
-#define MAX_COMPARED 200u            /* most files that we wrote and compare afterwards */
+#define MAX_COMPARED 200u            /* limit of files that we wrote and compare afterwards */
 #define INPUT_NAME ".acr-host-input" /* file in the container's root folder */
 
 typedef struct {
     AcrEngine *engine;
     char *image_id; /* id of the user's image */
     gint64 image_bytes;
-    char *image;    /* image of the containers: the user's, or the set-up's */
-    bool has_shell; /* the shell of `image` has run a command */
+    char *image;    /* image for containers: the user's, or the one that the set-up made */
+    bool has_shell; /* a command has run in the shell of `image` */
     bool has_told;  /* the user was told which walls are missing */
-    char *walls;    /* cache folder with the parts of the walls */
-    /* AcrHelperFile: how the snapshot differs from the image; NULL: not compared yet, or contained
-     * in the set-up's image */
+    char *walls;    /* cache folder for acr_engine_start */
+    /* AcrHelperFile: the files in which the snapshot differs from the image; NULL: not compared
+     * yet, or the set-up's image already contains them */
     GPtrArray *own;
 } State;
 
@@ -66,7 +66,7 @@ static bool is_same(const AcrEntry *a, const AcrEntry *b)
     return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
 }
 
-/* Adds a file of the snapshot that its commit lacks or that differs there. */
+/* Adds a file of the snapshot, if the snapshot's commit lacks it or has it with other content. */
 static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray *out,
                     GError **error)
 {
@@ -83,7 +83,7 @@ static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray 
                             MAX_LAID_BYTES);
 }
 
-/* Compares two lists that are sorted by path. */
+/* Adds the files in which the snapshot and its commit differ; both lists are sorted by path. */
 static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *out,
                                GError **error)
 {
@@ -152,8 +152,8 @@ static void add_command(const AcrExecution *execution, bool has_input, GPtrArray
     g_ptr_array_add(argv, NULL);
 }
 
-/* Runs a script of ours over words, in batches, because a command can only have a limited number of
- * arguments. */
+/* Runs a shell script with `words` as arguments, in batches, because the number of arguments of
+ * a command is limited. */
 static bool run_over(const AcrSandbox *sandbox, const char *id, const char *script,
                      const GPtrArray *words, GError **error)
 {
@@ -180,8 +180,9 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     return true;
 }
 
-/* Does with a script what an archive cannot: removes files (and, like git, the folders that become
- * empty), then makes links, because Docker extracts no links that lead out of their folder. */
+/* Makes the changes that an archive cannot express, with a script: removes files (and, like git,
+ * folders that become empty), then makes symbolic links, because Docker does not extract links
+ * that lead out of their folder. */
 static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                           GError **error)
 {
@@ -229,8 +230,8 @@ static bool put_input(const State *state, const char *id, GBytes *input, GError 
     return acr_engine_put(state->engine, id, "/", tar, error);
 }
 
-/* The command's standard input, owned; NULL in *out: none. The engine takes it in one piece, so
- * this process's input is read to its end first; a terminal counts as empty. */
+/* The command's standard input, owned; NULL in *out if there is none. The engine needs it in one
+ * piece, so this process's input is read to its end first; a terminal counts as empty. */
 static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution, GBytes **out,
                        GError **error)
 {
@@ -280,7 +281,7 @@ static bool take_result(const State *state, const char *id, const AcrExecution *
     return true;
 }
 
-/* What is needed to ask the engine about files that we wrote. */
+/* Parameters for asking the engine about files that we wrote. */
 typedef struct {
     const AcrSandbox *sandbox;
     const char *id;
@@ -295,8 +296,8 @@ static bool is_as_laid(void *ctx, const AcrHelperFile *file)
            acr_engine_holds(state->engine, self->id, self->sandbox->dir, file->path, file->content);
 }
 
-/* The files that the command wrote or removed, without those that we wrote, which the engine lists
- * too. */
+/* The files that the command wrote or removed, without the files that we wrote, which the engine
+ * lists too. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
 {
     const State *state = sandbox->state;
@@ -388,9 +389,9 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error);
 
-/* Lowers the walls if they may be the reason why a shell does not run, for example on another
- * architecture. A set-up may have changed its image for that purpose, so the user's own image is
- * tested. */
+/* Lowers the walls if they may be the reason why the shell does not run, for example on another
+ * architecture. Tests the user's own image, because a set-up could have changed its image in
+ * order to get rid of the walls. */
 static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
 {
     AcrEngine *engine = ((State *)sandbox->state)->engine;
@@ -476,8 +477,8 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     return ok;
 }
 
-/* Makes an image whose name is derived from the user's image and everything else that makes up the
- * environment. */
+/* Makes an image whose name is derived from the user's image and everything else in which
+ * environments can differ. */
 static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
@@ -497,7 +498,8 @@ static bool set_up_container(AcrSandbox *sandbox, GError **error)
     g_free(state->image);
     state->image = g_steal_pointer(&name);
     g_clear_pointer(&state->own, g_ptr_array_unref);
-    state->own = g_ptr_array_new_with_free_func(acr_helper_file_free); /* the image contains them */
+    /* the set-up's image contains these files */
+    state->own = g_ptr_array_new_with_free_func(acr_helper_file_free);
     return true;
 }
 

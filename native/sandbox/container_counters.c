@@ -1,14 +1,14 @@
 /*
- * Reads the kernel's counters of a container. Engines report the peak of memory only in part, and
- * killed or refused processes not at all. The files are those of both versions of control groups,
- * read inside the container by shell built-ins, so no other program is needed.
+ * Reads the kernel's counters of a container. Engines report only a part of the peak memory, and no
+ * killed or refused processes. The counters are in files of control groups (version 1 or 2), read
+ * inside the container by shell built-ins, so no other program is needed.
  */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
-#define READ_MS (5 * 1000) /* added to the command's time; used a few times at worst */
+#define READ_MS (5 * 1000) /* added to the command's time; a few times in the worst case */
 #define MAX_TEXT_BYTES 4096u
 
 static const char script[] =
@@ -16,7 +16,7 @@ static const char script[] =
     "memory/memory.oom_control memory.events pids/pids.events pids.events; do "
     "[ -r $f ] && while read -r name value; do echo $f $name $value; done <$f; done; exit 0";
 
-/* A counter from the file that exists: of the first or the second version of control groups. */
+/* A counter of control groups version 1 or 2, whichever file exists. */
 static gint64 either_number(const char *text, const char *old, const char *new)
 {
     return acr_kernel_number(text, old) + acr_kernel_number(text, new);
@@ -33,7 +33,7 @@ static bool is_counter_full(AcrEngine *engine, const char *id, guint processes)
            acr_json_get_int(acr_json_get(answer.json, "pids_stats"), "current", 0) >= processes;
 }
 
-/* Reads the counters; NULL if no command can be run in the container any more. */
+/* Reads the counters; NULL if no command can run in the container any more. */
 static char *read_counters(AcrEngine *engine, const char *id)
 {
     static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", script, NULL};
@@ -53,11 +53,12 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
 {
     g_autofree char *text = read_counters(engine, id);
     *out = (AcrEngineCounts){0};
-    for (guint i = 1; !text && i < READ_TRIES; i++) { /* memory for a shell may not be free yet */
+    /* the memory that a shell needs may not be free yet */
+    for (guint i = 1; !text && i < READ_TRIES; i++) {
         g_usleep(READ_AGAIN_US);
         text = read_counters(engine, id);
     }
-    if (!text) { /* the limit on processes may be reached */
+    if (!text) { /* the limit of processes may be reached */
         out->is_ended = acr_engine_is_ended(engine, id);
         out->is_crowded = !out->is_ended && is_counter_full(engine, id, processes);
         return;

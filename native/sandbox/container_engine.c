@@ -1,7 +1,7 @@
 /*
- * The client of the engine's API: calls with JSON in and out, archives, and the streams of a
- * command. Answers are parsed leniently: of an error's body only "message" is read, and an exit
- * code only if there is no error beside it.
+ * The client of the engine's API: calls with JSON, archives, and the streams of a command. Parses
+ * answers leniently: from the body of an error it reads only "message", and it reads an exit code
+ * only if the answer contains no error.
  */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
@@ -13,15 +13,18 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-#define PING_MS (20 * 1000)     /* an engine may have to be started first */
+/* time for the first answer, because an engine may have to be started */
+#define PING_MS (20 * 1000)
 #define SWEEP_MS (10 * 1000)    /* for removing all old containers together */
 #define REMOVE_MS (30 * 1000)   /* time to remove a container; not interruptible */
-#define MAX_MESSAGE_BYTES 1000u /* most bytes of an engine's message that ours quotes */
+#define MAX_MESSAGE_BYTES 1000u /* limit of an engine's message that our message quotes */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-#define OWN_PROCESSES 2    /* the container's first process, and one of the engine */
-#define FEWEST_PROCESSES 8 /* with a lower limit an engine may be unable to start a command */
+/* added to the limit: the container's first process, and one of the engine */
+#define OWN_PROCESSES 2
+/* with a lower limit of processes an engine may be unable to start a command */
+#define FEWEST_PROCESSES 8
 
 /* ---- Calls ---- */
 
@@ -36,7 +39,7 @@ static bool is_interrupt(const GError *error)
     return g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
 }
 
-/* Makes an engine's message fit into one line. */
+/* Makes an engine's message one line. */
 static void clean_message(AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -118,8 +121,8 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Finds the address that the variables name, and no other; without variables, the first of the
- * usual sockets. If none exists, `tried` lists them. */
+/* Finds the engine's address: only the one that the environment variables name, or without
+ * variables, the first of the usual sockets. If none exists, `tried` lists them. */
 static char *find_place(GString *tried)
 {
     const char *docker = g_getenv("DOCKER_HOST"), *podman = g_getenv("CONTAINER_HOST");
@@ -139,8 +142,8 @@ static char *find_place(GString *tried)
     return NULL;
 }
 
-/* Reads unix://PATH, a path, or tcp://HOST:PORT on this machine: on another machine, commands and
- * files would cross the network as plain text. */
+/* Reads unix://PATH, a path, or tcp://HOST:PORT on this machine: to another machine, commands
+ * and files would be sent unencrypted. */
 static bool set_place(AcrEngine *engine, const char *place, GError **error)
 {
     const char *tls = g_getenv("DOCKER_TLS_VERIFY"), *scheme = strstr(place, "://");
@@ -184,7 +187,8 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
         return NULL;
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    /* Ask for /_ping instead of the version, for which podman first calls other programs. */
+    /* Calls /_ping instead of asking for the version, for which podman first starts other
+     * programs. */
     bool there = acr_engine_call(
         engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
         &reason);
@@ -210,7 +214,7 @@ void acr_engine_free(AcrEngine *engine)
 
 /* ---- Images ---- */
 
-/* Escapes a name for use in a path; slashes stay. */
+/* Percent-encodes a name for a path; slashes stay. */
 static char *escape(const char *name)
 {
     return g_uri_escape_string(name, "/:@", FALSE);
@@ -260,8 +264,8 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name)
 
 /* ---- Containers ---- */
 
-/* Identifies the machine and process namespace in which process ids are valid: an engine may serve
- * machines and containers that cannot see each other's processes. */
+/* Identifies the machine and the process namespace in which our process ids are valid, because
+ * an engine may serve machines and containers that cannot see each other's processes. */
 static char *place_text(void)
 {
     AcrOwner self;
@@ -286,7 +290,7 @@ static bool owner_is_gone(const char *text)
     char *at;
     g_autofree char *place = place_text();
     acr_owner_self(&self);
-    owner = self; /* same boot, or another place */
+    owner = self; /* the same boot of this machine, or another place */
     owner.pid = g_ascii_strtoll(text, &at, 10);
     owner.start = g_ascii_strtoll(at, &at, 10);
     return *at == ' ' && strcmp(at + 1, place) == 0 && !acr_owner_is_alive(&owner, &self);
@@ -302,8 +306,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     const AcrSandboxLimits *limits = container->limits;
     AcrJson *ulimits = acr_json_new_array(), *tmpfs = acr_json_new_object(),
             *log = acr_json_new_object();
-    /* This list replaces the engine's own limits: without both of them, podman requests more than
-     * it may. */
+    /* Sets both limits that the engine would set itself, because podman requests higher ones
+     * than it may. */
     add_ulimit(ulimits, "nofile", NOFILE);
     add_ulimit(ulimits, "nproc", NOFILE);
     add_ulimit(ulimits, "core", 0);
@@ -329,8 +333,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     return json;
 }
 
-/* The first process only waits. It is a shell that reads from an input to which nothing is written,
- * so it needs no other program. */
+/* The first process only waits: a shell reads from an input to which nothing is written, so it
+ * needs no other program. */
 static AcrJson *first_command(const AcrEngine *engine)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
@@ -389,12 +393,12 @@ static char *start_engine(AcrEngine *engine, const AcrEngineContainer *container
         return g_steal_pointer(&id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
-        g_debug("%s", left->message); /* a later sweep removes it */
+        g_debug("%s", left->message); /* a later sweep removes the container */
     return NULL;
 }
 
-/* No status tells whether an engine or an image rejects the walls, so they are lowered after any
- * failure. */
+/* No status code says whether an engine or an image rejects the walls, so they are lowered after
+ * any failure. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     AcrWalls had = engine->walls;
@@ -415,7 +419,7 @@ static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, 
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
     g_auto(AcrEngineAnswer) answer = {0};
-    /* removed even if the user has interrupted the program */
+    /* the container is removed even if the user has interrupted the program */
     AcrEngine patient = *engine;
     patient.interrupt = NULL;
     patient.client = NULL;
@@ -491,7 +495,7 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-/* Removes the folders that contain changes, which an engine lists too. */
+/* Removes the folders of changed files from the set, because an engine lists them too. */
 static void remove_parents(GHashTable *paths)
 {
     g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, NULL);

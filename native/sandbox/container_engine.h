@@ -1,7 +1,6 @@
 /*
- * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, as Docker and podman
- * speak it. Only the common part of both is used; they differ in the bodies of errors and in status
- * codes.
+ * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, for Docker and
+ * podman. Uses only requests that both support; their error bodies and status codes differ.
  */
 #ifndef ACR_SANDBOX_CONTAINER_ENGINE_H
 #define ACR_SANDBOX_CONTAINER_ENGINE_H
@@ -25,40 +24,41 @@ char *acr_engine_image(AcrEngine *engine, const char *name, gint64 *out_bytes,
 /* Whether the image exists; also false if the engine does not answer. */
 bool acr_engine_has_image(AcrEngine *engine, const char *name);
 
-/* Why an image of another architecture cannot run on the engine; owned; NULL: same architecture, or
- * unknown. */
+/* Why an image of another architecture cannot run on the engine; owned; NULL if the architecture
+ * is the same or unknown. */
 char *acr_engine_foreign(AcrEngine *engine, const char *name) ACR_MUST_USE;
 
-/* Every image must have it: it keeps the container waiting and runs the commands. */
+/* Every image must contain this program: it keeps the container alive and starts the commands. */
 #define ACR_ENGINE_SHELL "/bin/sh"
 
-/* How acr_seccomp_walls are put into containers: mounted or copied; NONE: only the engine's own
- * filter applies. */
+/* How the filter of acr_seccomp_walls gets into containers: mounted or copied; NONE: only the
+ * engine's own filter applies. */
 typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
 
-/* A container that waits while commands run in it. All borrowed. */
+/* A container in which commands can run. All borrowed. */
 typedef struct {
     const char *image, *dir;
     const AcrSandboxLimits *limits;
     bool network;
-    const char *host_name; /* NULL: the engine's choice */
+    const char *host_name; /* NULL: the engine chooses */
     const char *walls;     /* folder on this machine, from acr_engine_walls_folder */
 } AcrEngineContainer;
 /* Makes and starts the container; returns its id, owned. A label names the owning process.
- * Processes in it cannot make the system calls that acr_seccomp_walls refuses, unless that is
- * impossible there. Errors: UNAVAILABLE, FAILED, INTERRUPTED. */
+ * Processes in it cannot make the system calls that acr_seccomp_walls refuses, unless the engine
+ * or the image does not allow the filter. Errors: UNAVAILABLE, FAILED, INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
 /* The cache folder with the parts of the walls; owned. */
 char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
 AcrWalls acr_engine_walls(const AcrEngine *engine);
-/* Uses the next weaker way for containers from now on; false: there is no weaker way. */
+/* From now on uses the next weaker member of AcrWalls for containers; false if there is none. */
 bool acr_engine_lower_walls(AcrEngine *engine);
-/* Kills and removes the container, whatever it is doing. */
+/* Kills and removes the container, even if commands are running in it. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
-/* Whether somebody else ended or removed the container; running out of memory does not count. */
+/* Whether somebody else stopped or removed the container; an end by lack of memory does not
+ * count. */
 bool acr_engine_is_ended(AcrEngine *engine, const char *id);
-/* Removes the containers of processes that are gone. */
+/* Removes the containers whose owning process has ended. */
 void acr_engine_sweep(AcrEngine *engine);
 /* Extracts a tar archive (borrowed) into a folder of the container. */
 bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *tar,
@@ -84,29 +84,29 @@ typedef struct {
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *on_output_ctx;
     /* Results: */
-    AcrSpawnResult spawned; /* owned; exit_code 137 if the command was killed */
+    AcrSpawnResult spawned; /* owned; exit_code is 137 if the command was killed */
 } AcrEngineExec;
 bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
                      GError **error) ACR_MUST_USE;
 
-/* What the kernel has counted in a container. */
+/* Counters of the kernel for a container. */
 typedef struct {
     gint64 peak_bytes; /* memory, including files that were read and written; 0: unknown */
-    guint64 killed;    /* processes that ran out of memory */
-    bool is_crowded;   /* a process could not start because the limit was reached */
-    bool is_ended;     /* somebody else ended the container */
+    guint64 killed;    /* number of processes killed for lack of memory */
+    bool is_crowded;   /* a process could not start because the limit of processes was reached */
+    bool is_ended;     /* somebody else stopped the container */
 } AcrEngineCounts;
 /* Reads the counters; unknown ones are 0. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
 /* ---- Frames of a command's output (container_exec.c) ---- */
 
-/* Separates the two streams of a command, which arrive as one: before each piece come eight bytes
- * (1 or 2, three zeros, a length). Zero-initialise. */
+/* Separates the two streams of a command, which arrive interleaved: each piece follows a head of
+ * eight bytes (1 or 2 for the stream, three zeros, a length). Zero-initialise. */
 typedef struct {
     guint8 head[8];
-    guint have;   /* bytes of the head so far */
-    guint32 left; /* missing bytes of the current piece */
+    guint have;   /* number of bytes of the current head that have arrived */
+    guint32 left; /* bytes of the current piece that have not arrived */
     void (*take)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *ctx;
 } AcrFrames;

@@ -1,4 +1,4 @@
-/* Private to the engine's client: calls, shared by its files. */
+/* Private to the client of the engine: calls of its API. */
 #ifndef ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
 #define ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
 
@@ -10,18 +10,18 @@
 #define ACR_ENGINE_VERSION "/v1.41" /* version of the API */
 
 struct AcrEngine {
-    char *place;        /* a socket's path, or tcp://HOST:PORT: as messages show it */
-    const char *socket; /* borrowed from `place`; NULL: it is reached by TCP */
-    char *api;          /* the URL in front of the paths of calls */
+    char *place;        /* a socket's path or tcp://HOST:PORT, for messages */
+    const char *socket; /* borrowed from `place`; NULL: the engine is reached by TCP */
+    char *api;          /* the URL before the paths of calls */
     AcrHttpClient *client;
     const AcrInterrupt *interrupt;
-    AcrWalls walls; /* how walls are put into containers; lowered after a failure */
+    AcrWalls walls; /* how the walls are put into containers; weakened after a failure */
 };
 
 /* A call of the API. Borrowed. */
 typedef struct {
     const char *method, *path;
-    const AcrJson *json; /* the body as JSON, or: */
+    const AcrJson *json; /* the body as JSON; or `body`: */
     GBytes *tar;
     bool is_archive;   /* the answer is an archive, unless it reports a failure */
     gint64 timeout_ms; /* 0: the timeout of short calls */
@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     int status;
-    AcrJson *json;   /* owned; NULL: there was none */
+    AcrJson *json;   /* owned; NULL: the answer had no JSON */
     GBytes *archive; /* owned; instead of `json`, if an archive was requested */
 } AcrEngineAnswer;
 void acr_engine_answer_clear(AcrEngineAnswer *answer);
@@ -38,18 +38,19 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)
 /* Succeeds with any status. Errors: UNAVAILABLE (no answer), INTERRUPTED. */
 bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
                      GError **error) ACR_MUST_USE;
-/* A call that must succeed; `purpose` completes the message: "make a container". */
+/* Makes a call that must succeed; `purpose` completes the error message: "make a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
 
 /* ---- Walls (container_walls.c) ---- */
 
-#define ACR_ENGINE_WALLS "/.acr-host" /* folder in a container with the files that inside/ makes */
+/* folder in a container for the program and the filter that native/sandbox/inside makes */
+#define ACR_ENGINE_WALLS "/.acr-host"
 /* Adds a mount of the folder to the configuration of a container. */
 void acr_engine_walls_mount(const char *folder, AcrJson *host_config);
 /* The same folder as an archive for a container's root folder; owned. */
 GBytes *acr_engine_walls_tar(void) ACR_MUST_USE;
-/* Appends the words with which every command in a container begins. */
+/* Appends the program, and its arguments, through which every command in a container starts. */
 void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Runs a command in a container. Its streams come over one connection, which is read only as far as
- * they are kept: the engine blocks a command whose output nobody reads, so a flood ends with the
- * connection. A command cannot be killed alone; to end it, the caller removes the container.
+ * Runs a command in a container. Its streams arrive over one connection, from which no more is read
+ * than is kept: the engine blocks a command whose output nobody reads, so the connection limits how
+ * much a command can write. A command cannot be killed alone; to end it, the caller removes the
+ * container.
  */
 #include "sandbox/container_engine_private.h"
 

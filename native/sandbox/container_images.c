@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define SILENCE_MS ((gint64)900 * 1000) /* longest time that a step of a build may print nothing */
+/* limit of the time in which a step of a build prints nothing */
+#define SILENCE_MS ((gint64)900 * 1000)
 #define WORK_MS ((gint64)4 * 3600 * 1000)
 #define MAX_LINE_BYTES ((gsize)256 * 1024)
 #define MAX_CONTEXT_BYTES ((gsize)1024 * 1024 * 1024)
@@ -63,9 +64,9 @@ char **acr_images_list(AcrImages *images)
 
 typedef struct {
     GString *line;
-    bool is_too_long; /* the rest of the line is dropped */
+    bool is_too_long; /* drop the rest of the line */
     int status;
-    char *message; /* owned; why it failed; NULL: it succeeded */
+    char *message; /* owned; why the pull or build failed; NULL if it succeeded */
 } Telling;
 
 static void take_progress_line(Telling *telling)
@@ -154,7 +155,7 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
 
 /* ---- Pulling and building ---- */
 
-/* The tag or digest in a name; without one, the engine would pull every tag. */
+/* The tag or digest in a name; without one, the engine would pull all tags. */
 static const char *tag_of(const char *name)
 {
     const char *digest = strchr(name, '@'), *slash = strrchr(name, '/');
@@ -171,7 +172,7 @@ bool acr_images_pull(AcrImages *images, const char *name, GError **error)
                     *what = g_strdup_printf("pull the image '%s'", name);
     if (!work(images->engine, path, NULL, what, error))
         return false;
-    /* a broken transfer may look like a complete one */
+    /* an interrupted transfer may look complete, so check that the image is there */
     return acr_images_have(images, name) ||
            acr_sandbox_fail(
                error, ACR_SANDBOX_ERROR_FAILED,

@@ -9,8 +9,8 @@
 
 /* One thread at a time. */
 typedef struct AcrImages AcrImages;
-/* Finds the engine, and removes the containers of processes that are gone. Errors: UNAVAILABLE (no
- * engine answers; the message names the sockets), INTERRUPTED. */
+/* Finds the engine, and removes the containers whose owning process has ended. Errors:
+ * UNAVAILABLE (no engine answers; the message names the sockets), INTERRUPTED. */
 AcrImages *acr_images_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_images_free(AcrImages *images);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrImages, acr_images_free)
@@ -20,13 +20,14 @@ bool acr_images_have(AcrImages *images, const char *name);
 char **acr_images_list(AcrImages *images) ACR_MUST_USE;
 /* Pulls an image from its registry. Errors: NO_SPACE, FAILED, UNAVAILABLE, INTERRUPTED. */
 bool acr_images_pull(AcrImages *images, const char *name, GError **error) ACR_MUST_USE;
-/* Builds an image from a folder with a Dockerfile, with network. Errors: the same. */
+/* Builds an image from a folder with a Dockerfile, with network. Errors: NO_SPACE, FAILED,
+ * UNAVAILABLE, INTERRUPTED. */
 bool acr_images_build(AcrImages *images, const char *name, const char *folder,
                       GError **error) ACR_MUST_USE;
 /* Removes an image. Errors: FAILED (a container uses it), UNAVAILABLE. */
 bool acr_images_remove(AcrImages *images, const char *name, GError **error) ACR_MUST_USE;
-/* The free bytes on the disk where the engine keeps its images, and that folder (owned); -1 and
- * NULL: unknown, for example for an engine on another machine. */
+/* The free bytes on the disk with the engine's images, and in *out_folder the folder of the
+ * images (owned); -1 and NULL if unknown, for example for an engine on another machine. */
 gint64 acr_images_room(AcrImages *images, char **out_folder);
 
 #endif

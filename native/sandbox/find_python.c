@@ -1,7 +1,7 @@
 /*
- * Finds the Python that runs the project, and what must be visible for it. It reads only names,
- * links and pyvenv.cfg and executes nothing, because a virtual environment in the repository is as
- * untrusted as the repository.
+ * Finds the Python that runs the project, and the folders that it needs. It reads only file names,
+ * links and pyvenv.cfg, and executes nothing, because a virtual environment in the repository is
+ * untrusted.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MAX_LINKS 32u
-#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* most bytes of a pyvenv.cfg */
+#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* limit of a pyvenv.cfg */
 #define SYSTEM_PYTHON "/usr/bin/python3"
 
 void acr_sandbox_python_clear(AcrSandboxPython *python)
@@ -31,8 +31,8 @@ static bool is_program(const char *path)
     return g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0;
 }
 
-/* Whether the program is a script, which would choose a Python by the user's settings; those do not
- * exist in the sandbox. */
+/* Whether the program is a script (such as pyenv's), which selects a Python by the user's
+ * settings; these do not exist in the sandbox. */
 static bool is_script(const char *path)
 {
     char first[2] = "";
@@ -48,8 +48,9 @@ static bool has_entry(AcrSnapshot *snapshot, const char *path)
     return acr_snapshot_find(snapshot, path) >= 0;
 }
 
-/* The virtual environment of the working tree; NULL: none, or *out_not says why it is not used. An
- * environment in the project's own files is as untrusted as these files. */
+/* The virtual environment of the working tree; NULL if there is none, or if it is not used
+ * (*out_not says why). An environment that is part of the project's files is not used, because
+ * it is untrusted. */
 static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     if (!work_tree)
@@ -98,7 +99,7 @@ static char *venv_of(const char *path)
 }
 
 /* The environment that the user has activated: VIRTUAL_ENV, CONDA_PREFIX, or that of the first
- * Python in PATH. NULL: none, or *out_not says why it is not used. */
+ * Python in PATH. NULL if there is none, or if it is not used (*out_not says why). */
 static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -208,7 +209,8 @@ static bool follow_links(AcrSandboxPython *python, GError **error)
                             "'%s': too many levels of symbolic links", python->path);
 }
 
-/* The folder that pyvenv.cfg names as the environment's origin ("home = /x/bin"). */
+/* The folder of the Python from which the environment was made, as pyvenv.cfg names it ("home =
+ * /x/bin"). */
 static char *read_home(const char *venv)
 {
     g_autofree char *config = g_build_filename(venv, "pyvenv.cfg", NULL);
@@ -226,8 +228,8 @@ static char *read_home(const char *venv)
     return NULL;
 }
 
-/* The folder in which the Python is installed: the parent of the program's folder or, if an
- * environment has a copy of it, of its origin. */
+/* The folder in which the Python is installed: the parent folder of the program's folder; if the
+ * environment has a copy of the program, of the original's folder. */
 static char *find_prefix(const AcrSandboxPython *python)
 {
     g_autofree char *program = acr_path_real(python->path);
@@ -242,7 +244,7 @@ static char *find_prefix(const AcrSandboxPython *python)
                : NULL;
 }
 
-/* Whether showing the folder would expose the user's whole home. */
+/* Whether the folder contains the user's home, which would then be visible in the sandbox. */
 static bool holds_home(const char *folder)
 {
     const char *home = g_getenv("HOME");
@@ -277,8 +279,8 @@ static void add_stamp(GString *out, const char *path)
                                (gint64)st.st_size, (gint64)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* A stamp of the program and, in a virtual environment, of its settings and its package folder,
- * whose time changes when a package is added or removed. */
+/* Makes AcrSandboxPython.stamp from the times of the program and, in a virtual environment, of
+ * pyvenv.cfg and the package folder, which change when a package is added or removed. */
 static char *make_stamp(const AcrSandboxPython *python)
 {
     g_autoptr(GString) out = g_string_new(NULL);
@@ -297,7 +299,7 @@ static char *make_stamp(const AcrSandboxPython *python)
     return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* Sets what the Python at `path` (taken) needs. */
+/* Sets the members for the Python at `path` (taken). */
 static bool take_python(char *path, AcrSandboxPython *out, GError **error)
 {
     out->path = path;

@@ -1,8 +1,8 @@
 /*
  * The helper: a process between the host and the command. It reads the host's spec, sets limits,
- * prepares the surroundings, starts the command (through bubblewrap, except for the plain backend),
+ * prepares files and mounts, starts the command (through bubblewrap, except for the plain backend),
  * and cleans up after it. Its own environment is empty from the start, because all processes in a
- * namespace can see the environment with which its first process was started.
+ * namespace can see the original environment of its first process.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_FILES 4096u         /* most descriptors of one process */
+#define MAX_FILES 4096u         /* limit of descriptors of one process */
 #define MAX_QUEUE_BYTES 819200u /* bytes of POSIX message queues; Linux's default */
 
-/* Sends the host a descriptor of the stage, so that the host can see how full the stage is and what
- * was written, even after the end. */
+/* Sends the host a descriptor of the stage, so that the host can see how full the stage is and
+ * which files were written, even after the helper's end. */
 static void send_stage(int stage)
 {
     char byte = 'S';
@@ -81,8 +81,8 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* Soft and hard limits. At the soft limit, a signal tells which limit it was; the hard limit
-     * kills a process that ignores the signal. 0: unchanged. */
+    /* Soft and hard limits; 0: unchanged. At the soft limit, the signal shows which limit was
+     * exceeded; the hard limit kills a process that ignores the signal. */
     const struct {
         int what;
         gint64 soft, hard;
@@ -106,22 +106,22 @@ static void leave_keyring(void)
     (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 }
 
-/* Makes the kernel kill the helper when the host dies. Must be repeated after each change of user,
- * which resets it. */
+/* Makes the kernel kill the helper when the host dies. Must be repeated after each change of
+ * user, which resets this setting. */
 static bool die_with(const AcrHelperSpec *spec)
 {
     return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == (pid_t)spec->parent;
 }
 
-/* Enters the control group, for this process and all that it starts; false if that fails. */
+/* Enters the control group, with all future children; false if that fails. */
 static bool join_group(const AcrHelperSpec *spec)
 {
     ACR_AUTO_FD fd = *spec->group ? open(spec->group, O_WRONLY | O_CLOEXEC) : -1;
     return fd >= 0 && write(fd, "0", 1) == 1;
 }
 
-/* Writes the filter of system calls to where bubblewrap reads it; bubblewrap itself needs some of
- * these calls. */
+/* Writes the filter of system calls for bubblewrap, which installs it just before the command,
+ * because bubblewrap itself needs some of these calls. */
 static bool write_filter(bool refuses_unmapped, GError **error)
 {
     g_autoptr(GBytes) filter = acr_seccomp_walls(refuses_unmapped);
@@ -159,9 +159,8 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
 }
 
 /*
- * Resets signals, because a command would inherit the program's handlers and ignored signals. A
- * request to stop stays pending until it is polled, or ends the process if it is not polled; false
- * if there was one already.
+ * Resets signals, because a command inherits ignored signals. A signal to stop stays pending until
+ * we poll for it. Returns false if one has already arrived.
  */
 static bool reset_signals(const AcrInterrupt *interrupt)
 {

@@ -1,6 +1,6 @@
 /*
  * The host's side of a helper: starts it, watches its processes, and makes the result. The helper
- * sends a few lines at most.
+ * sends at most a few lines.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
@@ -18,10 +18,11 @@
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
 #define WEIGH_EVERY_US (500 * 1000)
-/* samples between two searches of open files, which take longer */
+/* every how many samples to search for open files, which takes longer */
 #define FILES_EVERY 2u
-#define BUBBLEWRAPS 1u  /* one of bubblewrap's two processes may be gone at the last sample */
-#define SIGNAL_EXIT 128 /* bubblewrap, like a shell, reports signal N as exit 128 + N */
+/* one of bubblewrap's two processes may have ended before the last sample */
+#define BUBBLEWRAPS 1u
+#define SIGNAL_EXIT 128 /* bubblewrap reports signal N as exit code 128 + N, like a shell */
 
 void acr_helper_run_clear(AcrHelperRun *run)
 {
@@ -34,7 +35,7 @@ void acr_helper_run_clear(AcrHelperRun *run)
 
 /* ---- The channel ---- */
 
-/* Receives one message; false: none. A descriptor that comes with it is the stage's. */
+/* Receives one message; false if there is none. A descriptor that comes with it is the stage's. */
 static bool receive(AcrHelperRun *run, char *text)
 {
     struct iovec data = {text, MAX_MESSAGE};
@@ -96,8 +97,8 @@ static void read_status(int fd, AcrHelperRun *run)
 
 /* ---- Watching ---- */
 
-/* Whether the files written to a folder on disk exceed the limit. Measured rarely, so that it takes
- * at most a twentieth of the time. */
+/* Whether the files written to a folder on disk exceed the limit. Measures so rarely that it
+ * takes at most a twentieth of the time. */
 static bool is_too_large(AcrHelperRun *run)
 {
     gint64 now = g_get_monotonic_time();
@@ -110,7 +111,7 @@ static bool is_too_large(AcrHelperRun *run)
     return bytes - run->bytes_before > run->execution->limits.disk_bytes;
 }
 
-/* Whether the stage is full: its size is the limit on written files. */
+/* Whether the stage is full. Its size is the limit of written files. */
 static bool is_disk_of_helper_full(int stage)
 {
     struct statvfs st;
@@ -118,7 +119,8 @@ static bool is_disk_of_helper_full(int stage)
            (st.f_bavail == 0 || st.f_favail == 0);
 }
 
-/* The bytes that the control group counts, without the stage, whose files have their own limit. */
+/* The bytes that the control group counts, without the stage, because its files have their own
+ * limit. */
 static gint64 group_bytes(AcrHelperRun *run)
 {
     struct statvfs st;
@@ -143,13 +145,13 @@ static bool watch(void *ctx, pid_t pid)
     if (use->bytes > limits->memory_bytes)
         run->limit = ACR_LIMIT_MEMORY;
     else if (run->spec->is_plain && use->processes > limits->processes)
-        run->limit = ACR_LIMIT_PROCESSES; /* with namespaces, the kernel enforces this limit */
+        run->limit = ACR_LIMIT_PROCESSES; /* in namespaces, the kernel enforces this limit */
     else if (is_too_large(run))
         run->limit = ACR_LIMIT_FILES;
     return !run->limit;
 }
 
-/* Passes on output that was held back, because the command wrote it. */
+/* Passes on the output that was held back, because it is the command's. */
 static void pass_said(AcrHelperRun *run)
 {
     const AcrExecution *execution = run->execution;
@@ -187,9 +189,8 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
 
 /* ---- Running ---- */
 
-/* Standard input that must not be passed on unchanged, owned: through /proc, a process with an
- * open file or folder can reopen it for writing, and reach the files below it. So a file is read
- * first. */
+/* Reads standard input if it is a file or a folder, because through /proc, a process can reopen
+ * an open file for writing, and reach the files below an open folder. *out is owned. */
 static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
 {
     struct stat st;
@@ -297,7 +298,7 @@ static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
     guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
     if (run->limit)
         return run->limit;
-    /* a process may have used more between two samples */
+    /* the peak may lie between two samples */
     if (acr_memory_group_was_short(&run->group) ||
         run->largest_bytes > run->execution->limits.memory_bytes)
         return ACR_LIMIT_MEMORY;

@@ -1,9 +1,9 @@
 /*
- * The helper starts the command and stays beside it. Processes that the command leaves behind, even
- * in sessions of their own, become the helper's children and are killed. In the plain backend this
- * only keeps order and protects nothing: a command of the same user could kill the helper first.
- * Bubblewrap also ends with its parent, except while it assembles the root: killed at that moment,
- * it would leave the whole sandbox running.
+ * The helper starts the command and waits for it. Processes that the command leaves behind, even in
+ * their own sessions, become the helper's children, and it kills them. In the plain backend this is
+ * no protection, because a command of the same user could kill the helper first. Bubblewrap ends
+ * when the helper ends, except while it prepares the root: killed then, it would leave the sandbox
+ * running.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #define SWEEP_US 1000
-#define SWEEPS 1000 /* rounds of killing remaining processes; new ones may appear in each */
+#define SWEEPS 1000 /* how often to kill the remaining processes; new ones may appear each time */
 #define NOT_FOUND 127
 #define NOT_RUNNABLE 126
 
-/* Opens a descriptor for signals, which are read and not handled: the end of a child, and requests
- * to stop. */
+/* Opens a descriptor from which to read signals (no handler runs): the end of a child, and
+ * requests to stop. */
 static int open_signals(void)
 {
     sigset_t set;
@@ -54,8 +54,9 @@ static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* When the machine runs out of memory, these processes should be killed first. Memory that no
- * process has mapped escapes the watch, and the kernel would kill others for it. */
+/* If the machine runs out of memory, the kernel should kill these processes first: our samples
+ * miss memory that no process has mapped, and the kernel would kill other processes because of
+ * it. */
 void acr_helper_offer_to_end(const char *score)
 {
     ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -77,7 +78,7 @@ static int wait_for(pid_t pid, int signals)
     }
 }
 
-/* Kills every child of this process, inherited ones too; true if none is left. */
+/* Kills every child of this process, including adopted ones; true if none is left. */
 static bool end_children(void)
 {
     FILE *list = fopen("/proc/thread-self/children", "re");
@@ -95,7 +96,8 @@ static bool end_children(void)
     }
 }
 
-/* Reports a program that cannot be run as a shell does; returns a shell's exit code. */
+/* Reports that a program cannot be run, in the words of a shell; returns the exit code of a
+ * shell. */
 static int report_missing(const char *program, int err)
 {
     int code = err == ENOENT || err == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE;
@@ -114,16 +116,16 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
         return acr_sandbox_fail_errno(error, errno, "cannot enter", spec->cwd);
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
-    /* Closes our own descriptors in the command. */
+    /* Closes the helper's descriptors when the command starts. */
     unsigned own = spec->is_plain ? ACR_HELPER_STATUS : ACR_HELPER_FILTER + 1;
     (void)syscall(SYS_close_range, own, ~0u,
-                  CLOSE_RANGE_CLOEXEC); /* bubblewrap closes the others */
+                  CLOSE_RANGE_CLOEXEC); /* bubblewrap itself closes the others */
     for (guint i = 0; i < spec->env->len; i++)
         (void)putenv(spec->env->pdata[i]); /* the program is looked up in this PATH */
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
     int err = start_command(spec, &pid);
-    /* the command should be killed before this process, which kills what it leaves */
+    /* the command should be killed before this process, which must clean up after it */
     acr_helper_offer_to_end("900");
     *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)

@@ -1,8 +1,8 @@
 /*
- * Control groups of both versions, through the kernel's files. In the first version, a group is
- * made below this process's own. The second version allows no groups below one with processes, so
- * the group is made beside it, but only if this process's own group has no limit, because that
- * limit would not apply there.
+ * Control groups of both versions, through the kernel's files. In version 1, we make a group below
+ * this process's own group. Version 2 does not allow that for a group that contains processes, so
+ * we make a sibling group, but only if this process's group has no limit, because the limit would
+ * not apply to the sibling.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -13,7 +13,7 @@
 #include <fcntl.h>
 
 #define ROOT "/sys/fs/cgroup"
-#define PREFIX "acr-host." /* followed by the owner's process id and start, and a number */
+#define PREFIX "acr-host." /* followed by the owner's process id, its start time, and a number */
 #define MAX_TEXT 16384u
 #define REMOVE_TRIES 200u
 #define REMOVE_EVERY_US 1000
@@ -51,7 +51,8 @@ gint64 acr_kernel_number(const char *text, const char *words)
 
 /* ---- Where ---- */
 
-/* The path in a line "N:controllers:PATH" of /proc/self/cgroup, owned; NULL: no such line. */
+/* The path in a line "N:controllers:PATH" of /proc/self/cgroup, owned; NULL if there is no such
+ * line. */
 static char *path_of_counter(const char *lines, const char *controllers)
 {
     g_auto(GStrv) split = g_strsplit(lines, "\n", -1);
@@ -77,7 +78,7 @@ char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_
     return has_word(given, "memory") ? g_steal_pointer(&parent) : NULL;
 }
 
-/* Removes the groups of processes that are gone, unless a process still runs in them. */
+/* Removes the groups whose owning process has ended, unless a process still runs in them. */
 static void sweep_groups(const char *parent, const AcrOwner *self)
 {
     g_autoptr(GDir) dir = g_dir_open(parent, 0, NULL);
@@ -115,7 +116,7 @@ void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out)
         acr_memory_group_remove(out);
 }
 
-/* Uses the file for threads: moving a process makes it wait about ten milliseconds for others. */
+/* Returns the file for threads, because moving a process takes about ten milliseconds. */
 char *acr_memory_group_entry(const AcrMemoryGroup *group)
 {
     return group->dir ? g_build_filename(group->dir, group->is_old ? "tasks" : "cgroup.procs", NULL)

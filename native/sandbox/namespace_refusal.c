@@ -1,7 +1,7 @@
 /*
- * Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC name no cause:
- * settings of distributions, a container's filter of calls and security modules each show in a
- * different place. The first row that applies is the cause.
+ * Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC do not say why:
+ * settings of distributions, the seccomp filter of a container, and security modules each show in a
+ * different file. The first row of the table that applies is the cause.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -16,7 +16,7 @@
 
 typedef struct {
     int err;          /* the row applies only to this errno of the failed step; 0: to any */
-    const char *file; /* shows the cause, in a line that begins with `words` */
+    const char *file; /* the file that shows the cause, in a line that begins with `words` */
     const char *line, *cause, *remedy;
 } Row;
 
@@ -53,7 +53,8 @@ static bool applies(const char *root, const Row *row)
 
 char *acr_namespace_refusal(const char *root, int err)
 {
-    bool is_full = err == ENOSPC; /* in a container, the machine's limit, which is not seen here */
+    /* in a container, the limit may be the machine's, which cannot be seen here */
+    bool is_full = err == ENOSPC;
     const char *cause = is_full ? "the limit of user namespaces is reached" : g_strerror(err),
                *remedy = is_full ? "raise it by 'sysctl -w user.max_user_namespaces=15000' as "
                                    "root, on the machine if this is a container" ELSEWHERE

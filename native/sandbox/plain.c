@@ -1,8 +1,8 @@
 /*
  * The backend "plain": a copy of the tree for each execution, limits, an environment of its own,
  * and a helper that kills the processes that the command leaves behind. It isolates nothing: a
- * command can read and write whatever its user can. It is for machines on which nothing else works,
- * and is used only if asked for by name.
+ * command can read and write everything that its user can. It is for machines on which no other
+ * backend works, and is used only if an option names it.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
@@ -11,8 +11,8 @@
 
 typedef struct {
     char *made; /* cache folder with the set-up's tree and home; NULL: no set-up */
-    /* Names the folder in which the set-up ran and later executions run, because what it made may
-     * contain that folder's path. */
+    /* Name of the folder in which the set-up and all later executions run, because the set-up's
+     * result may contain that folder's path. */
     char *place;
 } State;
 
@@ -42,8 +42,9 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
-/* Makes a folder with a copy of the tree and a home (the set-up's or the snapshot's); owned. After
- * a set-up it lies in the set-up's place, which only one process uses at a time. */
+/* Makes a folder with a copy of the tree and a home (the set-up's or the snapshot's); owned.
+ * After a set-up it is the folder in which the set-up ran, which only one process at a time may
+ * use. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)
 {
     const State *state = sandbox->state;
@@ -61,7 +62,7 @@ static char *make_copy(AcrSandbox *sandbox, GError **error)
     return NULL;
 }
 
-/* Replaces the tree's known path in variables by that of the copy. */
+/* Replaces the tree's default path in variables by the path of the copy. */
 static void point_to(GPtrArray *env, const char *dir, const char *tree)
 {
     for (guint i = 0; i < env->len; i++) {
@@ -129,7 +130,7 @@ static bool run_plain(AcrSandbox *sandbox, const AcrExecution *execution, AcrExe
     return ok;
 }
 
-/* Runs the set-up in the folder of its executions, and keeps a copy of the result. */
+/* Runs the set-up in the folder of the later executions, and keeps a copy of the result. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;

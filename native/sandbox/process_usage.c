@@ -1,7 +1,7 @@
 /*
  * Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages plus
- * the files in memory that the processes hold open, mapped or not. Only if the sum exceeds the
- * limit are shared pages counted once, which is slower.
+ * the files in memory that the processes hold open, mapped or not. If the sum exceeds the limit, it
+ * counts again with each shared page only once, which is slower.
  */
 #include "sandbox/helper_run.h"
 
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_WATCHED 100000u /* most processes that are watched */
-#define MAX_OPEN 4096u      /* most open files of one process that are checked */
+#define MAX_WATCHED 100000u /* limit of processes that are watched */
+#define MAX_OPEN 4096u      /* limit of open files of one process that are checked */
 
 /* Reads a small file of /proc as text; "" if it cannot be read. */
 static void read_proc(gint64 pid, const char *name, char *out, gsize size)
@@ -69,14 +69,14 @@ static gint64 resident(gint64 pid)
     return second ? g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* A number of kilobytes in a line, in bytes; -1: no such line. */
+/* The number of kilobytes in the line with that label, in bytes; -1: no such line. */
 static gint64 kilobytes(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
     return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
 }
 
-/* Counts each page by its share among the processes that have it; if that is unknown, counts
+/* Divides each shared page among the processes that have it; if the kernel does not say, counts
  * resident pages. Pages of files in memory are added to *shared instead. */
 static gint64 proportional(gint64 pid, gint64 *shared)
 {
@@ -103,14 +103,14 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     return pids;
 }
 
-/* The device on which all files in memory lie. */
+/* The device to which all files in memory belong. */
 static bool find_device(struct statx *out)
 {
     ACR_AUTO_FD fd = memfd_create("acr-host", MFD_CLOEXEC);
     return fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_INO, out) == 0;
 }
 
-/* Adds files in memory that a process holds open and that were not counted yet. */
+/* Adds the files in memory that a process holds open and that are not counted yet. */
 static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable *seen)
 {
     char path[64];
@@ -120,7 +120,7 @@ static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable 
     DIR *dir = opendir(path);
     for (struct dirent *entry; dir && left > 0 && (entry = readdir(dir)); left--) {
         struct statx st;
-        /* does not ask a network file server */
+        /* the flag avoids a request to a network file server */
         if (entry->d_name[0] == '.' || statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC,
                                              STATX_INO | STATX_BLOCKS, &st) != 0)
             continue;
@@ -162,5 +162,6 @@ void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
     use->bytes = 0;
     for (guint i = 1; i < pids->len; i++)
         use->bytes += proportional(g_array_index(pids, gint64, i), &shared);
-    use->bytes += MAX(shared, use->file_bytes); /* a mapped file is counted in both */
+    /* a file that is mapped and open is in both numbers */
+    use->bytes += MAX(shared, use->file_bytes);
 }

@@ -1,5 +1,5 @@
 /*
- * What the backends share: options and defaults, the environment in the sandbox, changed files,
+ * Code for all backends: options and defaults, the environment in the sandbox, changed files,
  * running the set-up, and the key of its result.
  */
 #include "base/trace.h"
@@ -26,7 +26,7 @@
 #define SETUP_TAIL_LINES 20u
 #define SETUP_SHOWN_BYTES 200u /* bytes of the set-up command that the error shows */
 #define FORMAT "4"             /* version of the cache's contents */
-#define LEFT_OUT "left-out"    /* file beside a tree: the remark about skipped files */
+#define LEFT_OUT "left-out"    /* file beside a tree that holds the remark about skipped files */
 #define MAX_LEFT_OUT 65536u
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
@@ -106,19 +106,19 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     g_ptr_array_add(sandbox->remarks, NULL);
 }
 
-/* A digest of everything that makes up an environment. Each part is preceded by its length, so that
- * different lists never look the same. */
+/* A digest of everything in which environments can differ. Each part is preceded by its length,
+ * so that different lists never give the same bytes. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
     const AcrSandboxOptions *options = &sandbox->options;
-    /* a set-up may ask git for the version */
+    /* a set-up may read the version from git */
     bool may_ask = options->setup && !options->image && options->snapshot;
     g_autofree char *git = may_ask ? acr_snapshot_git_digest(options->snapshot, NULL) : NULL;
     const char *const parts[] = {
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
-        /* a set-up without isolation changes the Python's packages themselves */
+        /* a set-up without isolation changes the packages of the Python itself */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
@@ -127,7 +127,7 @@ static char *make_digest(const AcrSandbox *sandbox)
     return acr_sha256_hex(all->str, all->len);
 }
 
-/* Opens the cache; without one, everything is made again each time. */
+/* Opens the cache; without a folder for it, opens a temporary one. */
 static bool open_cache(AcrSandbox *sandbox, GError **error)
 {
     const AcrSandboxOptions *options = &sandbox->options;
@@ -245,7 +245,7 @@ bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError *
     return true;
 }
 
-/* A sandbox whose tree is made, with generated files that are not in its snapshot. */
+/* A sandbox whose tree is made, and generated files that are not in its snapshot. */
 typedef struct {
     AcrSandbox *sandbox;
     GPtrArray *generated; /* sorted array of AcrHelperFile */

@@ -1,12 +1,12 @@
 /*
- * The system calls that a command cannot make: those that no project's test needs and that lead out
- * of the sandbox, to its first process, or deep into the kernel. The refused calls are data: rows
- * of calls, of calls with one value of an argument, and the allowed kinds of sockets. A call that
- * is newer than the rows looks as if this kernel did not have it.
+ * The system calls that a command cannot make: calls that no project's test needs, and with which a
+ * command could leave the sandbox, control its first process, or attack the kernel. Tables list
+ * refused calls, calls that are refused with one value of an argument, and allowed kinds of
+ * sockets. A call that is newer than the tables fails as if this kernel lacked it.
  *
- * Namespaces do not separate keyrings: an ordinary user's command has the same user id outside, so
- * it could take keys from the host's keyrings by their numbers. Nor do they separate vsock, through
- * which a virtual machine reaches its host.
+ * Namespaces do not separate keyrings: a command of an ordinary user has the same user id outside,
+ * so it could read keys in the host's keyrings by their numbers. They do not separate vsock either,
+ * by which a virtual machine reaches its host.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -22,12 +22,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define MAX_CALL 462u /* mseal, of Linux 6.10; newer calls are unknown here */
+#define MAX_CALL 462u /* mseal, of Linux 6.10; newer calls are refused */
 #define NEW_NAMESPACE                                                                              \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
 #define KINDS_OF_SOCKET 0xfu /* the same argument may also contain SOCK_CLOEXEC and SOCK_NONBLOCK */
-#define INIT 1               /* the first process inside belongs to the sandbox */
+#define INIT 1               /* process 1, which belongs to the sandbox */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -37,7 +37,8 @@
 #error "the system calls of this machine's architecture are not known"
 #endif
 
-/* Headers may be older than the kernel; these numbers are the same on all architectures. */
+/* Defined here because headers may be older than the kernel; the numbers are the same on all
+ * architectures. */
 enum {
     CALL_OPEN_TREE = 428,
     CALL_MOVE_MOUNT = 429,
@@ -52,7 +53,7 @@ enum {
     CALL_LSM_MODULES = 461,
 };
 
-/* Refused as if the kernel were built without them (ENOSYS). */
+/* Refused with ENOSYS, as if the kernel lacked them. */
 static const guint32 missing[] = {
     SYS_keyctl,
     SYS_add_key,
@@ -76,8 +77,8 @@ static const guint32 missing[] = {
 #endif
 };
 
-/* Refused as if the process lacked the rights (EPERM): namespaces, mounts, files by handle, the
- * machine. */
+/* Refused with EPERM, as if the process lacked the rights: namespaces, mounts, files by handle,
+ * settings of the machine. */
 static const guint32 forbidden[] = {
     SYS_unshare,
     SYS_setns,
@@ -122,11 +123,11 @@ static const guint32 forbidden[] = {
 #endif
 };
 
-/* Memory that no process has mapped and that only a control group counts: System V's, and files in
- * memory that wait in a socket's queue. */
+/* Calls for memory that no process maps and that only a control group counts: System V's, and
+ * files in memory that are in a socket's queue. */
 static const guint32 unmapped[] = {SYS_shmget, SYS_msgget, SYS_semget, SYS_memfd_create};
 
-/* Calls that are refused for one value of an argument, or for one of its bits. */
+/* A call that is refused for one value of an argument, or for one of its bits. */
 typedef struct {
     guint32 call;
     guint8 argument;
@@ -138,14 +139,14 @@ static const Refusal refusals[] = {
     {SYS_process_vm_readv, 0, false, INIT}, {SYS_process_vm_writev, 0, false, INIT},
     {SYS_pidfd_open, 0, false, INIT},       {SYS_prlimit64, 0, false, INIT},
     {SYS_ioctl, 1, false, 0x5412}, /* TIOCSTI: types into a terminal */
-    {SYS_ioctl, 1, false, 0x541c}, /* TIOCLINUX: the same on a console */
+    {SYS_ioctl, 1, false, 0x541c}, /* TIOCLINUX: does the same on a console */
 };
 static const guint32 personalities[] = {
     PER_LINUX, PER_LINUX32, UNAME26, UNAME26 | PER_LINUX32, ADDR_NO_RANDOMIZE, G_MAXUINT32,
 };
 
-/* Calls that a process that works alone does not need: other processes, sockets. `clone` is allowed
- * for threads only. */
+/* Calls that a process does not need if it starts no processes and opens no sockets. `clone` is
+ * allowed for threads only. */
 static const guint32 refused_alone[] = {
     SYS_execve,
     SYS_execveat,
@@ -188,7 +189,8 @@ static void load_call(GArray *code)
     load_filter(code, offsetof(struct seccomp_data, nr));
 }
 
-/* Loads the lower half: the kernel uses no more of the arguments that are checked here. */
+/* Loads the lower half of an argument: the kernel uses only that half of the arguments that we
+ * check. */
 static void load_argument(GArray *code, guint8 number)
 {
     load_filter(code, offsetof(struct seccomp_data, args) + number * sizeof(guint64) +
@@ -207,7 +209,7 @@ static void answer_if(GArray *code, guint32 value, int err)
     answer_notification(code, err);
 }
 
-/* Skips the next `n` instructions unless it is that call. */
+/* Skips the next `n` instructions if the system call is a different one. */
 static void skip_unless(GArray *code, guint32 call, guint8 n)
 {
     add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, call, 0, n);
@@ -221,8 +223,8 @@ static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
 
 /* ---- Parts of the filter: each begins and ends with the call's number loaded ---- */
 
-/* Kills a program of another architecture: its calls have other numbers, and would escape the
- * checks of arguments. */
+/* Kills a program of another architecture, because its calls have different numbers, which these
+ * checks would not match. */
 static void add_architecture(GArray *code)
 {
     load_filter(code, offsetof(struct seccomp_data, arch));

@@ -1,7 +1,7 @@
 /*
  * Tar archives: POSIX ustar blocks, with a pax header before a file whose path is too long for the
- * fixed field or not ASCII. All files get the current time, because an image may hold compiled code
- * of a file with the same size and the time 0.
+ * fixed field or not ASCII. All files get the current time: with time 0, Python could use compiled
+ * code in the image that was made from another file of the same size.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -29,7 +29,7 @@ static void append_tar_header(GByteArray *out, const char *name, char type, guin
 {
     Header header = {0};
     guint sum = 0;
-    /* A full field has no NUL; a longer path is in a pax header. */
+    /* A path that fills the field needs no NUL; a longer one is in a pax header. */
     memcpy(header.name, name, MIN(strlen(name), sizeof header.name));
     (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
     (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0u);
@@ -47,7 +47,7 @@ static void append_tar_header(GByteArray *out, const char *name, char type, guin
     g_byte_array_append(out, (const guint8 *)&header, sizeof header);
 }
 
-/* Appends "LEN path=PATH\n", where LEN includes itself. */
+/* Appends "LEN path=PATH\n", where LEN includes its own digits. */
 static void append_path(GString *out, const char *path)
 {
     gsize rest = strlen(path) + strlen(" path=\n"), total = rest;

@@ -1,7 +1,7 @@
 /*
  * Trees on disk: lists their files, copies them, changes their owner, measures them. A tree may
- * contain any links and names: every step goes from a folder's descriptor to a name in it, and no
- * link is followed.
+ * contain any links and names: every step opens a name relative to a folder's descriptor, and
+ * follows no link.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -19,13 +19,13 @@
 
 /* ---- Walking ---- */
 
-/* Called for one name in the folder `dir`; returns 0 or an errno, which ends the walk. */
+/* Called for a name in the folder `dir`; returns 0, or an errno, which ends the walk. */
 typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
 
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
 
-/* Walks a folder below one of `depth`; `dir` is taken. Mounts are not part of the tree and are
- * skipped. */
+/* Walks a subfolder of a folder at `depth`; `dir` is taken. Mounts are not part of the tree and
+ * are skipped. */
 static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
@@ -70,7 +70,6 @@ static int walk_tree(const char *path, bool is_lenient, Visit *visit, void *ctx)
     return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
 }
 
-/* The state of listing the files below a folder. */
 typedef struct {
     /* char *: the folders above the current name, each as a path ending in '/' */
     GPtrArray *parents;
@@ -99,7 +98,7 @@ GHashTable *acr_tree_list(const char *path)
     return err ? NULL : g_steal_pointer(&files);
 }
 
-/* The kernel updates a file's ctime at every change, and no program can set it. */
+/* The kernel updates a file's ctime at every change, and no program can set the ctime. */
 static bool is_as_was(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_mode == b->st_mode && a->st_size == b->st_size &&
@@ -170,12 +169,12 @@ bool acr_tree_open_up(const char *path, GError **error)
 
 /* ---- Copy ---- */
 
-/* The folders being written, by depth; those below the current one are closed. */
+/* The folders that are being written, by depth; deeper ones than the current folder are closed. */
 typedef struct {
     GArray *folders; /* array of int */
 } Copy;
 
-/* Copies from and to the current positions. */
+/* Copies bytes between the current positions. */
 static int copy_range(int from, int to, off_t left)
 {
     g_autofree char *buffer = g_malloc(COPY_CHUNK);
@@ -191,15 +190,15 @@ static int copy_range(int from, int to, off_t left)
     return 0;
 }
 
-/* Copies a file and keeps its holes: a file of a few kilobytes may claim to be larger than the
- * disk. */
+/* Copies a file and keeps its holes, because the size of a file of a few kilobytes may be larger
+ * than the disk. */
 static int copy_bytes(int from, int to, off_t size)
 {
     if (ioctl(to, FICLONE, from) == 0)
         return 0;
     for (off_t at = 0; at < size;) {
         off_t data = lseek(from, at, SEEK_DATA);
-        if (data < 0 && errno == ENXIO) /* the rest is a hole */
+        if (data < 0 && errno == ENXIO) /* only a hole is left */
             return ftruncate(to, size) == 0 ? 0 : errno;
         off_t end = data < 0 ? size : lseek(from, data, SEEK_HOLE);
         data = data < 0 ? at : data; /* the file system does not report holes */
@@ -251,7 +250,7 @@ static int copy_folder(Copy *copy, int to, const char *name, const struct stat *
         g_array_set_size(copy->folders, copy->folders->len - 1);
     }
     g_array_append_val(copy->folders, below);
-    /* writable for now, because its files are still to come */
+    /* writable for now, because files will be written into it */
     return fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
 }
 

@@ -1,10 +1,10 @@
 /*
- * The cache of trees and set-ups: a folder of entries. An entry is made once, in a folder of its
- * own that is then renamed, and is afterwards only read. A process that uses an entry holds a
- * shared lock on its folder; to remove an entry it takes an exclusive lock first, so that entries
- * in use stay. Folders of one process ("tmp-…") and the place of a set-up without isolation are
- * locked by that process alone. When a cache is opened, such folders and locks of processes that
- * are gone are swept.
+ * The cache of trees and set-ups: a folder of entries. An entry is made once, in a temporary folder
+ * that is then renamed, and is afterwards only read. A process that uses an entry holds a shared
+ * lock on its folder; to remove an entry it takes an exclusive lock first, so that entries in use
+ * stay. A folder that only one process uses ("tmp-…", and the place of a set-up without isolation)
+ * has an exclusive lock. When a cache is opened, such folders and lock files of processes that have
+ * ended are removed.
  */
 #include "sandbox/tree_cache.h"
 #include "sandbox/sandbox_private.h"
@@ -23,8 +23,8 @@
 #define WAIT_US 20000
 #define SIZE_FILE "size" /* file in an entry: its bytes on disk, as text */
 
-/* A folder that this process uses: entries are locked for all readers, temporary folders
- * exclusively. */
+/* A folder that this process uses: an entry has a shared lock, a temporary folder an exclusive
+ * one. */
 typedef struct {
     int fd;
     char *path;
@@ -63,8 +63,9 @@ static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
     return 0;
 }
 
-/* Opens an entry's folder or lock file, but no link, which a command without isolation could have
- * put there. Such a command may also have removed a folder's rights, and been killed. */
+/* Opens an entry's folder or lock file, but not a link, because a command without isolation
+ * could have made one. Such a command may also have removed the rights of a folder, so restores
+ * them. */
 static int open_own(const char *path, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC;
@@ -138,7 +139,7 @@ static void sweep_cache(const AcrTreeCache *store, const char *folder)
             continue;
         int flags = is_lock ? O_RDWR : O_RDONLY | O_DIRECTORY;
         int fd = open_locked(store, path, flags, LOCK_EX, false);
-        if (fd < 0) /* another process is working in it */
+        if (fd < 0) /* another process uses it */
             continue;
         throw_away(path);
         close(fd);
@@ -158,7 +159,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (errno != ENOENT) { /* otherwise another process swept it at once */
+        if (errno != ENOENT) { /* otherwise another process has just swept it */
             return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot lock", path));
         }
     }
@@ -188,8 +189,9 @@ bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **erro
 
 /* ---- Opening ---- */
 
-/* Makes sure that the folder belongs to this user and that nobody else can enter it: a command can
- * leave programs there that run as their owner. Root accepts a folder that was given by name. */
+/* Makes sure that the folder belongs to this user and that nobody else can enter it: a command
+ * can leave setuid programs there. Root also accepts other users' folders, if an option names
+ * the folder. */
 static bool claim(const char *folder, bool is_named, GError **error)
 {
     struct stat st;
@@ -203,8 +205,8 @@ static bool claim(const char *folder, bool is_named, GError **error)
                             folder);
 }
 
-/* Makes a temporary folder that is removed with the cache. It lies in a folder of this user, where
- * later processes sweep what a killed one has left. */
+/* Makes a temporary folder that is removed with the cache. It is in a folder of this user; if
+ * this process is killed, a later one removes it. */
 static char *make_temporary(AcrTreeCache *store, GError **error)
 {
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
@@ -356,8 +358,7 @@ static void shrink_to(AcrTreeCache *store, gint64 limit)
     g_array_unref(entries);
 }
 
-/* Makes the entry in a folder of its own and moves it into place. The caller holds the key's
- * lock. */
+/* Makes the entry in a temporary folder and renames that. The caller holds the lock of the key. */
 static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const char *path,
                        GError **error)
 {
@@ -370,8 +371,9 @@ static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const 
                acr_sandbox_fail_errno(error, errno, "cannot move into place", path));
     if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
+    /* nobody can remove the entry meanwhile, because this process holds the key's lock */
     if (ok)
-        let_go(store, dir); /* the key's lock is held until the entry is locked */
+        let_go(store, dir);
     return ok;
 }
 
@@ -397,7 +399,7 @@ char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make
     g_autofree char *path = entry_path(store, key);
     if (hold(store, path))
         return g_steal_pointer(&path);
-    /* one process makes it while the others wait */
+    /* one process makes the entry while the others wait */
     int fd = acr_tree_cache_lock(store, key, error);
     if (fd < 0)
         return NULL;
@@ -429,14 +431,14 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (fd >= 0) { /* left by a killed process, whose children may still write there */
+        if (fd >= 0) { /* a killed process left it, and its children may still write there */
             if (!acr_dir_remove(path, NULL))
                 set_aside(store, path);
             close(fd);
             continue;
         }
         if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
-            continue; /* it was removed in the meantime, or a command put a link there */
+            continue; /* the entry was removed in the meantime, or a command put a link there */
         return ACR_NULL(fail_lock(store, path, error));
     }
 }

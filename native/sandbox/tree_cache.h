@@ -1,18 +1,18 @@
-/* Private to sandbox: the cache of trees and set-ups, which processes share. */
+/* Private to sandbox: the cache of trees and results of set-ups, which processes share. */
 #ifndef ACR_SANDBOX_TREE_CACHE_H
 #define ACR_SANDBOX_TREE_CACHE_H
 
 #include "sandbox/sandbox.h"
 
-#define ACR_TREE_CACHE_MAX_BYTES                                                                   \
-    (16ll * 1024 * 1024 * 1024) /* above this size, the least recently used entries are removed */
+/* if the cache is larger, the least recently used entries are removed */
+#define ACR_TREE_CACHE_MAX_BYTES (16ll * 1024 * 1024 * 1024)
 /* Names of folders in an entry and in an execution's folder. */
 #define ACR_SANDBOX_TREE "tree"
 #define ACR_SANDBOX_HOME "home"
-#define ACR_SANDBOX_GIT "git" /* beside a tree: its ".git" */
+#define ACR_SANDBOX_GIT "git" /* folder of the tree's ".git", beside the tree */
 
-/* A folder of trees that are made once and then only read. Processes share it; no process removes
- * an entry that another uses. */
+/* A folder of entries, each made once and then only read. Processes share the folder, and no
+ * process removes an entry that another process uses. */
 typedef struct AcrTreeCache AcrTreeCache;
 /* `path` NULL: a temporary cache, removed when it is freed. The interrupt (may be NULL) and the
  * deadline (monotonic time; 0: none) end the wait for an entry that another process makes. */
@@ -29,12 +29,12 @@ char *acr_tree_cache_get(AcrTreeCache *cache, const char *key, AcrTreeMake *make
 /* A new empty folder that is removed with the cache (after a crash, by a later process); owned. */
 char *acr_tree_cache_scratch(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
 /*
- * The folder of that name, new and empty, for one process; owned; the caller discards it. Waits
- * until no other process has it. Errors: FAILED, INTERRUPTED.
+ * A new, empty folder of that name, which only one process may have; owned; the caller discards it.
+ * Waits until no other process has it. Errors: FAILED, INTERRUPTED.
  */
 char *acr_tree_cache_place(AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
-/* Lets only one process at a time make what `key` names; the others wait. Returns a descriptor,
- * which the caller closes; -1 with an error. Errors: FAILED, INTERRUPTED. */
+/* Takes the lock for making the thing that `key` names; waits while another process has it.
+ * Returns a descriptor, which the caller closes; -1 with an error. Errors: FAILED, INTERRUPTED. */
 int acr_tree_cache_lock(const AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
 void acr_tree_cache_unlock(const AcrTreeCache *cache, const char *key, int fd);
 /* Removes a folder that only this process uses. */

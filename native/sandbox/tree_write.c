@@ -1,6 +1,6 @@
 /*
  * Writes the files of a snapshot, and changed files, into a tree. The tree may contain any links;
- * none is followed, because the folder of a path is opened part by part.
+ * to follow none, it opens the folder of a path part by part.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* The time of all files of a tree: 1980-01-02, the first day that archives can express in every
- * time zone. Python trusts compiled code if a file's time and size match, so a changed file of the
- * same size gets the current time. */
+ * time zone. Python uses compiled code if the time and size of the source match, so a changed
+ * file gets the current time. */
 #define TREE_TIME ((time_t)315619200)
 
 /* How files are written. */
@@ -28,12 +28,12 @@ static int give(int fd, gint64 uid)
     return uid < 0 || fchown(fd, (uid_t)uid, (gid_t)uid) == 0 ? 0 : errno;
 }
 
-/* Opens a folder below another, made if missing and `make`; -1 with errno. */
+/* Opens a folder below another; with `make`, creates it if it is missing; -1 with errno. */
 static int open_folder(int parent, const char *name, bool make, gint64 uid)
 {
     bool made = make && mkdirat(parent, name, 0755) == 0;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* independent of the umask, because another user may have to read it */
+    /* set regardless of the umask, because another user may have to read it */
     int err = fd < 0 ? errno : !made ? 0 : fchmod(fd, 0755) == 0 ? give(fd, uid) : errno;
     if (err)
         acr_fd_close(&fd);
@@ -41,7 +41,7 @@ static int open_folder(int parent, const char *name, bool make, gint64 uid)
     return fd;
 }
 
-/* Opens the folder of a path; with `make`, missing ones are made; -1 with errno. */
+/* Opens the folder of a path; with `make`, creates missing ones; -1 with errno. */
 static int open_parent_in_tree(const Writing *how, char *const *parts, guint n_parts, bool make)
 {
     int at = fcntl(how->root, F_DUPFD_CLOEXEC, 0);
@@ -84,7 +84,7 @@ static bool is_plain_name(const char *part)
     return *part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0;
 }
 
-/* Writes a file in place of an existing one, or removes it (`content` NULL); 0 or an errno. */
+/* Writes a file, replacing an existing one, or removes it (`content` NULL); 0 or an errno. */
 static int write_tree_file(const Writing *how, const char *path, guint32 mode, GBytes *content)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -163,7 +163,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
         all[i] = i;
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    /* the other threads share the rest */
+    /* write `left` here; the other threads write the rest */
     acr_snapshot_read_many(snapshot, all, n, true, take_entry, &self);
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len

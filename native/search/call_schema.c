@@ -1,7 +1,6 @@
 /*
- * The calls for programs: the table as JSON schemas, a call from a JSON object of its arguments,
- * and an answer as JSON. MCP clients, and models that call tools natively, get the schemas made
- * here, from the same rows as the text protocol.
+ * Calls in JSON: makes JSON schemas of the table of calls, a call of a JSON object of arguments,
+ * and JSON of an answer. MCP clients, and models that call tools natively, get these schemas.
  */
 #include <string.h>
 
@@ -21,7 +20,7 @@ static AcrJson *typed(const char *type, const char *description)
     return schema;
 }
 
-/* An object's schema without members; it allows only members that are added. */
+/* An object's schema without members; allows no members except those added later. */
 static AcrJson *object_schema(void)
 {
     AcrJson *schema = typed("object", NULL);
@@ -33,7 +32,7 @@ static AcrJson *object_schema(void)
 
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required)
 {
-    /* Both come from object_schema, so they may be changed. */
+    /* Both were made by object_schema, so they may be changed. */
     acr_json_set((AcrJson *)acr_json_get(schema, "properties"), name, member);
     if (is_required)
         acr_json_append((AcrJson *)acr_json_get(schema, "required"), acr_json_new_string(name));
@@ -50,7 +49,6 @@ AcrJson *acr_call_schema(const AcrCallSpec *spec)
     return schema;
 }
 
-/* The schema of a name that may be null. */
 static AcrJson *name_or_null(const char *description)
 {
     static const char *const types[] = {"string", "null", NULL};
@@ -101,7 +99,7 @@ static bool has_param(const AcrCallSpec *spec, const char *name)
     return false;
 }
 
-/* Accepts digits in a string too, as in calls that are written as text. */
+/* Also accepts a string of digits, because calls that are written as text have such arguments. */
 static bool whole_number(const AcrJson *value, gint64 *out)
 {
     const char *text = acr_json_string(value);
@@ -112,7 +110,7 @@ static bool whole_number(const AcrJson *value, gint64 *out)
     return acr_json_type(value) == ACR_JSON_NUMBER && ABS(*out) <= MAX_INTEGER;
 }
 
-/* The value in the form that AcrCall uses; NULL: it has another type. Owned. */
+/* The value in the form that AcrCall uses; NULL if it has another type. Owned. */
 static char *value_of(const AcrParam *param, const AcrJson *value)
 {
     gint64 number;

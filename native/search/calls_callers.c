@@ -1,28 +1,29 @@
 /*
  * search_callers: finds who calls a function, method or class. The index knows which files contain
- * the word; each is read once, without strings and comments, and each use of the word is judged by
- * the text around it. A call on self in a class that has the method, on the class, or of an
- * imported name is sure; a call on anything else may be one; a use without a call is a reference.
+ * the word; each is read once, without strings and comments, and the text around each use of the
+ * word decides. A call on self in a class that has the method, on the class itself, or of an
+ * imported name is sure; a call on any other object is likely; a use that is not a call is a
+ * reference.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define MAX_OTHER_NAMES 8u /* most names under which one file imports it */
+#define MAX_OTHER_NAMES 8u /* limit of names under which one file imports the callee */
 
 static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
                                    ACR_COLLAPSE_METHODS};
 
-/* The kind of a use; the surest are shown first. */
+/* Kinds of uses; sure calls are shown first. */
 typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
 
-/* The function, method or class that is called; found once, before any file is read. */
+/* The function, method or class that is called; determined before any file is read. */
 typedef struct {
     AcrNameArg arg;
     GArray *targets;                 /* ids of the definitions that the name denotes */
     GArray *same;                    /* ids of all definitions of that name */
     GHashTable *above;               /* ids of the classes that the targets' classes inherit from */
-    bool has_methods, has_functions; /* both are true if the name is unknown */
+    bool has_methods, has_functions; /* both are true if no definition is known */
 } Callee;
 
 static void clear_callee(Callee *callee)
@@ -34,7 +35,6 @@ static void clear_callee(Callee *callee)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Callee, clear_callee)
 
-/* One file that is read. */
 typedef struct {
     AcrReply *reply;
     const Callee *callee;
@@ -42,7 +42,8 @@ typedef struct {
     guint32 nearness;
     const AcrContent *content;
     AcrLineCursor cursor;
-    gsize n_names; /* the callee's own name, then those under which the file imports it */
+    /* the callee's own name, followed by the names under which the file imports it */
+    gsize n_names;
     struct {
         const char *at;
         gsize len;
@@ -64,7 +65,7 @@ static const char *skip_blanks_back(const char *start, const char *at)
     return at;
 }
 
-/* The name that ends at `end`; its length may be 0. */
+/* The name that ends at `end`; length 0 if there is none. */
 static const char *name_before(const char *start, const char *end)
 {
     while (end > start && is_name_byte(end[-1]))
@@ -101,8 +102,8 @@ static bool is_target(const Callee *callee, guint32 id)
     return false;
 }
 
-/* Whether the class has a target under the name: its own, an ancestor's, or one of a class below
- * it. */
+/* Whether a target is the class's method of that name: its own, an inherited one, or that of a
+ * subclass. */
 static bool class_has_target(const Scan *scan, guint32 class_id)
 {
     const AcrIndex *index = scan->reply->search->index;
@@ -123,7 +124,7 @@ static bool any_class_has_target(const Scan *scan, const GArray *classes)
     return false;
 }
 
-/* A call on self, cls or super(): judged by the enclosing class. */
+/* Judges a call on self, cls or super() by the enclosing class. */
 static UseKind kind_on_self(const Scan *scan)
 {
     gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
@@ -146,13 +147,14 @@ static bool is_imported(const Scan *scan, const char *name)
     return false;
 }
 
-/* A call on the name from..to: a class, a module, or an object of unknown class. */
+/* Judges a call on the name from..to: a class, a module, or an object of unknown class. */
 static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
 {
     const AcrIndex *index = scan->reply->search->index;
     g_autofree char *name = g_strndup(from, (gsize)(to - from));
     g_autoptr(GArray) classes = acr_index_resolve_class(index, name);
-    /* A variable may have the same name as a class elsewhere; it has no capital. */
+    /* A variable may have the name of a class in another file, but does not begin with a
+     * capital. */
     if (classes->len && g_ascii_isupper(name[strspn(name, "_")]))
         return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
     for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
@@ -198,7 +200,7 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
 
 /* ---- Reading a file ---- */
 
-/* The hit that this use belongs to: the last one, if it is near and in the same function. */
+/* The hit to which this use is added: the last one, if it is near and in the same function. */
 static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 {
     GArray *hits = scan->reply->hits;
@@ -229,7 +231,7 @@ static void add_use(Scan *scan, UseKind kind)
     last->rank = MIN(last->rank, rank);
 }
 
-/* Learns from `import name as other` that uses of the other name are uses too. */
+/* If the text at `at` is `import name as other`, takes uses of the other name for uses too. */
 static void learn_name(Scan *scan, const char *at, const char *end)
 {
     const char *stop = scan->content->text.text + scan->content->text.len;
@@ -267,7 +269,8 @@ static const char *read_name(Scan *scan, const char *at, const char *stop)
     return end;
 }
 
-/* The end of the string whose quotes begin at `at`; one without triple quotes ends with its line. */
+/* The end of the string whose quotes begin at `at`; a string without triple quotes ends at the
+ * end of its line. */
 static const char *string_end(const char *at, const char *stop)
 {
     char quote = *at;
@@ -283,7 +286,7 @@ static const char *string_end(const char *at, const char *stop)
     return stop;
 }
 
-/* Whether the name from..to is the prefix of a string that contains code. */
+/* Whether the name from..to is the prefix of a string that contains code (f"…"). */
 static bool is_format_prefix(const char *from, const char *to)
 {
     return to - from <= 2 &&
@@ -367,8 +370,8 @@ static bool read_file(AcrReply *reply, const Callee *callee, gsize entry, GError
     return true;
 }
 
-/* The definitions that the name denotes: functions and methods, else classes; owned array of
- * ids. */
+/* The definitions with that name: functions and methods, or if there are none, classes; owned
+ * array of ids. */
 static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
@@ -379,7 +382,7 @@ static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
     return acr_find_classes(index, arg, reply->notes);
 }
 
-/* Whoever calls a class makes its instances: Class.__init__ is searched for as Class. */
+/* A call of a class calls its __init__, so we search for Class instead of Class.__init__. */
 static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *arg)
 {
     acr_name_arg_init(arg, argument);

@@ -1,6 +1,6 @@
 /*
- * search_class and search_class_in_file. If the name is not a class but a function or an assigned
- * name, these are shown instead, and a note says so.
+ * search_class and search_class_in_file. If the name is a function or an assigned name, that is
+ * shown, with a note.
  */
 #include "search/calls_private.h"
 

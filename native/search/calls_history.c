@@ -1,16 +1,17 @@
 /*
  * search_history: the commits before the revision that change a definition, or lines with a text.
  *
- * Old versions of a file are not indexed: a definition is found in them by its `def` or `class` line
- * and its indentation. If files of the snapshot have the definition or text, only the history of
- * these files is read; otherwise it was removed, and all files are.
+ * Old versions of a file are not indexed: a definition is found in them by its `def` or `class`
+ * line and its indentation. If files of the snapshot contain the definition or text, only the
+ * history of these files is read; otherwise it may have been removed from any file, so the history
+ * of all files is read.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define MAX_FOUND 10u /* commits that an answer lists */
-#define MAX_FILES 8u  /* files that are named of each */
+#define MAX_FOUND 10u /* limit of commits that an answer lists */
+#define MAX_FILES 8u  /* limit of files that are named for each commit */
 #define ID_SHOWN 10   /* digits of a commit's id */
 
 typedef struct {
@@ -43,7 +44,7 @@ static guint32 first_with_decorators(AcrContent *content, guint32 line)
     return line;
 }
 
-/* Appends the definitions of the name between two lines. */
+/* Appends those definitions of the name that are between two lines. */
 static void append_definitions(GString *out, AcrContent *content, const char *name, guint32 first,
                                guint32 last)
 {
@@ -66,7 +67,8 @@ static void append_matches(GString *out, const AcrContent *content, const char *
     }
 }
 
-/* What a version of a file has of it; owned. */
+/* The part of a version of a file that is compared between commits: the definition, or the lines
+ * with the text; owned. */
 static char *part_of(void *user, GBytes *bytes)
 {
     const Sought *sought = user;
@@ -86,8 +88,8 @@ static char *part_of(void *user, GBytes *bytes)
 
 /* ---- What is sought ---- */
 
-/* The definition that old versions are searched for: the target's own name, because the argument may
- * be an alias, and its class if the argument names one target. */
+/* The definition to search for in old versions: the target's own name, because the argument may
+ * be an alias, and its class, if the argument names only one target. */
 static Sought sought_of(const AcrIndex *index, const GArray *targets)
 {
     const AcrSymbol *first = acr_index_symbol(index, g_array_index(targets, guint32, 0)),
@@ -151,7 +153,7 @@ static void append_commit(GString *out, const AcrCommit *commit)
         g_string_append_printf(out, "    … and %u more files\n", commit->files->len - MAX_FILES);
 }
 
-/* Says how far the search went. */
+/* Says how many commits were searched. */
 static void append_end(GString *out, const AcrLog *log)
 {
     g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(log->oldest);

@@ -1,7 +1,7 @@
 /*
- * search_method, search_method_in_file and search_method_in_class. If the name is not a function
- * but a class (its signatures) or an assigned name, these are shown, and a note says so. Inherited
- * members are shown where they are defined.
+ * search_method, search_method_in_file and search_method_in_class. If the name is a class (shown as
+ * its signatures) or an assigned name, that is shown, with a note. Inherited members are shown
+ * where they are defined.
  */
 #include "search/calls_private.h"
 
@@ -26,7 +26,8 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* Functions of that name in the files: by the qualified name, else by its last part. */
+/* Functions of that name in the files: those with the qualified name, or if there are none, with
+ * its last part. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;
@@ -55,7 +56,6 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     return acr_named_in_files(search, call, &how, out, error);
 }
 
-/* Adds the members with that name that the class has or inherits. */
 static void add_members(AcrReply *reply, guint32 class_id, const char *name)
 {
     const AcrIndex *index = reply->search->index;
@@ -71,8 +71,8 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
-/* Adds the places where the class, or else its nearest ancestor, assigns an attribute of that name
- * to self. */
+/* Adds the places at which the class, or if it does not, its nearest ancestor, assigns an
+ * attribute of that name to self. */
 static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
 {
     g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
@@ -83,7 +83,6 @@ static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, G
     return true;
 }
 
-/* The classes that the argument names. */
 static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
 {
     const AcrIndex *index = reply->search->index;
@@ -123,8 +122,8 @@ static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* Shows where else the name is defined or used, in the named classes first; if nowhere, the call is
- * a miss. */
+/* Shows other definitions or uses of the name, those in the named classes first; if there are
+ * none, the answer says that nothing was found. */
 static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
                              const GArray *classes, AcrAnswer *out, GError **error)
 {

@@ -33,24 +33,24 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
 /* ---- Misses ---- */
 
 #define ACR_SEARCH_SUGGESTIONS 6u
-/* Adds "Nearest names: …" with the file of each. */
+/* Adds "Nearest names: …", each with its file. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
 /* If `files` is empty: says that there is no file `argument`, and names files with similar
  * names. */
 void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
                        const char *argument);
-/* Adds the definitions in the files to a miss. */
+/* Adds the definitions in the files to the answer of a call without results. */
 void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files);
-/* Adds the definitions in the class to a miss. */
+/* Adds the definitions in the class to the answer of a call without results. */
 void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_id);
 /* Adds the tests and files of other types that contain `text`, with counts. */
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 
 /* ---- Other places of a name or text ---- */
 
-/* words of an argument that are searched for, counted from its end */
+/* limit of the words of an argument that are searched; the last ones are used */
 #define ACR_SEARCH_MAX_WORDS 16u
-/* most files and classes of the scope with which a place is compared */
+/* limit of files and classes of the scope with which a place is compared */
 #define ACR_SCOPE_COMPARED 50u
 
 /* The files and classes that a call names besides the name that it searches for; places in this
@@ -72,7 +72,7 @@ bool acr_has_word(const char *text, gsize len, const char *word);
 
 typedef enum { ACR_USES_PYTHON, ACR_USES_OTHERS } AcrUsesWhere;
 typedef struct {
-    const char *word; /* the word that was found, borrowed from the words; NULL: none */
+    const char *word; /* the word that was found, an element of `words`; NULL: none */
     AcrUsesWhere where;
 } AcrUsesFound;
 /*
@@ -85,18 +85,18 @@ bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope
                   AcrUsesFound *out_found, GError **error) ACR_MUST_USE;
 
 /*
- * Adds definitions of the name outside the call's scope, of any kind; otherwise its uses. Notes
- * explain this, after `missing`, a sentence that says what does not exist; without a hit no note is
- * added.
+ * Adds definitions of the name outside the call's scope, of any kind; if there are none, uses of
+ * the name. Adds the note `missing` (a sentence that says what does not exist) and a note on what
+ * is shown instead; without a hit no note.
  */
 bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
                          const char *missing, GError **error) ACR_MUST_USE;
-/* The same for a text that the files (`files` NULL: all files) do not contain; finishes the answer
- * if it adds a hit. */
+/* For a text that the files (`files` NULL: all files) do not contain: adds other places and
+ * notes like acr_instead_of_name. Finishes the answer if it adds a hit. */
 bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *files,
                          AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Moves places that define a word of the text to the front; adds where the last word is defined,
- * unless that is shown. */
+/* Moves places that define a word of the text to the front; adds the definition of the last
+ * word, unless it is shown. */
 bool acr_rank_text_hits(AcrReply *reply, const char *text, const AcrFileMatch *files,
                         GError **error) ACR_MUST_USE;
 /* Adds the assignments and renaming imports that give `name` to the classes. */
@@ -106,20 +106,20 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes);
 
 /* Describes what a call with a name searches for. */
 typedef struct {
-    const char *noun; /* word for it in messages: "class" */
-    guint kinds;      /* ACR_KIND bits of the symbols that a miss suggests */
+    const char *noun; /* the noun for it in messages: "class" */
+    guint kinds;      /* ACR_KIND bits of the symbols that an answer without results suggests */
     AcrCollapse collapse;
 } AcrSought;
 
 /* Calls acr_reply_finish with the texts for that name. */
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Other kinds of symbols with that name, in the given files if there are any: functions for classes
- * and vice versa, else assignments; a note says so. Owned array of ids. */
+/* Symbols of another kind with that name, in the given files if there are any: functions for
+ * classes and vice versa, else assignments. Adds a note about them. Owned array of ids. */
 GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                             const AcrFileMatch *files) ACR_MUST_USE;
-/* Answers with other definitions or uses of that name, or says that there are none. Errors: FAILED
- * (an object is missing). */
+/* Answers with other definitions or uses of that name, or says that there is none. Errors:
+ * FAILED (an object is missing). */
 bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                        AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* Adds the nearest names, and how often and where the name occurs. */

@@ -1,8 +1,8 @@
 /*
  * The table of search calls: names, parameters, the sentence that describes each call to the model,
  * and the function that answers it, which is called after the arguments were checked. Models and
- * users rely on the names, so they never change. A run records how many rows it began with, so a new
- * call goes to the end of the table.
+ * users rely on the names, so they never change. A run records the number of rows when it begins,
+ * so new calls must be added at the end of the table.
  */
 #include <string.h>
 
@@ -141,7 +141,7 @@ bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
 
 /* ---- Running ---- */
 
-/* What is wrong with an argument, as a sentence for the model; owned; NULL: nothing. */
+/* Why an argument is invalid, as a sentence for the model; owned; NULL if it is valid. */
 static char *fault_of(const AcrParam *param, const char *value)
 {
     if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT)

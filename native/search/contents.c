@@ -1,14 +1,14 @@
 /*
  * File contents for searching. The text of an entry is read when it is first needed and kept, up to
- * ACR_SEARCH_KEPT_BYTES in total; beyond that, a text lives until the next one is needed. A search
- * in all files reads them in parallel on all cores. Plain UTF-8 files are kept as they were read,
- * without a copy. Line starts are computed when a line is first needed.
+ * ACR_SEARCH_KEPT_BYTES in total; above that limit, a text lives until the next one is needed. A
+ * search in all files reads them in parallel on all cores. Plain UTF-8 files are not copied. Line
+ * starts are computed when a line is first needed.
  */
 #include <string.h>
 
 #include "search/search_private.h"
 
-/* first bytes in which a NUL marks a file of another type as binary */
+/* a NUL in so many first bytes marks a file of another type as binary */
 #define BINARY_LOOKED_AT 8000u
 
 void acr_content_free(AcrContent *content)
@@ -92,7 +92,7 @@ AcrContent *acr_content_new(GBytes *bytes)
     return content;
 }
 
-/* Keeps a content (taken) if there is room. Several threads may do so for different entries. */
+/* Keeps a content (taken) if there is room. Several threads may call this for different entries. */
 static bool keep_contents(AcrSearch *search, gsize entry, AcrContent *content)
 {
     gsize len = content->text.len;
@@ -128,7 +128,8 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
 
 /* ---- All contents ---- */
 
-/* A file that cannot be read is skipped; acr_search_content reports the error when it is needed. */
+/* Skips a file that cannot be read; acr_search_content reports the error when the file is
+ * needed. */
 static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *error)
 {
     AcrSearch *search = user;
@@ -166,9 +167,8 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
     for (guint i = 0; i < entries->len; i++)
         if (!search->contents[g_array_index(entries, gsize, i)])
             g_array_append_val(unread, g_array_index(entries, gsize, i));
-    if (unread->len &&
-        search->kept_bytes <
-            search->kept_limit / 8 * 7) /* otherwise the contents would be dropped again */
+    /* if the texts do not fit, those read first would be dropped before their use */
+    if (unread->len && search->kept_bytes < search->kept_limit / 8 * 7)
         acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,
                                false, keep_read, search);
     return entries;

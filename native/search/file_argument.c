@@ -1,8 +1,8 @@
 /*
  * Finds the files that a file argument names. Paths match by whole parts from the right, ignoring
  * case: first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then
- * without leading parts that this tree does not have, last as a folder. In each step files with
- * symbols take precedence over tests and other types. The first step with a match decides.
+ * without leading parts that this tree does not have, last as a folder. The first of these steps
+ * that finds a file decides. In each step, files with symbols come before tests and other types.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static char *plain_path(const char *argument)
     return g_string_free(path, FALSE);
 }
 
-/* Whether `path` ends in the whole parts `tail`. */
+/* Whether `path` ends in `tail`, in whole parts. */
 static bool ends_in_parts(const char *path, const char *tail)
 {
     gsize n = strlen(path), m = strlen(tail);
@@ -76,8 +76,8 @@ static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char 
     return match->entries->len > 0;
 }
 
-/* Adds the files that end in `tail`; if there are none, compares accents in composed and decomposed
- * form. */
+/* Adds the files that end in `tail`; if there are none, tries again with accents in composed and
+ * in decomposed form. */
 static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
@@ -120,7 +120,8 @@ static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *pat
     return strchr(stem, '/') && match_with_endings(match, search, stem);
 }
 
-/* Matches the argument without leading parts; its bare file name only if a single file has it. */
+/* Matches the argument without leading parts. The file name alone matches only if a single file
+ * has it. */
 static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -138,7 +139,7 @@ static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *
     return false;
 }
 
-/* Whether the pattern matches the path, or whole parts of it from the right. */
+/* Whether the pattern matches the path, or the end of it in whole parts. */
 static bool fits_glob(const char *pattern, const char *path)
 {
     for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
@@ -147,8 +148,8 @@ static bool fits_glob(const char *pattern, const char *path)
     return false;
 }
 
-/* Matches what people write: a folder or a glob pattern, for files of any kind. Python files come
- * before others. */
+/* For searches by people: matches a folder or a glob pattern with files of any type. Python
+ * files come first. */
 static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     bool is_glob = strpbrk(path, "*?[") != NULL;
@@ -191,7 +192,7 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     g_autofree char *path = plain_path(argument);
     if (!*path || match_tail(match, search, path))
         return;
-    /* the package's folder counts before its __init__.py */
+    /* for people, the package's folder comes before its __init__.py */
     if (search->mode.globs && match_for_people(match, search, path))
         return;
     if (match_module(match, search, path))

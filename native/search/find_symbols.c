@@ -6,7 +6,7 @@
 
 #include "search/search_private.h"
 
-#define MAX_FOUND 200000u /* most symbols followed for one name */
+#define MAX_FOUND 200000u /* limit of symbols that are followed for one name */
 
 static GArray *ids_new(void)
 {
@@ -96,7 +96,7 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
     return kept;
 }
 
-/* Notes which alias or renamed import led to a class of another name. */
+/* Adds a note about the alias or renaming import that led to a class of another name. */
 static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg *arg,
                          const GArray *classes)
 {
@@ -204,7 +204,8 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     return narrowed;
 }
 
-/* Appends a class's own members of that name; if one is an alias of another method, that too. */
+/* Appends a class's own members of that name; if a member is an alias of another method, also
+ * that method. */
 static void append_own(GArray *found, const AcrIndex *index, guint32 class_id, const char *name)
 {
     g_autoptr(GArray) members = acr_index_members(index, class_id);

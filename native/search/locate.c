@@ -1,6 +1,6 @@
 /*
- * Resolves bug locations, as models name them, to code. Six levels from exact to loose; for each
- * location, the first level with a hit counts:
+ * Resolves bug locations, as models name them, to code. For each location it tries six levels, from
+ * exact to loose, and uses the first level with a hit:
  *   method+class  members of the class, inherited ones too; a given file narrows classes of one
  *   name
  *   method+file   functions and methods of that name in the files
@@ -8,20 +8,20 @@
  *
  * A class field that names no class is read as a class and its method ("C.run"), as a module (if no
  * file is given) or as a method (if none is given). At the first two levels and at `method`, a hit
- * inside a class adds the class's signatures as context (with the names assigned in its body and
- * its __init__); at the first two, also the nearest overridden method of an ancestor.
+ * inside a class adds the class's signatures, the names assigned in its body and its __init__ as
+ * context; at the first two also the nearest ancestor's method that the hit overrides.
  *
  * One location gives at most MAX_PER_LOCATION places: at level `method` those in the named file's
- * folder first, then the longest; a `__name__` that many classes define does not count there. A
- * class or file too long to show is shown as signatures; a body too long loses its middle. Test
- * files are excluded.
+ * folder first, then the longest; that level ignores a `__name__` that many classes define. A class
+ * or file that is too long is shown as signatures; of a body that is too long the middle is
+ * omitted. Test files are excluded.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
 #define MAX_PER_LOCATION 5u
-#define MAX_CODE (32u * 1024) /* most bytes of one place's code */
+#define MAX_CODE (32u * 1024) /* limit of the bytes of one place's code */
 #define MAX_WHOLE_FILE_LINES 300u
 #define MAX_INIT_LINES 100u /* a longer __init__ is not shown with its class */
 
@@ -29,7 +29,7 @@ typedef struct {
     AcrSearch *search;
     GPtrArray *found; /* AcrLocated; borrowed */
     const AcrBugLocation *location;
-    AcrNameArg klass, method; /* `text` is NULL if the location does not name it */
+    AcrNameArg klass, method; /* `text` is NULL if the location does not have that member */
     AcrFileMatch files;
     bool has_file;
 } Locating;
@@ -66,8 +66,8 @@ static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_l
     return lines;
 }
 
-/* The lines of a class's signatures, with its whole __init__ if that is short, because it shows
- * what objects contain. */
+/* The lines of a class's signatures, and its whole __init__ if that is short, because it shows
+ * the attributes of objects. */
 static GArray *context_lines(const AcrSearch *search, guint32 id)
 {
     g_autoptr(GArray) signatures = acr_render_signature_lines(search->index, id);
@@ -89,7 +89,7 @@ static GArray *context_lines(const AcrSearch *search, guint32 id)
     return lines;
 }
 
-/* The lines to show of a place: all, or signatures if it is context or too long. */
+/* The lines to show of a place: all of them, or only signatures if it is context or too long. */
 static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrHit *hit)
 {
     guint32 n = acr_content_n_lines(content);
@@ -138,8 +138,8 @@ static void join_intended(AcrLocated *located, const char *intended)
     }
 }
 
-/* Adds a place once; a place that was added as context becomes a bug place when it is named as
- * one. */
+/* Adds a place, unless it was added. A place that was added as context becomes a bug place if a
+ * location names it. */
 static void add_located(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
 {
     const char *file = acr_search_path(at->search, hit->entry);
@@ -207,7 +207,6 @@ static void add_overridden(Locating *at, guint32 class_id, const char *name, Acr
     }
 }
 
-/* Adds bug places first, then their context. */
 static void add_defs(Locating *at, const GArray *ids, AcrLocateLevel level)
 {
     const AcrIndex *index = at->search->index;
@@ -253,7 +252,7 @@ static GArray *defs_named(const Locating *at)
     return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
-/* The symbols that lie in the named files; if none does, all symbols. */
+/* The symbols that are in the named files; if none is, all symbols. */
 static GArray *prefer_files(const Locating *at, const GArray *ids)
 {
     GArray *here = acr_find_in_files(at->search, ids, &at->files);
@@ -328,8 +327,8 @@ static bool try_class(Locating *at)
     return ids->len > 0;
 }
 
-/* The MAX_PER_LOCATION likeliest places: those in the named folder come first, then longer ones,
- * then earlier ones. */
+/* The MAX_PER_LOCATION likeliest places: first those in the named file's folder, then longer
+ * ones, then earlier ones. */
 static GArray *likeliest(const Locating *at, const GArray *ids)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -398,7 +397,7 @@ static bool is_given(const char *text)
     return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
-/* Splits `A.b` in the method field: A becomes the class, unless a class is given. */
+/* Splits `A.b` in the method field: A becomes the class, unless the location names a class. */
 static void split_method(Locating *at)
 {
     if (at->method.text && at->method.qualifier && !at->klass.text)
@@ -431,8 +430,8 @@ static bool split_class(Locating *at)
     return true;
 }
 
-/* Interprets a class field that names no class as a class and its method, as a module, or as a
- * method if none is given. */
+/* If the class field names no class, interprets it as a class and its method, as a module, or,
+ * if the location names no method, as a method. */
 static void reread_class(Locating *at)
 {
     g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;

@@ -89,7 +89,8 @@ static void add_mapped_file(Map *map, const AcrIndexFile *file)
     add_counts(map->text, classes, functions);
 }
 
-/* Makes the map in that detail, truncated if it does not fit; *out_fits tells. Owned. */
+/* Makes the map in the given detail; if it does not fit, truncates it and clears *out_fits.
+ * Owned. */
 static char *map_at(const AcrIndex *index, Detail detail, bool *out_fits)
 {
     gsize n = acr_index_n_files(index), limit = ACR_SEARCH_MAX_OUTPUT - sizeof CUT;

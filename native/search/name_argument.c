@@ -1,7 +1,7 @@
 /*
  * Normalises a name as a model writes it: removes quotes, keywords, decorator signs, parentheses
- * and parameters until a dotted name is left. An argument of another shape is kept unchanged, and
- * then matches no symbol.
+ * and parameters until a dotted name is left. If none is left, the argument is kept unchanged, and
+ * matches no symbol.
  */
 #include <string.h>
 

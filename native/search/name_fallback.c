@@ -1,7 +1,7 @@
 /*
- * Answers a call that searches for a class or function by name: with the definitions found;
- * otherwise with other definitions of that name, the name in another case, or the lines that use
- * it; otherwise with the nearest names. A note explains the fallback.
+ * Answers a call that searches for a class or function by name. If there is no such definition, it
+ * shows other kinds of definitions, the name in another case, or lines that use it; if there are
+ * none either, the nearest names. A note explains which of these it shows.
  */
 #include <string.h>
 
@@ -63,7 +63,7 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
             if (!symbol->value || strcmp(symbol->value, name) == 0)
                 continue;
             acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
-            rank = 2; /* one place comes before the classes, the others after them */
+            rank = 2; /* a single place is shown before the classes, several after them */
         }
     }
 }
@@ -82,7 +82,8 @@ static const char *words_for_uses(AcrUsesWhere where)
                : "No Python file outside the tests holds it; these are lines of other files:";
 }
 
-/* Adds the name in another case (one before its uses, the rest after them), and then its uses. */
+/* Adds definitions of the name in another case and uses of the name: first one definition, then
+ * the uses, then the other definitions. */
 static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                                 const char *missing, GError **error)
 {
@@ -119,7 +120,7 @@ static GPtrArray *words_of_name(const AcrNameArg *arg)
     return words;
 }
 
-/* Notes which files are the module of that name. */
+/* Adds a note that names the files of the module of that name. */
 static void note_modules(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;

@@ -1,7 +1,7 @@
 /*
- * Finds a literal text in many files. PCRE2's machine code compares 16 bytes at a time: it finds a
- * text of a few bytes up to ten times faster than memmem, which is faster for longer texts, because
- * it skips as many bytes as the text has.
+ * Finds a literal text in many files. Texts of a few bytes are searched by PCRE2, whose machine
+ * code compares 16 bytes at a time and is up to ten times faster than memmem. Longer texts are
+ * searched by memmem, which skips as many bytes as the text has.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -9,7 +9,7 @@
 
 #include "search/search_private.h"
 
-/* lengths that PCRE2 finds faster, in bytes */
+/* a text of SHORTEST to LONGEST bytes is searched by PCRE2 */
 #define SHORTEST 2u
 #define LONGEST 9u
 

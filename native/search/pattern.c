@@ -2,11 +2,12 @@
  * Searches by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
  * `$` match at line ends.
  *
- * A pattern can run almost forever, so it is limited, by counts and not by a clock, so that the
- * same search has the same answer everywhere. PCRE2 calls back before each item of the pattern;
- * these calls and the bytes passed between them are counted for each file and for the whole search.
- * PCRE2's own limits count fewer things and restart at each byte; they are a second line of
- * defence. A pattern without repeats and groups is linear and is not counted, which is faster.
+ * A pattern can run almost forever, so its steps are limited; the limit does not depend on time, so
+ * that the same search has the same answer everywhere. PCRE2 calls a function of ours before each
+ * item of the pattern; each call is a step, and long texts between two calls are further steps.
+ * Steps are counted for each file and for the whole search. PCRE2's own limits start again at each
+ * byte, so they are only a second defence. The steps of a pattern without repeats and groups are
+ * not counted, because it is linear.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -14,24 +15,26 @@
 
 #include "search/reply_private.h"
 
-#define MATCH_LIMIT 10000000u           /* PCRE2's own limit, for one starting position */
-#define DEPTH_LIMIT 100000u             /* PCRE2's limit on nesting */
-#define HEAP_LIMIT_KIB (32u * 1024)     /* memory of one match without JIT */
-#define STACK_START (32u * 1024)        /* memory of one match with JIT */
-#define STACK_LIMIT (8u * 1024 * 1024)  /* largest memory of one match with JIT */
-#define STEP_BYTES 16u                  /* bytes between two calls that count as one more step */
-#define MAX_MESSAGE 256u                /* bytes of PCRE2's error message */
-#define ERROR_STEPS PCRE2_ERROR_CALLOUT /* ends a match whose steps are used up */
+#define MATCH_LIMIT 10000000u          /* PCRE2's own limit of steps for one starting position */
+#define DEPTH_LIMIT 100000u            /* PCRE2's own limit of nesting */
+#define HEAP_LIMIT_KIB (32u * 1024)    /* memory limit of one match without JIT */
+#define STACK_START (32u * 1024)       /* initial memory of one match with JIT */
+#define STACK_LIMIT (8u * 1024 * 1024) /* memory limit of one match with JIT */
+#define STEP_BYTES 16u                 /* so many bytes between two calls count as one more step */
+#define MAX_MESSAGE 256u               /* limit of PCRE2's error message */
+/* code that our function returns to end a match without steps left */
+#define ERROR_STEPS PCRE2_ERROR_CALLOUT
 
 typedef struct {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    bool refers_back; /* the pattern has a back reference, which passes bytes without calls */
+    /* the pattern has a back reference, which reads bytes without calling our function */
+    bool refers_back;
     guint64 steps, total_steps; /* steps in this file, and in all files so far */
     gsize at;                   /* position in the text at the last call */
-    guint cut;                  /* number of files that took too many steps */
+    guint cut;                  /* number of files with too many steps */
     gsize first_cut;            /* entry of the first such file */
 } Pattern;
 
@@ -42,8 +45,8 @@ const char *acr_pattern_of(const char *argument)
 
 /* ---- Compiling ---- */
 
-/* Whether a match takes at most as many steps as the pattern has characters, because it has no
- * repeats and no groups. */
+/* Whether the pattern has no repeats and no groups, so that a match takes at most one step for
+ * each of its characters. */
 static bool is_linear(const char *pattern)
 {
     for (; *pattern; pattern++) {
@@ -60,7 +63,7 @@ static bool is_linear(const char *pattern)
     return true;
 }
 
-/* Called before each item of the pattern; ends the match when its file's steps are used up. */
+/* Called before each item of the pattern; ends the match if the file has no steps left. */
 static int count_step(pcre2_callout_block *block, void *user)
 {
     Pattern *pattern = user;
@@ -100,7 +103,7 @@ static pcre2_code *compile(const char *text, int *out_code, gsize *out_off)
     return code;
 }
 
-/* Compiles the pattern; false if it is invalid; *out_why (owned) tells the reader why. */
+/* Compiles the pattern; false if it is invalid; *out_why (owned) says why. */
 static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
 {
     int code = 0;
@@ -143,7 +146,8 @@ static gsize shown_len(const AcrContent *content, gsize off, gsize len)
     return (gsize)(at - content->text.text) - off;
 }
 
-/* Adds one match for each line in which one begins. False: the file took too many steps. */
+/* Adds a match for each line in which one begins. False: the search of the file took too many
+ * steps. */
 static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrContent *content)
 {
     const char *text = content->text.text, *end = text + content->text.len;

@@ -1,6 +1,6 @@
 /*
- * Writes code for a model: headings, numbered lines, signatures of a class. A block that exceeds
- * its budget loses its middle; line numbers stay correct, and a line says how to see the missing
+ * Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds its
+ * budget, its middle is omitted; line numbers stay correct, and a line says how to see the omitted
  * part.
  */
 #include <string.h>
@@ -38,7 +38,7 @@ void acr_render_heading(GString *out, const char *path, const char *klass, const
         append_tag(out, "func", func);
 }
 
-/* Appends a line; a bare line is never shortened, because the model will quote it. */
+/* Appends a line; a line without number is never shortened, because the model will quote it. */
 static void append_line(GString *out, AcrContent *content, guint32 line, bool bare)
 {
     gsize len;
@@ -117,7 +117,7 @@ static void add_lines(GArray *lines, guint32 first, guint32 last)
 }
 
 #define MAX_NESTED_SIGNATURES 5
-#define MAX_ASSIGN_LINES 20u /* most lines of a class-level assignment */
+#define MAX_ASSIGN_LINES 20u /* limit of the lines of a class-level assignment */
 
 static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_id, int depth)
 {
@@ -149,7 +149,7 @@ GArray *acr_render_lines_of(const AcrReply *reply, const AcrHit *hit, AcrContent
     guint32 n_lines = acr_content_n_lines(content);
     if (hit->view == ACR_VIEW_SIGNATURES && hit->symbol >= 0) {
         GArray *signatures = acr_render_signature_lines(reply->search->index, (guint32)hit->symbol);
-        /* index and content may differ */
+        /* the index may have been made from another version of the file */
         while (signatures->len && g_array_index(signatures, guint32, signatures->len - 1) > n_lines)
             g_array_set_size(signatures, signatures->len - 1);
         return signatures;

@@ -1,14 +1,14 @@
 /*
- * Builds an answer: notes, then hits. Finishing sorts the hits by (rank, file, line), shows the
- * first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and lists
- * the others.
+ * Builds an answer of notes and hits. acr_reply_finish sorts the hits by (rank, file, line), shows
+ * the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and
+ * lists the others.
  */
 #include "search/reply_private.h"
 
 /* bytes reserved for the list of hits that are not shown in full */
 #define LIST_RESERVE (16u * 1024)
 #define NOTES_MAX (8u * 1024)
-#define TAIL_MAX (8u * 1024) /* a part of LIST_RESERVE */
+#define TAIL_MAX (8u * 1024) /* limit of the texts at the end, a part of LIST_RESERVE */
 
 void acr_reply_init(AcrReply *reply, AcrSearch *search)
 {
@@ -134,7 +134,6 @@ bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GStr
     return true;
 }
 
-/* The bytes left for results. */
 static gsize room(const AcrReply *reply)
 {
     return ACR_SEARCH_MAX_OUTPUT - MIN(reply->tail->len, TAIL_MAX);
@@ -234,7 +233,7 @@ static void append_tail(const AcrReply *reply, GString *text)
     g_string_append_len(text, reply->tail->str, (gssize)MIN(reply->tail->len, TAIL_MAX));
 }
 
-/* Sets the output, truncated, because names and paths may have any length. */
+/* Sets the output. Truncates it, because names and paths may have any length. */
 static void set_output(AcrAnswer *out, bool ok, const GString *text)
 {
     g_autofree char *valid = acr_utf8_repair(text->str, text->len);

@@ -6,20 +6,22 @@
 
 #include "search/search_private.h"
 
-/* most hits counted by one call; beyond it the answer says "at least" */
+/* limit of hits that one call counts; above it the answer says "at least" */
 #define ACR_SEARCH_MAX_HITS 200000u
-#define ACR_SEARCH_MAX_LINE 2000u   /* most bytes shown of one line */
+#define ACR_SEARCH_MAX_LINE 2000u   /* limit of the bytes shown of one line */
 #define ACR_SEARCH_CONTEXT_LINES 3u /* lines shown before and after a text hit */
-#define ACR_SEARCH_MAX_BLOCK 40u    /* most lines of neighbouring text hits that become one place */
-#define ACR_SEARCH_LISTED_METHODS                                                                  \
-    20u /* most collapsed places named one by one; more become counts per file */
-#define ACR_SEARCH_LISTED_FILES 200u /* most collapsed files named with their counts */
+/* limit of the lines of neighbouring text hits that become one place */
+#define ACR_SEARCH_MAX_BLOCK 40u
+/* limit of collapsed places that are named one by one; if there are more, files are listed
+     * with counts */
+#define ACR_SEARCH_LISTED_METHODS 20u
+#define ACR_SEARCH_LISTED_FILES 200u /* limit of collapsed files that are named with their counts */
 
 /* ---- Replies ---- */
 
 typedef enum {
     ACR_VIEW_WHOLE,      /* lines start..end */
-    ACR_VIEW_AROUND,     /* … and ACR_SEARCH_CONTEXT_LINES before and after */
+    ACR_VIEW_AROUND,     /* the lines start..end and ACR_SEARCH_CONTEXT_LINES before and after */
     ACR_VIEW_SIGNATURES, /* the signatures of the class `symbol` */
 } AcrView;
 
@@ -27,16 +29,17 @@ typedef enum {
 
 typedef struct {
     gsize entry;
-    guint32 rank; /* lower is shown first */
+    guint32 rank; /* hits with a lower rank are shown first */
     guint32 start, end;
     gint32 symbol; /* id of the symbol; -1: none */
-    /* matches in this place; if start is ACR_HIT_COUNT_ONLY: further matches in a file */
+    /* number of matches in this place; if start is ACR_HIT_COUNT_ONLY: of further matches in the
+     * file */
     guint32 count;
     AcrView view;
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
 } AcrHit;
 
-/* A line with a match, shown to people. */
+/* A line with a match, for answers to people. */
 typedef struct {
     gsize entry;
     guint32 line, column;
@@ -57,10 +60,11 @@ void acr_reply_clear(AcrReply *reply);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
     G_GNUC_PRINTF(2, 3);                                /* adds one line to the notes */
-bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false: the reply is full */
-/* Remembers the line of a match that an added hit has; `column` counts from 1. */
+bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false if the reply is full */
+/* Stores the line of a match in a hit that was added; `column` counts from 1. */
 void acr_reply_add_line(AcrReply *reply, gsize entry, guint32 line, gsize column);
-/* Moves the lines of the sorted hits to `out`, for a person. Errors: FAILED. (shown_lines.c) */
+/* Moves the lines of the sorted hits to `out`, for answers to people. Errors: FAILED.
+ * (shown_lines.c) */
 bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* sorts hits by (rank, entry, line) and removes repeated ones */
 void acr_reply_sort(AcrReply *reply);
@@ -71,8 +75,8 @@ typedef enum {
     ACR_COLLAPSE_FILES,   /* path and count */
     ACR_COLLAPSE_METHODS, /* path, class, function and line; counts per file if there are many */
 } AcrCollapse;
-/* Sorts, shows and lists the hits. `one` and `many` say what was found: "class named Foo", "classes
- * named Foo". */
+/* Sorts, shows and lists the hits. `one` and `many` name the results: "class named Foo",
+ * "classes named Foo". */
 bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* Makes the answer of a call without hits: the notes, then `text` (taken). */
@@ -82,11 +86,11 @@ void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out);
  * any. */
 void acr_render_heading(GString *out, const char *path, const char *klass, const char *func,
                         const char *separator);
-/* Appends the lines (guint32) with their numbers, at most `budget` bytes, shortened in the middle.
- * Without `path`, the lines are written as they are, without numbers. */
+/* Appends the lines (guint32) with their numbers, at most `budget` bytes, and omits lines in the
+ * middle if they do not fit. Without `path`, writes the lines without numbers. */
 void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
                       const char *path);
-/* Whether the bare lines fit without shortening. */
+/* Whether the lines without numbers fit completely. */
 bool acr_render_fits(AcrContent *content, const GArray *lines, gsize budget);
 /* Line numbers of a class's signatures: header, decorators and headers of methods, assignments;
  * owned. */
@@ -108,10 +112,10 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
  * after ACR_SEARCH_MAX_PLACES hits it only counts. False: the reply is full. */
 bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
                         guint32 last);
-/* The start of the line after the one that contains `at`; `end`: there is none. */
+/* The start of the line after the one that contains `at`; `end` if there is none. */
 const char *acr_text_next_line(const AcrContent *content, const char *at, const char *end);
 
-/* The 1-based byte of `off` in its line. */
+/* The position of `off` in its line, in bytes, from 1. */
 gsize acr_text_column(const AcrContent *content, gsize off);
 
 /* Counts line numbers during a forward scan. Zero-initialise, with line = 1. */
@@ -128,29 +132,28 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
 /* Adds the lines in which the literal text begins. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle);
 
-/* A text that may match with other indentation and line ends. All owned. */
+/* A text that may match with different indentation and line ends. All owned. */
 typedef struct {
-    char *plain;  /* without blanks at both ends of each line */
+    char *plain;  /* the text without blanks at both ends of each line */
     char *anchor; /* its longest line, which every match contains */
     guint32 n_lines;
 } AcrLooseText;
-/* Prepares a loose search; false: only the text itself can match, because it is one line without
- * surrounding blanks. */
+/* Prepares a loose search; false if only the exact text can match, because it is one line
+ * without surrounding blanks. */
 bool acr_loose_text_init(AcrLooseText *loose, const char *text);
 void acr_loose_text_clear(AcrLooseText *loose);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLooseText, acr_loose_text_clear)
-/* Like acr_text_find, for a loose text. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose);
 
 #define ACR_PATTERN_MAX_BYTES 4096u
-#define ACR_PATTERN_FILE_STEPS 10000000u /* most steps of a pattern in one file */
-#define ACR_PATTERN_STEPS 200000000u     /* most steps in one search: one or two seconds */
-/* The pattern in an argument "re:…", borrowed from it; NULL: it is plain text. */
+#define ACR_PATTERN_FILE_STEPS 10000000u /* limit of steps of a pattern in one file */
+#define ACR_PATTERN_STEPS 200000000u     /* limit of steps of one search: one or two seconds */
+/* The pattern in an argument "re:…", borrowed from it; NULL: the argument is plain text. */
 const char *acr_pattern_of(const char *argument);
 /*
  * Adds the lines in which a match begins, and notes about files that were not searched. *out_why
- * (owned): what is wrong with the pattern, or NULL. Errors: FAILED (an object is missing).
+ * (owned): the error in the pattern, or NULL. Errors: FAILED (an object is missing).
  */
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error) ACR_MUST_USE;
@@ -174,8 +177,8 @@ bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrT
  */
 bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
                            GError **error) ACR_MUST_USE;
-/* The same in every non-test file that cannot be parsed if there is no hit yet, and in tests if they
- * are searched. */
+/* Like acr_find_text_defs_in, in all non-test files that cannot be parsed (if there is no hit
+ * yet) and in tests (if they are searched). */
 bool acr_find_text_defs_unindexed(AcrReply *reply, const char *name, GError **error) ACR_MUST_USE;
 
 #endif

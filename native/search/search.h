@@ -1,5 +1,5 @@
 /*
- * search: the structure-aware calls that a model makes, text search, and the resolution of bug
+ * search: calls by which a model searches code by its structure or text, and the resolution of bug
  * locations to code.
  *
  * Every call is limited in time and output and always gives an answer, never a crash: if nothing is
@@ -21,11 +21,11 @@ typedef enum {
 GQuark acr_search_error_quark(void);
 
 #define ACR_RESULT_SHOW_LIMIT                                                                      \
-    3 /* results shown in full; the others collapse to files or methods with counts */
-#define ACR_SEARCH_MAX_PLACES 1000u        /* most places that an answer lists */
-#define ACR_SEARCH_MAX_OUTPUT (64u * 1024) /* most bytes of one answer's text */
+    3 /* number of results shown in full; the others collapse to files or methods with counts */
+#define ACR_SEARCH_MAX_PLACES 1000u        /* limit of places that an answer lists */
+#define ACR_SEARCH_MAX_OUTPUT (64u * 1024) /* limit of the text of one answer */
 #define ACR_SEARCH_MAX_ARGUMENT (16u * 1024)
-#define ACR_SEARCH_MAX_WINDOW 500 /* lines before and after, for get_code_around_line */
+#define ACR_SEARCH_MAX_WINDOW 500 /* limit of lines before and after, for get_code_around_line */
 
 /* ---- Calls ---- */
 
@@ -34,11 +34,11 @@ typedef enum { ACR_PARAM_STRING, ACR_PARAM_INTEGER } AcrParamType;
 typedef struct {
     const char *name;
     AcrParamType type;
-    const char *about;     /* a phrase that describes the parameter */
-    const char *otherwise; /* its default in words; NULL: it is required */
+    const char *about;     /* phrase that describes the parameter */
+    const char *otherwise; /* the default as text; NULL: the parameter is required */
 } AcrParam;
 
-/* `str`, `int`, or with its default: `int = 10`; owned (g_free). */
+/* The type and default of a parameter: `str`, `int`, `int = 10`; owned (g_free). */
 char *acr_param_kind(const AcrParam *param) ACR_MUST_USE;
 
 #define ACR_CALL_MAX_PARAMS 4
@@ -49,13 +49,13 @@ typedef struct AcrCall AcrCall;
 typedef struct AcrAnswer AcrAnswer;
 
 /*
- * Answers a call whose arguments are present, within their bounds and valid UTF-8. `out` is all
- * zero at first, and is filled on success, for a miss too. Errors: FAILED.
+ * Answers a call whose arguments were checked: present, within their bounds, valid UTF-8. `out` is
+ * zero-initialised, and is filled on success, even if nothing was found. Errors: FAILED.
  */
 typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                               GError **error);
 
-/* One row of the table of calls. The table is the only place that knows them. */
+/* A row of the table of calls. Only the table lists the calls. */
 struct AcrCallSpec {
     const char *name;
     AcrParam params[ACR_CALL_MAX_PARAMS]; /* the list ends with a parameter without a name */
@@ -72,12 +72,13 @@ const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
 char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
 /*
- * The registry: the first `n_own` built-in calls (a run keeps to the number with which it began),
- * search_history only if `has_history`, followed by added ones. Functions that bind, show or serve
- * calls take a registry; NULL stands for all built-in calls. It does not change while it is used.
+ * A registry of calls: the first `n_own` built-in calls (a resumed run uses the number with which
+ * it began), search_history only if `has_history`, followed by added calls. Functions that bind,
+ * show or serve calls take a registry; NULL stands for all built-in calls. It does not change while
+ * it is used.
  */
 typedef struct AcrCalls AcrCalls;
-#define ACR_CALLS_OF_OLD 8 /* number of built-in calls for runs that did not record it */
+#define ACR_CALLS_OF_OLD 8 /* number of built-in calls in runs that did not record the number */
 AcrCalls *acr_calls_new(gsize n_own, bool has_history) ACR_MUST_USE; /* owned */
 AcrCalls *acr_calls_copy(const AcrCalls *calls) ACR_MUST_USE;        /* owned */
 void acr_calls_free(AcrCalls *calls);
@@ -89,8 +90,8 @@ gsize acr_calls_n(const AcrCalls *calls);
 const AcrCallSpec *acr_calls_at(const AcrCalls *calls, gsize i);            /* borrowed */
 const AcrCallSpec *acr_calls_find(const AcrCalls *calls, const char *name); /* NULL if unknown */
 
-/* A call with its arguments bound: values[i] belongs to spec->params[i]; integers are in
- * decimal. */
+/* A call with its arguments bound: values[i] belongs to spec->params[i]; integers as decimal
+ * text. */
 struct AcrCall {
     const AcrCallSpec *spec;
     char *values[ACR_CALL_MAX_PARAMS]; /* owned; NULL: omitted */
@@ -108,17 +109,17 @@ AcrJson *acr_call_schema(const AcrCallSpec *spec) ACR_MUST_USE;
 /* Adds a member (its schema is taken) to the result of acr_call_schema. */
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required);
 /*
- * Binds a JSON object of arguments (NULL: none) to the row; integers may be digits in a string.
- * `beside`: the name of one more allowed member, or NULL. Errors: BAD_CALL, with a message for the
- * model.
+ * Checks a JSON object of arguments (NULL: none) against the row and makes the call; a string of
+ * digits is accepted as an integer. `beside`: the name of one more allowed member, or NULL. Errors:
+ * BAD_CALL, with a message for the model.
  */
 bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const char *beside,
                         AcrCall *out, GError **error) ACR_MUST_USE;
 
 /* ---- Answers ---- */
 
-/* A piece of a file. klass: the innermost class, dotted for nested classes, or NULL. func: the bare
- * name of the innermost function, or NULL. */
+/* A range of lines in a file. klass: the innermost class around it, dotted for nested classes,
+ * or NULL. func: the bare name of the innermost function, or NULL. */
 typedef struct {
     char *file;       /* owned, like the other texts */
     guint start, end; /* 1-based, inclusive */
@@ -136,64 +137,65 @@ typedef struct {
     const char *file; /* borrowed from the index */
     char *text;       /* owned; without its line end */
     guint line;
-    guint column; /* 1-based byte where the match or the definition begins */
-    /* number of the result that it belongs to; results have the order in which they are shown */
+    guint column; /* position of the match or the definition in the line, in bytes, from 1 */
+    /* number of the result that the line belongs to; results are in the order in which they are
+     * shown */
     guint place;
 } AcrShownLine;
 
 struct AcrAnswer {
     bool ok;      /* code was found */
-    char *output; /* owned; what the model sees: valid UTF-8 */
+    char *output; /* owned; the text for the model: valid UTF-8 */
     /* owned AcrPlace: every place found, at most ACR_SEARCH_MAX_PLACES, unique, in the order in
      * which they are shown */
     GPtrArray *places;
-    /* Only in that mode: the lines of all results (owned AcrShownLine): the code of a definition,
-     * or the lines that contain a text. `notes` (owned): remarks on the results. */
+    /* Only in mode `lines`: the lines of all results (owned AcrShownLine), which are the code of
+     * a definition, or the lines that contain a text. `notes` (owned): remarks on the results. */
     GPtrArray *lines;
     char *notes;
 };
 void acr_answer_clear(AcrAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAnswer, acr_answer_clear)
 
-/* {"call","ok","output","results"}, the results as in acr_place_to_json; owned. */
+/* {"call","ok","output","results"}; each result is made by acr_place_to_json; owned. */
 AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer) ACR_MUST_USE;
 AcrJson *acr_answer_schema(void) ACR_MUST_USE; /* the JSON schema of this object; owned */
 
-/* An index and the file contents that searching needs, which are read when first needed and kept.
- * One thread at a time. */
+/* An index and the file contents for searching, which are read on demand and kept. One thread at
+ * a time. */
 AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a reference */
 void acr_search_free(AcrSearch *search);
-/* How a search for people differs from one for a model, whose answers must never change. */
+/* Options of a search for people. A model's answers must never change, so they use none. */
 typedef struct {
     bool lines;       /* answers have `lines` and `notes`; `output` may be incomplete */
-    bool tests;       /* tests are searched, too; their definitions are found in the text */
-    bool globs;       /* a file argument may be a glob pattern, a folder of any files, or a file */
-    bool exact;       /* a name that is not of the kind asked for is a miss */
+    bool tests;       /* tests are searched too; definitions in them are found as text */
+    bool globs;       /* a file argument may be a glob pattern, a folder, or a file of any type */
+    bool exact;       /* if the name is not of the requested kind, nothing is found */
     const char *only; /* callers are searched in these files only; borrowed; NULL: everywhere */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
-/* Whether a file argument matches a file in that mode. */
+/* Whether a file argument, interpreted in this search's mode, matches a file. */
 bool acr_search_has_file(AcrSearch *search, const char *argument);
 const AcrIndex *acr_search_index(const AcrSearch *search); /* borrowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
 
 /* Answers one call by its row. Errors: BAD_CALL (a value is missing), FAILED (an object is
- * missing); never for a miss. */
+ * missing); but finding nothing is no error. */
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                     GError **error) ACR_MUST_USE;
 
 /*
- * Answers with the code at `places` (AcrPlace; class and function may be unset), shown like the
- * results of a call, after `heading`; an empty list means that nothing was found. Lines after a
- * file's end are ignored. Errors: BAD_CALL (no such file or line; the message says which), FAILED.
+ * Answers with `heading` and the code at `places` (AcrPlace; class and function may be unset), in
+ * the form of a call's results. An empty list means that nothing was found. Lines after a file's
+ * end are ignored. Errors: BAD_CALL (no such file or line; the message says which), FAILED.
  */
 bool acr_search_show(AcrSearch *search, const char *heading, const GPtrArray *places,
                      AcrAnswer *out, GError **error) ACR_MUST_USE;
 
 /*
- * The source files with their top-level definitions, as text: with names, otherwise with counts,
- * otherwise by folder, to fit into ACR_SEARCH_MAX_OUTPUT bytes (more if a path is not UTF-8).
- * Owned.
+ * A map as text: all source files with the names of their top-level definitions; if that exceeds
+ * ACR_SEARCH_MAX_OUTPUT bytes, with their number, or only folders with counts (longer if a path is
+ * not UTF-8). Owned.
  */
 char *acr_search_map(const AcrIndex *index) ACR_MUST_USE;
 
@@ -207,7 +209,7 @@ AcrBugLocation *acr_bug_location_new(const char *file, const char *klass, const 
                                      const char *intended) ACR_MUST_USE;
 void acr_bug_location_free(AcrBugLocation *location);
 
-/* How a place was found; earlier levels are surer. */
+/* How a place was found; earlier levels are more certain. */
 typedef enum {
     ACR_LOCATE_METHOD_CLASS,
     ACR_LOCATE_METHOD_FILE,
@@ -220,8 +222,8 @@ const char *acr_locate_level_name(AcrLocateLevel level); /* "method+class" … "
 
 typedef enum {
     ACR_LOCATED_BUG,        /* the place that was named */
-    ACR_LOCATED_CLASS,      /* the class that contains it, as context (its signatures) */
-    ACR_LOCATED_OVERRIDDEN, /* the nearest ancestor's method that it overrides */
+    ACR_LOCATED_CLASS,      /* the class that contains it, as context (only its signatures) */
+    ACR_LOCATED_OVERRIDDEN, /* the method of the nearest ancestor that it overrides */
 } AcrLocatedRole;
 const char *acr_located_role_name(AcrLocatedRole role); /* "bug", "class", "overridden" */
 
@@ -230,7 +232,7 @@ typedef struct {
     AcrLocatedRole role;
     AcrLocateLevel level;
     char *code; /* owned; the lines of the place, without line numbers */
-    /* owned; NULL: none given; joined if several locations denote one place */
+    /* owned; NULL: none given; joined if several locations resolve to one place */
     char *intended_behavior;
 } AcrLocated;
 void acr_located_free(AcrLocated *located);
@@ -243,8 +245,8 @@ void acr_located_free(AcrLocated *located);
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
 
-/* The name (of NULL-terminated `names`) that a user may have meant by `word`: a few edits away, or
- * beginning with it; NULL: none. Borrowed from `names`. */
+/* The one of the NULL-terminated `names` that a user may have meant by `word`: it differs in a
+ * few letters, or begins with `word`; NULL: none. Borrowed from `names`. */
 const char *acr_nearest_name(const char *word, const char *const *names);
 /* The version of PCRE2; owned (g_free). */
 char *acr_search_library(void) ACR_MUST_USE;

@@ -1,6 +1,6 @@
 /*
- * What the files of this library share: contents, normalised arguments, finding symbols.
- * reply_private.h has the parts of an answer, calls_private.h what the calls share.
+ * Shared by the files of this library: file contents, normalised arguments, finding symbols.
+ * reply_private.h has the parts of an answer, calls_private.h the helpers of calls.
  *
  * Snapshot entries and symbol ids are numbered in the order of (path, line), so sorting by number
  * sorts by path.
@@ -11,13 +11,13 @@
 #include "search/search.h"
 
 #define ACR_SEARCH_KEPT_BYTES                                                                      \
-    (512u * 1024 * 1024) /* decoded text kept in memory; further text is read again each time */
-#define ACR_SEARCH_OTHER_BYTES                                                                     \
-    (32u * 1024 * 1024) /* bytes of tests and other files that are read to count occurrences */
-#define ACR_SEARCH_OTHER_FILES 20000u  /* number of these files */
+    (512u * 1024 * 1024) /* limit of decoded text in memory; more text is read again each time */
+/* limit of the bytes of tests and other files that are read to count occurrences */
+#define ACR_SEARCH_OTHER_BYTES (32u * 1024 * 1024)
+#define ACR_SEARCH_OTHER_FILES 20000u  /* limit of the number of these files */
 #define ACR_SEARCH_OTHERS_AT_ONCE 512u /* files read between two checks of these limits */
-#define ACR_SEARCH_MAX_OWNERS 200u     /* most classes of one name whose members are searched */
-/* longest name in bytes that is compared for similarity or quoted */
+#define ACR_SEARCH_MAX_OWNERS 200u     /* limit of classes of one name whose members are searched */
+/* limit of the bytes of a name that is compared for similarity or quoted */
 #define ACR_SEARCH_MAX_NAME 200u
 
 /* ---- Literal text ---- */
@@ -34,13 +34,14 @@ const char *acr_needle_find(const AcrNeedle *needle, const char *at, const char 
 /* ---- Contents ---- */
 
 typedef struct {
-    AcrText text;   /* if `bytes` are the text, only text and len are set, and borrowed */
-    GBytes *bytes;  /* NULL: the text was decoded, and is owned */
+    /* if `bytes` are the text unchanged, only its members text and len are set, borrowed */
+    AcrText text;
+    GBytes *bytes;  /* NULL: `text` was decoded, and is owned */
     GArray *starts; /* array of gsize from acr_text_lines; NULL until lines are needed */
     bool has_cr;    /* false: every line ends in LF */
 } AcrContent;
 
-/* A test, or a file of another type: its raw bytes, in which occurrences are counted. */
+/* A test or a file of another type: its raw bytes, in which occurrences are counted. */
 typedef struct {
     gsize entry;
     GBytes *bytes;
@@ -54,33 +55,34 @@ struct AcrSearch {
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, smaller in tests */
     AcrContent *spare;            /* the last content that was too large to keep */
     GPtrArray *others;            /* owned; AcrOther; NULL until a call without hits needs them */
-    bool others_partial;          /* a limit was exceeded, so there are none */
-    GPtrArray *others_with; /* owned; those that contain `others_text`, the text of the last call */
-    char *others_text;      /* owned; NULL before the first such call */
+    bool others_partial;          /* a limit was exceeded, so `others` is not used */
+    GPtrArray *others_with;       /* owned; the elements of `others` that contain `others_text` */
+    /* owned; the text of the last call of acr_search_others; NULL: none yet */
+    char *others_text;
     AcrSearchMode mode;
 };
 
 /*
- * The text of a snapshot entry in *out, borrowed until the next call for an entry; NULL: the file
- * has no text that can be shown (symlink, too big, unreadable). Errors: FAILED (an object is
+ * The text of a snapshot entry in *out, borrowed until the next call of this function; NULL if the
+ * file cannot be shown as text (symlink, too big, unreadable). Errors: FAILED (an object is
  * missing; *out is NULL).
  */
 bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
                         GError **error) ACR_MUST_USE;
 /*
  * Entries of the indexed files that may contain a text (`whole`: as whole words), in order; owned
- * array of gsize. Contents that are not kept yet are read in parallel.
+ * array of gsize. Reads contents that are not in memory in parallel.
  */
 GArray *acr_search_load(AcrSearch *search, const char *text, bool whole) ACR_MUST_USE;
 /* Whether the entry is a Python test, which the index does not contain. */
 bool acr_search_is_test(const AcrSearch *search, gsize entry);
 /*
  * The tests and files of other types that contain the text (AcrOther, in order); borrowed until the
- * next call. They are read once, within ACR_SEARCH_OTHER_BYTES and ACR_SEARCH_OTHER_FILES; NULL:
- * there are more.
+ * next call. Reads these files once; NULL if they exceed ACR_SEARCH_OTHER_BYTES or
+ * ACR_SEARCH_OTHER_FILES.
  */
 const GPtrArray *acr_search_others(AcrSearch *search, const char *text);
-/* The text of a file; keeps a reference to its bytes if they are the text; owned. */
+/* Decodes the text of a file; if the bytes are the text, keeps a reference to them; owned. */
 AcrContent *acr_content_new(GBytes *bytes) ACR_MUST_USE;
 void acr_content_free(AcrContent *content);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrContent, acr_content_free)
@@ -100,7 +102,7 @@ typedef struct {
     char *text;
     char *last;
     char *qualifier; /* NULL: not dotted */
-    /* false: the argument is not a dotted name, so text and last are the trimmed argument */
+    /* false: the argument is not a dotted name; text and last are then the trimmed argument */
     bool is_name;
 } AcrNameArg;
 void acr_name_arg_init(AcrNameArg *arg, const char *argument);
@@ -116,19 +118,19 @@ char *acr_search_shown(const char *text) ACR_MUST_USE;
 /* The files that an argument names, as snapshot entries, best first. */
 typedef struct {
     GArray *entries; /* owned array of gsize; empty: no match */
-    GHashTable *set; /* owned; the same entries */
-    char *note;      /* owned; a remark on the match for the reader, or NULL */
+    GHashTable *set; /* owned; the entries as a set */
+    char *note;      /* owned; a remark for the reader on how the argument matched, or NULL */
 } AcrFileMatch;
 void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *argument);
 void acr_file_match_clear(AcrFileMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFileMatch, acr_file_match_clear)
 bool acr_file_match_has(const AcrFileMatch *match, gsize entry);
-/* Whether the path belongs to the module `dotted`, or ends in it. */
+/* Whether the path is the module `dotted`, or the module's name ends in it. */
 bool acr_search_is_module(const char *path, const char *dotted);
 
 /* ---- Finders (owned arrays of guint32 symbol ids, sorted, unique) ---- */
 
-/* A symbol kind as a bit of a set. */
+/* A kind of symbol as a bit, for sets of kinds. */
 #define ACR_KIND(kind) (1u << (kind))
 #define ACR_FUNCTIONS (ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
 #define ACR_DEFINITIONS (ACR_KIND(ACR_SYMBOL_CLASS) | ACR_FUNCTIONS)
@@ -137,21 +139,21 @@ GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name) ACR
 GArray *acr_find_named_folded(const AcrIndex *index, guint kinds, const char *name) ACR_MUST_USE;
 /* Classes, functions and methods of that name; if there are none, assigned names. */
 GArray *acr_find_definitions(const AcrIndex *index, const char *word) ACR_MUST_USE;
-/* Classes that the argument names. A qualifier that fits no class is ignored, with a note (`notes`
- * may be NULL). */
+/* Classes that the argument names. A qualifier that matches no class is ignored, and a note says
+ * so (`notes` may be NULL). */
 GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
-/* Functions and methods that the argument names; Class.method also finds inherited ones. Qualifier
- * and notes as above. */
+/* Functions and methods that the argument names; Class.method also finds inherited methods.
+ * Qualifier and notes as in acr_find_classes. */
 GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
 /*
  * A class's own members called `name`: methods, nested classes and assignments (if an assignment
- * gives the name to another method, also that method); if it has none, those of the nearest
- * ancestor that has any. *out_owner: that class.
+ * makes the name an alias of another method, also that method). If it has none, those of the
+ * nearest ancestor that has any. *out_owner: the class that has them.
  */
 GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name,
                          guint32 *out_owner) ACR_MUST_USE;
-/* Keeps only the first ACR_SEARCH_MAX_OWNERS classes of that name; `notes` (may be NULL) says
- * so. */
+/* Keeps only the first ACR_SEARCH_MAX_OWNERS classes of the list; if there are more, a note says
+ * so (`notes` may be NULL). */
 void acr_find_keep_owners(GArray *classes, const char *name, GString *notes);
 GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids,
                           const AcrFileMatch *files) ACR_MUST_USE;

@@ -1,5 +1,5 @@
 /*
- * Shows places like the results of a call, for added calls that only say where to look.
+ * Shows places in the form of a call's results, for added calls that only return locations.
  */
 #include "search/reply_private.h"
 

@@ -52,8 +52,8 @@ static guint first_match(const GArray *matches, gsize entry, guint32 line)
     return low;
 }
 
-/* Makes each line with a match a result of its own; false: the hit has none. A line belongs to the
- * first hit that contains it. */
+/* Makes each line with a match a separate result; false if the hit has no such line. A line
+ * belongs to the first hit that contains it. */
 static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *content,
                          guint *place, AcrAnswer *out)
 {

@@ -1,8 +1,9 @@
 /*
- * What a call shows if it finds nothing: the nearest names, where else the name is defined or
- * occurs, and the contents of the named file or class. Nearest means: the same name in another
- * case, then a few edits, then one name inside the other. Suggestions are few and good. Tests and
- * files of other types are read when occurrences are first counted in them, and kept.
+ * The answer of a call that finds nothing: the nearest names, other places where the name is
+ * defined or occurs, and the contents of the named file or class. Nearest are the same name in
+ * another case, then names that differ by a few edits, then names that contain it or are part of
+ * it. Only a few suggestions are made. Tests and files of other types are read when occurrences in
+ * them are first counted, and are kept.
  */
 #include <string.h>
 
@@ -14,8 +15,8 @@
 
 /* ---- Nearest names ---- */
 
-/* How many letters of `a` are left in `b` if their order does not matter; each other letter of the
- * longer name costs an edit. */
+/* How many letters the names have in common, in any order; each other letter of the longer name
+ * costs an edit. */
 static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
 {
     guint8 left[256] = {0};
@@ -58,7 +59,7 @@ const char *acr_nearest_name(const char *word, const char *const *names)
 {
     gsize n = strlen(word);
     const char *nearest = NULL;
-    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a longer word is similar to none */
+    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a longer word is similar to no name */
     for (; *names && *word; names++) {
         gsize m = strnlen(*names, ACR_SEARCH_MAX_NAME);
         guint edits = g_str_has_prefix(*names, word)
@@ -174,7 +175,7 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
     }
 }
 
-/* Appends the names of the symbols that `wanted` accepts, each once. */
+/* Appends, each once, the names that are near enough to `wanted`. */
 static void append_names(GString *out, const AcrIndex *index, const GArray *ids)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);

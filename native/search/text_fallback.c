@@ -1,16 +1,16 @@
 /*
- * What a text search shows if the text is not found: the text in other files, otherwise lines with
- * its words. To the places found, it adds where the last word of the text is defined. A note
- * explains the fallback.
+ * The answer of a text search that finds nothing: the text in other files, or if there is none,
+ * lines with its words. Also adds to a text search's results the definition of the text's last
+ * word. A note explains why these places are shown.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define DEFINITIONS_ADDED 2u  /* most definitions of the last word that are added */
+#define DEFINITIONS_ADDED 2u  /* limit of definitions of the last word that are added */
 #define DEFINITION_LINES 5u   /* lines shown of each definition */
-#define MAX_DEFINITIONS 2000u /* most definitions that are compared to find the nearest ones */
-/* most symbols of one name that are searched for among text hits */
+#define MAX_DEFINITIONS 2000u /* limit of definitions that are compared to find the nearest ones */
+/* limit of symbols of one name that are searched among text hits */
 #define MAX_RANKED_SYMBOLS 100000u
 
 static bool has_blank(const char *text)
@@ -18,8 +18,8 @@ static bool has_blank(const char *text)
     return strpbrk(text, " \t\n") != NULL;
 }
 
-/* Adds places of the whole text outside the searched files: in other files, in other types of
- * files. */
+/* Adds places of the whole text in other files: first in Python files, then in files of other
+ * types. */
 static bool add_elsewhere(AcrReply *reply, const char *text, const AcrScope *scope,
                           AcrUsesFound *found, GError **error)
 {
@@ -36,7 +36,6 @@ static bool add_elsewhere(AcrReply *reply, const char *text, const AcrScope *sco
     return true;
 }
 
-/* Adds lines with the words of the text. */
 static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope *scope,
                                GError **error)
 {
@@ -45,10 +44,10 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
     AcrUsesFound found;
     guint before = reply->hits->len;
     if (words->len && strcmp(words->pdata[0], bare) == 0)
-        return true; /* the text was one word, which was searched for already */
+        return true; /* the text is a single word, which was already searched */
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
-    if (before && found.where == ACR_USES_OTHERS) /* the whole text is already shown from there */
+    if (before && found.where == ACR_USES_OTHERS) /* those places already show the whole text */
         g_array_set_size(reply->hits, before);
     if (reply->hits->len == before)
         return true;
@@ -151,8 +150,8 @@ static int compare_nearby(const void *left, const void *right)
     return order ? order : acr_order(a->id, b->id);
 }
 
-/* The definitions that are nearest to the places shown; owned array of Nearby; NULL: one is shown
- * already. */
+/* The definitions that are nearest to the shown places; owned array of Nearby; NULL if a
+ * definition is already shown. */
 static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const AcrFileMatch *files)
 {
     const AcrSearch *search = reply->search;
@@ -213,8 +212,8 @@ static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown,
     return true;
 }
 
-/* Adds the nearest place with the word as a whole word; so far it only occurred inside longer
- * words. */
+/* Adds the nearest place that has the word as a whole word, because the places so far contain it
+ * only inside longer words. */
 static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
     g_auto(AcrReply) other = {0};
@@ -231,7 +230,7 @@ static bool append_use(AcrReply *reply, const char *word, GError **error)
     return acr_reply_show(reply, &g_array_index(other.hits, AcrHit, 0), 2048, reply->tail, error);
 }
 
-/* Adds where the word is defined, nearest first, unless that is shown. */
+/* Adds definitions of the word, the nearest first, unless one is shown. */
 static bool append_definitions(AcrReply *reply, const char *word, const GArray *ids,
                                const AcrFileMatch *files, GError **error)
 {

@@ -1,6 +1,6 @@
 /*
- * Finds literal text in file contents: as written; if that is not found, with other indentation and
- * line ends.
+ * Finds literal text in file contents: as written; if it is not found, with different indentation
+ * and line ends.
  *
  * Line numbers are counted during a forward scan. Neighbouring matches in the same class and
  * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted.
@@ -11,7 +11,6 @@
 
 /* ---- Lines ---- */
 
-/* The number of LFs in `n` bytes. */
 static gsize count_lf(const char *at, gsize n)
 {
     const guint64 low = G_GUINT64_CONSTANT(0x7f7f7f7f7f7f7f7f);
@@ -20,7 +19,7 @@ static gsize count_lf(const char *at, gsize n)
     for (guint64 word; n >= sizeof word; at += sizeof word, n -= sizeof word) {
         memcpy(&word, at, sizeof word);
         word ^= ends;
-        /* the top bit of each byte that was LF */
+        /* the top bit of each byte that is an LF */
         word = ~(((word & low) + low) | word) & ~low;
         count += (gsize)(((word >> 7) * ones) >> 56);
     }
@@ -29,7 +28,7 @@ static gsize count_lf(const char *at, gsize n)
     return count;
 }
 
-/* The same for all kinds of line ends; may read one byte after the `n`. */
+/* Counts all kinds of line ends; may read one byte after the `n`. */
 static gsize count_line_ends(const AcrContent *content, gsize from, gsize n)
 {
     const char *text = content->text.text;
@@ -83,7 +82,7 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
     hit->func = func >= 0 ? acr_index_func_of(index, (guint32)func) : NULL;
 }
 
-/* The last hit of the reply, if the match at first..last belongs to it. */
+/* The last hit of the reply, if the match at first..last can be added to it. */
 static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
 {
     if (reply->hits->len == 0)
@@ -96,7 +95,7 @@ static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
     return near_it && same ? last : NULL;
 }
 
-/* Counts a match in a file, after the answer has as many places as it can list. */
+/* Counts a match in a file; used when the answer has as many places as it can list. */
 static void add_count(AcrReply *reply, gsize entry)
 {
     AcrHit *last = &g_array_index(reply->hits, AcrHit, reply->hits->len - 1);
@@ -108,7 +107,7 @@ static void add_count(AcrReply *reply, gsize entry)
     acr_reply_add(reply, &hit);
 }
 
-/* Adds a hit; `hit_end` is the last line of the context. */
+/* Adds a hit; `hit_end` is the last line of its context. */
 static bool add_hit(AcrReply *reply, gsize entry, guint32 first, guint32 hit_end)
 {
     AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
@@ -157,7 +156,7 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
     return add_hit(reply, entry, cursor->line, last.line);
 }
 
-/* Adds one match for each line in which one begins; matches do not overlap. */
+/* Adds a match for each line in which one begins; matches do not overlap. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle)
 {
     gsize len = acr_needle_len(needle);
@@ -204,7 +203,6 @@ static GString *plain_text(const char *text, gsize len)
     return out;
 }
 
-/* The longest line; owned. */
 static char *longest_line(const char *text)
 {
     const char *best = text;
@@ -238,7 +236,8 @@ void acr_loose_text_clear(AcrLooseText *loose)
     g_clear_pointer(&loose->anchor, g_free);
 }
 
-/* Searches the file's text without those blanks, so that the scan is linear. */
+/* Searches in the file's text without the blanks at the ends of lines, so that the scan is
+ * linear. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose)
 {

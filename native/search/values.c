@@ -1,7 +1,3 @@
-/*
- * The small values of this library: errors, calls, places, answers, bug locations, and the names of
- * levels and roles.
- */
 #include "search/search.h"
 
 G_DEFINE_QUARK(acr_search_error, acr_search_error)
@@ -42,7 +38,7 @@ char *acr_call_print(const AcrCall *call)
         const AcrParam *param = &call->spec->params[i];
         const char *value = call->values[i];
         g_autoptr(AcrJson) string = acr_json_new_string(value);
-        g_autofree char *literal = acr_json_print(string); /* JSON's literals are Python's too */
+        g_autofree char *literal = acr_json_print(string); /* JSON's literals are also Python's */
         if (value)
             g_string_append_printf(out, "%s%s%s%s", comma, is_named ? param->name : "",
                                    is_named ? "=" : "",

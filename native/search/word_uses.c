@@ -1,8 +1,8 @@
 /*
- * Finds lines that use a word, for calls that find nothing by their own rule: in every non-test .py
- * file, otherwise in non-test files of other types. Neighbouring lines become one place. Places are
+ * Finds lines that use a word, for calls that find nothing else: in every non-test .py file, or if
+ * there are none, in non-test files of other types. Neighbouring lines become one place. Places are
  * ordered by how near they are to the named scope, then by how many of the call's other words they
- * contain, then by what the line does with the word: binds it, imports it, uses it.
+ * contain, then by the word's role in the line: bound, imported, or used.
  *
  * One scan collects flat (entry, lines, rank) records; only those that the answer can list become
  * hits.
@@ -11,8 +11,9 @@
 
 #include "search/calls_private.h"
 
-#define NEARBY_LINES 4u       /* uses within that many lines become one place */
-#define LINES_PER_FILE 20000u /* most lines with the word that are ranked; an answer lists a few */
+#define NEARBY_LINES 4u /* uses at most so many lines apart become one place */
+/* limit of ranked lines with the word in one file; an answer lists only a few */
+#define LINES_PER_FILE 20000u
 
 /* ---- Words ---- */
 
@@ -21,7 +22,8 @@ static bool is_word_char(gunichar c)
     return c == '_' || (c < 0x80 ? g_ascii_isalnum((char)c) : g_unichar_isalnum(c));
 }
 
-/* The length of the letter, digit or underscore at `at`; 0: none. The text is UTF-8. */
+/* The length in bytes of the letter, digit or underscore at `at`; 0 if it is none. The text is
+ * UTF-8. */
 static gsize word_char_at(const char *at)
 {
     if ((guchar)*at < 0x80)
@@ -45,7 +47,7 @@ static bool is_same_word(const char *a, gsize len, const char *b)
     return strlen(b) == len && memcmp(a, b, len) == 0;
 }
 
-/* Inserts the word at the front; moves it if it is there already. */
+/* Inserts the word at the front of the list; if the list has it, moves it there. */
 static void add_word(GPtrArray *words, const char *word, gsize len)
 {
     for (guint i = 0; i < words->len; i++) {
@@ -73,7 +75,8 @@ GPtrArray *acr_words_of(const char *text)
     return words;
 }
 
-/* The next occurrence of `word` as a whole word in at..end; NULL: none, or an empty word. */
+/* The next occurrence of `word` as a whole word in at..end; NULL if there is none, or if the
+ * word is empty. */
 static const char *next_word(const char *start, const char *at, const char *end, const char *word,
                              gsize len)
 {
@@ -157,7 +160,7 @@ typedef struct {
     GPtrArray *others; /* other words to look for on its lines, in lower case */
     GArray *uses;      /* array of Use, in order of (entry, line) */
     bool overfull;
-    bool cut; /* a file has more such lines than were ranked */
+    bool cut; /* a file has more lines with the word than were ranked */
 } Collector;
 
 static bool ends_with_word(const char *from, const char *to, const char *word)
@@ -169,7 +172,7 @@ static bool ends_with_word(const char *from, const char *to, const char *word)
            !ends_in_word_char(from, to - n);
 }
 
-/* What a line does with the word at `at`: 0 binds it, 1 imports it, 2 anything else. */
+/* The role of the word at `at` in the line: 0 it is bound, 1 imported, 2 anything else. */
 static guint32 role_on_line(const char *line, const char *at, gsize len, const char *end)
 {
     const char *text = line, *after = at + len;
@@ -292,7 +295,7 @@ static bool collect_python(Collector *all, GError **error)
     return true;
 }
 
-/* 0 for code and settings, 1 for prose, 2 for unknown types. */
+/* The rank of a file type: 0 for code and settings, 1 for prose, 2 for unknown types. */
 static guint32 rank_of_type(const char *path)
 {
     static const char *const code[] = {".pyx", ".pxd", ".pxi", ".pyi", ".c",    ".h",   ".cpp",
@@ -355,7 +358,7 @@ static int compare_entries(const void *left, const void *right)
     return acr_order(a->entry, b->entry);
 }
 
-/* Replaces the uses that the answer cannot list by one count per file. */
+/* Replaces the uses that the answer cannot list by one count for each file. */
 static void add_counts(AcrReply *reply, Use *rest, gsize n)
 {
     qsort(rest, n, sizeof *rest, compare_entries);
@@ -368,7 +371,6 @@ static void add_counts(AcrReply *reply, Use *rest, gsize n)
     }
 }
 
-/* Appends the collected uses to the reply. */
 static bool emit(AcrReply *reply, Collector *all, GError **error)
 {
     guint32 base = 0;
@@ -387,7 +389,6 @@ static bool emit(AcrReply *reply, Collector *all, GError **error)
     return true;
 }
 
-/* All words except the first, in lower case; owned. */
 static GPtrArray *others_of(const GPtrArray *words)
 {
     GPtrArray *others = g_ptr_array_new_with_free_func(g_free);

@@ -8,7 +8,7 @@
 struct AcrSpectrum {
     guint32 n;
     guint failed, passed;           /* numbers of tests */
-    guint *failed_run, *passed_run; /* counted for each element */
+    guint *failed_run, *passed_run; /* counts, by element */
     guint *seen;                    /* the number, from 1, of the last test that ran the element */
 };
 
@@ -79,7 +79,7 @@ static int compare_scores(gconstpointer a, gconstpointer b)
     return x->element < y->element ? -1 : x->element > y->element;
 }
 
-/* Sorts, and sets the ranges of ranks. */
+/* Sorts the array, and sets the ranks. */
 static void finish_spectrum(GArray *ranked)
 {
     g_array_sort(ranked, compare_scores);

@@ -1,8 +1,8 @@
 /*
  * spectrum: ranks the elements of a program (lines, methods) by how likely they cause a failure,
- * from which tests run them. Elements are numbers. Sources: Ochiai and Tarantula as in Abreu,
- * Zoeteweij, van Gemund, "On the accuracy of spectrum-based fault localization", 2007; DStar (with
- * the square) as in Wong, Debroy, Gao, Li, "The DStar method for effective software fault
+ * according to the tests that run them. Elements are numbers. Sources: Ochiai and Tarantula as in
+ * Abreu, Zoeteweij, van Gemund, "On the accuracy of spectrum-based fault localization", 2007; DStar
+ * (with the square) as in Wong, Debroy, Gao, Li, "The DStar method for effective software fault
  * localization", 2014.
  */
 #ifndef ACR_SPECTRUM_H
@@ -23,14 +23,16 @@ typedef struct {
 } AcrSpectrumCounts;
 /*
  * How suspicious an element is: 0 if no failing test runs it, otherwise above 0. Ochiai and
- * Tarantula are at most 1; DStar has no bound. If its denominator is 0 (all failing tests and no
- * passing test run the element), one half is used instead, so that the element ranks first.
+ * Tarantula are at most 1; DStar has no upper bound. If the denominator of DStar is 0 (all failing
+ * tests and no passing test run the element), it is replaced by one half, so that the element ranks
+ * first.
  */
 double acr_spectrum_score(AcrSpectrumFormula formula, const AcrSpectrumCounts *counts);
 
-/* Elements 0 to n - 1, and which tests run them. */
+/* Elements, numbered 0 to n - 1, and the tests that run them. */
 typedef struct AcrSpectrum AcrSpectrum;
-#define ACR_SPECTRUM_NONE G_MAXUINT32                  /* no element or no group */
+/* the value for "no element" or "no group" */
+#define ACR_SPECTRUM_NONE G_MAXUINT32
 AcrSpectrum *acr_spectrum_new(guint32 n) ACR_MUST_USE; /* owned */
 void acr_spectrum_free(AcrSpectrum *spectrum);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSpectrum, acr_spectrum_free)
@@ -40,14 +42,14 @@ void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *element
 typedef struct {
     guint32 element;   /* number of the element or group */
     double score;      /* above 0 */
-    guint first, last; /* ranks from 1: elements of an equal score share this range */
+    guint first, last; /* ranks, from 1, that the elements of an equal score share */
     guint failed_run, passed_run;
 } AcrRanked;
-/* The elements that a failing test runs, the most suspicious first, equal ones in their order;
- * owned array of AcrRanked. O(n log n). */
+/* The elements that a failing test runs, the most suspicious first, equal ones by number; owned
+ * array of AcrRanked. O(n log n). */
 GArray *acr_spectrum_rank(const AcrSpectrum *spectrum, AcrSpectrumFormula formula) ACR_MUST_USE;
-/* The same for groups of elements (the lines of a method): a group has the score and counts of its
- * most suspicious element. `group_of` has n numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
+/* Ranks groups of elements (the lines of a method): a group has the score and counts of its most
+ * suspicious element. `group_of` has n numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
 GArray *acr_spectrum_rank_groups(const AcrSpectrum *spectrum, AcrSpectrumFormula formula,
                                  const guint32 *group_of, guint32 n_groups) ACR_MUST_USE;
 

@@ -1,11 +1,11 @@
 /*
- * The attributes of paths, as .gitattributes files set them: the nearest file decides, in it the last
- * matching rule, and in that rule the last word. For `diff` of changed files we read the overlay's own
- * files only, so that a diff depends on nothing else; for line endings those on disk, and the
- * rules of the repository and the user, as git does.
+ * The attributes of paths, as .gitattributes files set them: the nearest file decides, in it the
+ * last matching rule, and in that rule the last word. For the `diff` attribute we read only the
+ * overlay's files, so that a diff depends on nothing else. For line endings we read the files on
+ * disk and the rules of the repository and the user, as git does.
  *
- * We match ourselves, because libgit2's wildcards take time that grows with a power of the stars in
- * a pattern, and a stranger or a model may have written it.
+ * We match patterns ourselves, because libgit2 takes time that grows exponentially with the stars
+ * in a pattern, and patterns are untrusted.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define BLANKS " \t\r"
 #define MACRO "[attr]"
 
-/* One word of a line, with an attribute's name and value. */
+/* An attribute in a line: its name and value. */
 typedef struct {
     char *name;
     char *value; /* "" for "name"; NULL for "-name" and "!name" */
@@ -28,17 +28,18 @@ typedef struct {
 
 typedef struct {
     char *pattern;
-    gsize base;    /* length of the path of the file's folder, with its slash */
-    bool anchored; /* contains a slash: matched against the path, otherwise against the name */
+    gsize base; /* length of the path of the folder of the .gitattributes file, with its slash */
+    /* the pattern contains a slash and is matched against the path, otherwise against the name */
+    bool anchored;
     GArray *words; /* array of Word */
-    char *folder;  /* the path of that folder */
+    char *folder;  /* the path of the file's folder */
 } Rule;
 
 struct AcrVcsAttributes {
     GArray *rules;      /* array of Rule; later ones take precedence */
     GHashTable *macros; /* name -> GArray of Word */
-    /* For a working tree only: */
-    AcrVcsAttributes *own; /* the repository's own rules, which take precedence; NULL: none */
+    /* Only for a working tree: */
+    AcrVcsAttributes *own; /* the repository's own rules, which override others; NULL: none */
     bool autocrlf;         /* line endings are converted unless a rule says otherwise */
 };
 
@@ -65,7 +66,7 @@ static bool is_attribute_name(const char *name)
     return *name && *name != '-';
 }
 
-/* The words of a line after its pattern; owned; NULL: git ignores such a line. */
+/* The attributes in a line after its pattern; owned; NULL if git ignores the line. */
 static GArray *read_words(const char *text)
 {
     GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
@@ -89,7 +90,7 @@ static GArray *read_words(const char *text)
     return words;
 }
 
-/* Takes the pattern from the beginning of a line, without its quotes; owned. */
+/* Reads the pattern at the beginning of a line, without quotes; owned. */
 static char *take_pattern(const char **line)
 {
     const char *start = *line, *end = start + strcspn(start, BLANKS);
@@ -243,8 +244,8 @@ static bool rule_matches(const Rule *rule, const char *path)
                              false);
 }
 
-/* The word that decides attribute `name`, among words that earlier ones in `decided` do not
- * override; NULL: none. A macro that is set stands for its words. */
+/* The word that decides attribute `name`, unless `decided` already has that attribute; NULL:
+ * none. A macro that is set is replaced by its words. */
 static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
                              const char *name, GHashTable *decided)
 {
@@ -263,7 +264,6 @@ static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *w
     return NULL;
 }
 
-/* The word that decides an attribute, among all rules for a path. */
 static const Word *attribute_of(const AcrVcsAttributes *attributes, const char *path,
                                 const char *name)
 {

@@ -1,7 +1,7 @@
 /*
- * Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot.
- * Objects are written as loose ones, followed by one reference. Working tree, index and HEAD are
- * not touched. libgit2 runs no hook, and no filter, because contents are given as bytes.
+ * Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot. It
+ * writes loose objects, and then one reference. Working tree, index and HEAD stay unchanged.
+ * libgit2 runs no hook, and no filter, because contents are given as bytes.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define HEADS "refs/heads/"
 #define LOG "branch: created by acr-host"
-/* libgit2 writes to the first backend that can write: only these two can */
+/* libgit2 writes to the first backend that accepts writes; only the two of this file do */
 #define MEMORY_PRIORITY 3
 #define DISK_PRIORITY 4
 
@@ -24,7 +24,7 @@ void acr_branch_clear(AcrBranch *branch)
     g_clear_pointer(&branch->ref, g_free);
 }
 
-/* Adds a backend (taken) that accepts writes. False with libgit2's error. */
+/* Adds a backend (taken) that accepts writes. Returns false with libgit2's error. */
 static bool add_writer(git_repository *git, git_odb_backend *writer, int priority)
 {
     g_autoptr(git_odb) odb = NULL;
@@ -35,14 +35,14 @@ static bool add_writer(git_repository *git, git_odb_backend *writer, int priorit
     return false;
 }
 
-/* Redirects writing of objects to memory: *out is borrowed from the repository. */
+/* From now on, libgit2 writes objects to memory. *out is borrowed from the repository. */
 static bool open_memory(git_repository *git, git_odb_backend **out)
 {
     return acr_git.mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
 }
 
-/* Redirects writing of objects to the repository, and reads them with our own backends, because
- * libgit2's would read a truncated object forever. */
+/* From now on, libgit2 writes objects to the repository. They are read by our own backends,
+ * because libgit2's backend never returns from a truncated object. */
 static bool open_disk(git_repository *git)
 {
     git_buf objects = GIT_BUF_INIT;
@@ -86,7 +86,6 @@ static bool write_tree(git_repository *git, const git_commit *base, const AcrOve
            acr_git.index_write_tree_to(out, index, git) == 0;
 }
 
-/* Whether an existing branch equals the one that would be written. */
 static bool is_same(git_reference *ref, const git_commit *base, const git_oid *tree, git_oid *out)
 {
     g_autoptr(git_object) found = NULL;
@@ -128,7 +127,7 @@ static bool write_commit(Writing *writing, const char *message, GError **error)
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a commit");
 }
 
-/* Writes everything to the repository; until now the tree is only in memory. */
+/* Writes the objects and the reference to the repository; the tree was only in memory until now. */
 static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *message,
                       const char *name, GError **error)
 {
@@ -142,7 +141,8 @@ static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *m
             acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write '%s'", name));
 }
 
-/* Whether a branch has the name of a folder of this one, or vice versa: git cannot have both. */
+/* Whether another branch has the name of a folder in `ref`, or vice versa: git cannot store
+ * both. */
 static bool collides(git_repository *git, const char *ref)
 {
     git_reference_iterator *iterator = NULL;
@@ -174,7 +174,7 @@ static bool is_linked(const char *top, const char *kind, const char *ref)
     return g_file_test(path, G_FILE_TEST_IS_SYMLINK);
 }
 
-/* Whether writing affects only a branch that is not checked out anywhere. */
+/* Checks that writing affects only a branch that is not checked out anywhere. */
 static bool check_place(git_repository *git, const char *ref, GError **error)
 {
     g_autoptr(git_reference) head = NULL;
@@ -207,7 +207,7 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
                             "branch '%s' conflicts with an existing branch, because one name is a "
                             "folder of the other; give another name",
                             out->ref + strlen(HEADS));
-    if (!ref && !read_author(writing, error)) /* checked before anything is written */
+    if (!ref && !read_author(writing, error)) /* before anything is written */
         return false;
     if (!open_memory(writing->git, &writing->memory) ||
         !write_tree(writing->git, writing->base, overlay, &writing->tree))
@@ -253,8 +253,8 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
 
 /* ---- Where it may go ---- */
 
-/* A value of a remote as text; owned; NULL: none. We do not use git_remote_lookup, which leaks
- * memory for each line of the configuration. */
+/* A setting of a remote as text; owned; NULL: none. We do not use git_remote_lookup, because it
+ * leaks memory for each line of the configuration. */
 static char *remote_value(AcrRepo *repo, const char *name, const char *key)
 {
     g_autoptr(git_config) config = NULL;

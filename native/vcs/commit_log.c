@@ -1,10 +1,9 @@
 /*
- * The commits that lead to a snapshot and change what a caller looks for, newest first.
+ * Finds the commits before a snapshot that change the text that a caller looks for, newest first.
  *
- * Like git, the walk follows only one parent of a merge if that parent has the same of what is
- * looked for, which leaves most of a long history unread. Histories come from strangers: commits and
- * bytes are limited. The limits count work instead of time, so that the same question gets the same
- * answer.
+ * If one parent of a merge has the same text, the walk follows only that parent, as git does, so
+ * most of a long history is not read. Histories are untrusted: commits and bytes are limited. The
+ * limits count work, not time, so that the same question gets the same answer.
  */
 #include <string.h>
 
@@ -13,14 +12,14 @@
 /* Limits of a search that has found something, about a tenth of a second. */
 #define MAX_COMMITS 1000u
 #define MAX_WORK ((gsize)8 * 1024 * 1024) /* bytes of trees and files, as they are compared */
-#define PATIENCE 4u      /* a search that found nothing may do this many times the work */
-#define COMMIT_WORK 400u /* bytes that reading a commit counts as */
-#define ENTRY_WORK 36u   /* bytes that reading an entry of a tree counts as */
+#define PATIENCE 4u      /* a search that has found nothing may do this many times the work */
+#define COMMIT_WORK 400u /* work that reading a commit counts as, in bytes */
+#define ENTRY_WORK 36u   /* work that reading an entry of a tree counts as, in bytes */
 #define MAX_BLOB ((gsize)4 * 1024 * 1024) /* larger files are not compared */
 
 typedef struct {
     char *path;
-    git_oid before, after; /* zero: no such file */
+    git_oid before, after; /* zero: the file does not exist */
 } FileChange;
 
 typedef struct {
@@ -33,9 +32,9 @@ typedef struct {
     git_odb *odb;
     const AcrLogQuery *query;
     AcrLog *log;
-    GArray *waiting; /* of Waiting: commits that are to be visited */
+    GArray *waiting; /* array of Waiting: commits still to be visited */
     GHashTable *seen;
-    GHashTable *parts; /* id of a version of a file -> what that version contains */
+    GHashTable *parts; /* id of a version of a file -> its part (see AcrLogQuery) */
     gsize work;
 } LogWalk;
 
@@ -67,7 +66,6 @@ void acr_log_clear(AcrLog *log)
     g_clear_pointer(&log->commits, g_ptr_array_unref);
 }
 
-/* Whether the search has reached its limit. */
 static bool is_worn_out(const LogWalk *walk)
 {
     guint patience = walk->log->commits->len ? 1 : PATIENCE;
@@ -97,7 +95,7 @@ static bool is_file(const git_tree_entry *entry)
 static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before,
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out);
 
-/* Compares two entries of one name; either may be NULL. */
+/* Compares the two entries of a name; either may be NULL. */
 static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree_entry *before,
                                  const git_tree_entry *after, const char *folder, guint depth,
                                  GPtrArray *out)
@@ -125,8 +123,8 @@ static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree
     return (!old && !new) || compare_trees(walk, only, old, new, below, depth + 1, out);
 }
 
-/* Adds the files (FileChange) that differ between two trees; NULL is an empty tree. `only`: the
- * paths of files and folders that are compared; NULL: all. False: an object is missing. */
+/* Adds the files (FileChange) that differ between two trees; NULL is an empty tree. `only`:
+ * compare only these files and folders; NULL: all. False if an object is missing. */
 static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before,
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out)
 {
@@ -156,8 +154,8 @@ static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before
     return true;
 }
 
-/* The files in which a commit differs from its parent number `parent`, or from nothing; owned;
- * NULL: an object is missing. */
+/* The files in which a commit differs from its parent number `parent` (from an empty tree if it
+ * has none); owned; NULL: an object is missing. */
 static GPtrArray *changes_of(LogWalk *walk, const git_commit *commit, guint parent,
                              GHashTable *only)
 {
@@ -175,7 +173,7 @@ static GPtrArray *changes_of(LogWalk *walk, const git_commit *commit, guint pare
 
 /* ---- One commit ---- */
 
-/* The content of a file; NULL: there is none, or it is too large; owned. */
+/* The content of a file; owned; NULL if there is none, or if it is too large. */
 static GBytes *read_blob(LogWalk *walk, const git_oid *id)
 {
     git_odb_object *object = NULL;
@@ -196,7 +194,7 @@ static bool is_none(const git_oid *id)
     return acr_git.oid_equal(id, &none) != 0;
 }
 
-/* What a version of a file has of what the query looks for; borrowed. */
+/* The part of a version of a file that the query compares; borrowed. */
 static const char *part_of(LogWalk *walk, const git_oid *id)
 {
     if (is_none(id))
@@ -231,7 +229,7 @@ static bool has_same_name(const char *path, const char *other)
     return strcmp(name, other_name) == 0;
 }
 
-/* If a commit moves files that are looked for, looks for their older paths, too. */
+/* If the commit moves files of the query, adds their older paths to the query. */
 static void follow_moves(LogWalk *walk, const GPtrArray *changes)
 {
     for (guint i = 0; walk->query->paths && i < changes->len; i++) {
@@ -278,8 +276,8 @@ static void wait_for(LogWalk *walk, const git_oid *id)
     g_array_append_val(walk->waiting, waiting);
 }
 
-/* Compares a commit with its parents, and lets those wait that lead on: only one if nothing that
- * counts differs from it. */
+/* Compares a commit with its parents and queues the parents to visit: only one of them if the
+ * commit has no relevant difference from it. */
 static void visit_commit(LogWalk *walk, git_commit *commit)
 {
     guint n = acr_git.commit_parentcount(commit);
@@ -303,7 +301,7 @@ static void visit_commit(LogWalk *walk, git_commit *commit)
 
 /* ---- The walk ---- */
 
-/* Takes the newest of the waiting commits, of several the one that waits longest. */
+/* Takes the newest of the waiting commits; of several, the one that has waited longest. */
 static Waiting take_newest(LogWalk *walk)
 {
     guint newest = 0;

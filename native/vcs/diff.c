@@ -20,7 +20,7 @@ typedef struct {
  * on). */
 static void append_quoted(GString *out, const char *prefix, const char *path)
 {
-    static const char escapes[] = "abtnvfr"; /* escapes of the bytes 7 to 13 */
+    static const char escapes[] = "abtnvfr"; /* the escapes of the bytes 7 to 13 */
     bool plain = true;
     for (const guchar *p = (const guchar *)path; *p && plain; p++)
         plain = *p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\';
@@ -76,7 +76,7 @@ static void append_diff_header(GString *out, const char *path, const Side *old, 
     g_string_append_c(out, '\n');
 }
 
-/* Bytes in which git searches for a NUL. */
+/* git searches so many bytes for a NUL */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)
@@ -148,7 +148,7 @@ static bool append_file(GString *out, const AcrOverlay *overlay, const char *pat
     new.mode = change->mode;
     if (change->content)
         acr_vcs_id_hex(change->id, new.hex);
-    /* a change of type is shown as a deleted and a new file */
+    /* git shows a change between file and link as a deleted and a new file */
     if (old.mode && new.mode && is_link(old.mode) != is_link(new.mode))
         return append_pair(out, path, &old, &none, kind, error) &&
                append_pair(out, path, &none, &new, kind, error);

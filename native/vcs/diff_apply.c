@@ -8,7 +8,7 @@
 
 #include "vcs_private.h"
 
-/* A repository in memory with the files before and after. All owned. */
+/* A repository in memory with the files before and after the diff. All owned. */
 typedef struct {
     git_repository *git;
     git_diff *diff;
@@ -56,8 +56,8 @@ static bool starts_with(const char *line, gsize len, const char *prefix)
 
 #define HEADER "diff --git "
 
-/* Appends a line "diff --git a/X b/X". Git quotes X only if it contains more than blanks; libgit2
- * requires quotes for blanks too. */
+/* Appends a line "diff --git a/X b/X". libgit2 requires quotes around a name with blanks, which
+ * git does not write. */
 static void append_file_header(GString *out, const char *line, gsize n)
 {
     gsize head = strlen(HEADER), end = n - (line[n - 1] == '\n' && n > head);
@@ -81,9 +81,9 @@ static guint name_bit(const char *line, gsize n)
     return 0;
 }
 
-/* Completes a header without hunks, as an empty file has it when it is created or deleted: libgit2
- * requires a line of ids there, which other tools omit, and a line that ends the patch. `kind`: 'n'
- * for a new file, 'd' for a deleted one; upper case: the header has its ids. */
+/* Completes a header without hunks, which creates or deletes an empty file: libgit2 requires a
+ * line of ids, which other tools omit, and a line that ends the patch. `kind`: 'n' for a new
+ * file, 'd' for a deleted one; upper case: the header has its ids. */
 static void end_bare_header(GString *text, char kind)
 {
     if (g_ascii_islower(kind))
@@ -93,15 +93,15 @@ static void end_bare_header(GString *text, char kind)
 }
 
 /*
- * Converts the diff to a form that libgit2 reads; owned: completes headers without hunks, and the
- * last line, whose end a shell or a trim may have removed. NULL: a header gives the same name of a
- * renamed file twice, and libgit2 would lose the first.
+ * Converts the diff to a form that libgit2 reads; owned: completes headers without hunks, and adds
+ * a line end that a shell may have removed from the last line. NULL if a header states the old or
+ * the new name of a renamed file twice, because libgit2 would leak the first one.
  */
 static GString *mend_headers(const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);
-    char bare = 0;  /* kind of a header that may end here */
-    guint seen = 0; /* names seen so far, as bits */
+    char bare = 0;  /* kind of the current header, if it may end here */
+    guint seen = 0; /* names in the current header so far, as bits */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
@@ -129,8 +129,8 @@ static GString *mend_headers(const char *diff, gsize len)
     return g_steal_pointer(&text);
 }
 
-/* Whether libgit2 can decompress one side of a binary file: a truncated stream, or one with
- * trailing bytes, would keep it busy forever. */
+/* Whether libgit2 can decompress one side of a binary file: it never returns from a stream that
+ * is truncated or has trailing bytes. */
 static bool is_whole(const git_diff_binary_file *file)
 {
     if (file->type == GIT_DIFF_BINARY_NONE)
@@ -156,7 +156,7 @@ static bool fail_unread(GError **error, const char *why)
 
 static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
-    /* libgit2 copies a line up to its first NUL, but then reads its whole length */
+    /* libgit2 copies a line up to its first NUL, but then reads the length of the whole line */
     if (len && memchr(diff, '\0', len))
         return fail_unread(error, "it contains a NUL byte");
     g_autoptr(GString) text = mend_headers(diff, len);
@@ -173,8 +173,8 @@ static bool refuse_diff(GError **error, const char *path, const char *why)
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s", path, why);
 }
 
-/* Rejects what libgit2 would accept: a new file where one exists (unless it was deleted before, as
- * when a file becomes a link), and submodules. */
+/* Rejects what libgit2 would accept: a new file at a path that exists (unless the diff deletes
+ * it first, as when a file becomes a link), and submodules. */
 static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
 {
     g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
@@ -208,8 +208,8 @@ static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
     return true;
 }
 
-/* The mode of a file after the diff. If the diff does not state a mode, it stays: in a rename, or
- * in a change without the line of ids, for which libgit2 would set an ordinary file's mode. */
+/* The mode of a file after the diff. If the diff does not state a mode, the mode stays; libgit2
+ * would set that of an ordinary file if the line of ids is missing. */
 static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 {
     const char *path = delta->old_file.path;
@@ -232,7 +232,6 @@ static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *
     return acr_overlay_write(overlay, entry->path, mode, content, error);
 }
 
-/* Writes the files that the diff has changed to the overlay. */
 static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
 {
     for (gsize i = 0; i < acr_git.index_entrycount(work->before); i++) {

@@ -27,7 +27,7 @@ static void append_base85(GString *out, const guint8 *data, gsize len)
     }
 }
 
-/* Compresses again, as git does; owned; NULL: libgit2's data is malformed. */
+/* Compresses at git's level; owned; NULL: libgit2's data is malformed. */
 static GByteArray *deflate_again(const git_diff_binary_file *file)
 {
     uLongf len = file->inflatedlen, deflated_len = compressBound(file->inflatedlen);

@@ -1,25 +1,26 @@
 /*
  * Hunks of two texts. libgit2 finds and groups the changed lines as git does. The text after the
- * second "@@" (the line of the enclosing function) is found here by git's rules, because libgit2
- * does not apply its Python driver to buffers.
+ * second "@@" (the line of the enclosing function) is found by this file, by git's rules, because
+ * libgit2 does not apply its Python driver to buffers.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_CONTEXT 80 /* bytes of the function's line that git shows */
+#define MAX_CONTEXT 80 /* limit of bytes that git shows of the function's line */
 
 typedef struct {
     GString *out;
     const char *old, *new; /* borrowed */
     gsize old_len, new_len;
-    /* gsize: the offset of each line of `old`, and finally its length; NULL until needed */
+    /* gsize: the offset of each line of `old`, and at the end the length of `old`; NULL until
+     * needed */
     GArray *starts;
-    /* first line of the previous hunk, 0-based, minus one: the backward search ends here */
+    /* the line (0-based) before the previous hunk, at which the backward search ends */
     gssize last;
     bool python;
     char context[MAX_CONTEXT];
-    /* kept from hunk to hunk: a hunk without a function's line shows the previous one */
+    /* the last text shown: a hunk without a function's line shows the previous one */
     gsize context_len;
 } Hunks;
 
@@ -28,7 +29,7 @@ static bool is_blank_line(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The first byte to show if `line` names a definition, or NULL. Git's rule without a driver. */
+/* The first byte to show if `line` names a definition, else NULL: git's default rule. */
 static const char *match_default(const char *line, const char *end)
 {
     return line < end && (g_ascii_isalpha(*line) || *line == '_' || *line == '$') ? line : NULL;
@@ -66,7 +67,7 @@ static bool set_context(Hunks *hunks, gsize line)
     if (!shown)
         return false;
     if (hunks->python && end > start &&
-        end[-1] == '\n') /* the driver sees neither the line end nor a CR before it */
+        end[-1] == '\n') /* the rule sees neither the line end nor a CR before it */
         end -= end - start > 1 && end[-2] == '\r' ? 2 : 1;
     gsize len = MIN((gsize)(end - shown), MAX_CONTEXT);
     while (len > 0 && is_blank_line(shown[len - 1]))
@@ -85,7 +86,7 @@ static gsize shown_len(const char *text, gsize len)
             return len;
         if (*end)
             return (gsize)(end - text);
-        done = (gsize)(end - text) + 1; /* git shows a NUL byte, too */
+        done = (gsize)(end - text) + 1; /* git also shows a NUL byte */
     }
     return len;
 }
@@ -132,7 +133,7 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     GString *out = ((Hunks *)payload)->out;
     if (line->origin != GIT_DIFF_LINE_CONTEXT && line->origin != GIT_DIFF_LINE_ADDITION &&
         line->origin != GIT_DIFF_LINE_DELETION)
-        return 0; /* skips libgit2's own remarks on missing line ends */
+        return 0; /* a remark of libgit2 on a missing line end */
     g_string_append_c(out, line->origin);
     g_string_append_len(out, line->content, (gssize)line->content_len);
     if (!line->content_len || line->content[line->content_len - 1] != '\n')

@@ -1,8 +1,8 @@
 /*
  * The library's error domain, and the conversion of libgit2's errors.
  *
- * libgit2 keeps one message per thread until the next failure, so it is copied right after the call
- * that failed.
+ * libgit2 keeps only the last message of each thread, so we copy it right after the call that
+ * failed.
  */
 #include "vcs_private.h"
 

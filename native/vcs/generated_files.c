@@ -3,8 +3,8 @@
  * such as _version.py: a package cannot be imported without them, so a copy of the tree needs them
  * too.
  *
- * Only small files are taken that look generated, by their name or by a word at their beginning:
- * other ignored files may be large, or secret.
+ * Takes only small files whose name or first lines show that they are generated, because other
+ * ignored files may be large or secret.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 
 #include "vcs_private.h"
 
-#define MAX_BYTES (64u * 1024) /* larger generated files are left out */
+#define MAX_BYTES (64u * 1024) /* a larger generated file is skipped */
 #define MAX_FILES 200u
-#define HEAD_BYTES 400u /* bytes in which a file may say that it is generated */
+#define HEAD_BYTES 400u /* so many first bytes are searched for a word such as "generated" */
 
 static bool is_generated(const char *name, GBytes *content)
 {

@@ -1,12 +1,13 @@
 /*
- * Checks a git folder before libgit2 opens it, because it may come from an archive that anybody
- * could have made.
+ * Checks a git folder before libgit2 opens it, because the folder may be untrusted (from an
+ * archive).
  *
- * libgit2 opens what is there as git does: it blocks on a FIFO, and it follows git's own
- * indirections (a `.git` that is a file or a link, commondir, alternates, links instead of folders)
- * to any repository of the user's, whose code would then be shown to a model. A place outside the
- * folder is followed only if it names this working tree in return, as linked worktrees, submodules
- * and git folders with core.worktree do: the sender of an archive cannot write such a name there.
+ * libgit2 would block on a FIFO, and would follow git's references to other folders (a `.git` that
+ * is a file or a link, commondir, alternates, links instead of folders) to any repository of the
+ * user, whose code would then be shown to a model. So a reference that leads out of the folder is
+ * followed only if its target names this working tree in return, as for linked worktrees,
+ * submodules and git folders with core.worktree: the author of an archive cannot write such a name
+ * there.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,9 +19,9 @@
 
 #define MAX_LINE_BYTES 8192u
 #define MAX_CONFIG_BYTES (16u * 1024 * 1024)
-#define MAX_INCLUDES 10u /* most nested includes, git's limit */
+#define MAX_INCLUDES 10u /* limit of nested includes, as in git */
 
-static int trusts_links; /* set for the whole process, like libgit2's options */
+static int trusts_links; /* process-wide, like libgit2's options */
 
 void acr_vcs_trust_links(void)
 {
@@ -34,7 +35,7 @@ bool acr_vcs_trusts_links(void)
 
 /* A working tree and the folders of its repository; resolved paths, owned. */
 typedef struct {
-    char *tree;   /* NULL: a bare repository */
+    char *tree;   /* NULL for a bare repository */
     char *git;    /* the git folder */
     char *common; /* for a linked worktree, the repository's git folder; otherwise equal to `git` */
 } Family;
@@ -47,8 +48,8 @@ static void family_clear(Family *family)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Family, family_clear)
 
-/* Whether a place belongs to the archive: its resolved path lies in the working tree or the
- * repository. */
+/* Whether a path belongs to the repository: after resolving links, it lies in the working tree
+ * or the git folders. */
 static bool is_own(const Family *family, const char *path)
 {
     g_autofree char *real = acr_path_real(path);
@@ -84,7 +85,7 @@ char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix
 /* ---- Settings ---- */
 
 /* The next value of a key in a configuration, from *at on, in any section; owned; NULL: none.
- * Quotes and backslashes are removed, since paths are not written with others. */
+ * Removes quotes and backslashes, which is enough for paths. */
 static char *next_value(const char **at, const char *key)
 {
     for (const char *found; (found = strcasestr(*at, key));) {
@@ -109,7 +110,6 @@ static char *read_config(const char *path)
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Resolves a path in a configuration in `folder`. */
 static char *expand(const char *value, const char *folder)
 {
     return g_str_has_prefix(value, "~/")
@@ -124,7 +124,7 @@ static bool is_waiting(const char *path)
            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
-/* Checks that everything that a configuration includes is a regular file. */
+/* Checks that all files that a configuration includes are regular files. */
 static bool check_includes(const char *path, guint depth, GError **error)
 {
     g_autofree char *text = read_config(path), *folder = g_path_get_dirname(path);
@@ -140,8 +140,8 @@ static bool check_includes(const char *path, guint depth, GError **error)
     return true;
 }
 
-/* Whether the configuration of a git folder names the working tree, as for a submodule or a
- * separate git folder. */
+/* Whether the configuration of a git folder names the working tree: true for submodules and
+ * separate git folders. */
 static bool names_tree(const char *git, const char *tree)
 {
     g_autofree char *path = g_build_filename(git, "config", NULL);
@@ -159,7 +159,7 @@ static bool names_tree(const char *git, const char *tree)
 
 /* ---- The folders ---- */
 
-/* Whether the git folder belongs to the repository `common`, as one of its linked worktrees. */
+/* Whether the git folder is that of a linked worktree of the repository `common`. */
 static bool is_linked(const char *git, const char *common)
 {
     g_autofree char *worktrees = g_build_filename(common, "worktrees", NULL),
@@ -167,7 +167,7 @@ static bool is_linked(const char *git, const char *common)
     return strcmp(above, worktrees) == 0;
 }
 
-/* Finds the git folder of a working tree, and whether it is the tree's own. */
+/* Finds the git folder of a working tree, and whether it belongs to that tree. */
 static bool resolve_link(Family *family, GError **error)
 {
     g_autofree char *dot_git = g_build_filename(family->tree, ".git", NULL);
@@ -212,8 +212,8 @@ static bool check_entry(const Family *family, const char *path, unsigned char ty
     return acr_vcs_fail_outside(error, path, real);
 }
 
-/* Checks the contents of a folder, and with `depth` those of its subfolders; missing ones are
- * fine. */
+/* Checks the contents of a folder, and with `depth` those of its subfolders. They may be
+ * missing. */
 static bool check_git_folder(const Family *family, const char *folder, guint depth, GError **error)
 {
     bool ok = true;

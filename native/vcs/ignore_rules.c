@@ -3,9 +3,10 @@
  * path, of info/exclude, and of core.excludesFile. The nearest file with a matching rule decides,
  * in it the last such rule.
  *
- * We do this ourselves, because libgit2 drops a rule that re-includes what a file further up
- * ignores, and follows symlinks. The rules are a stack: the walk pushes those of each folder that
- * it enters. It does not enter ignored folders, so no rule can re-include their contents.
+ * We match ourselves, because libgit2 follows symlinks, and drops a rule that re-includes a path
+ * which a .gitignore in a parent folder ignores. The rules are a stack: the walk pushes those of
+ * each folder that it enters. It does not enter ignored folders, so no rule can re-include their
+ * contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,10 @@
 
 typedef struct {
     char *pattern;
-    bool takes_back;  /* begins with "!": the rule re-includes */
-    bool folder_only; /* ends in a slash: the rule applies to folders only */
-    bool anchored;    /* contains a slash: matched against the path, otherwise against the name */
+    bool takes_back;  /* the line begins with "!": the rule re-includes paths */
+    bool folder_only; /* the pattern ends in a slash: the rule applies only to folders */
+    /* the pattern contains a slash and is matched against the path, otherwise against the name */
+    bool anchored;
 } Rule;
 
 typedef struct {
@@ -29,7 +31,7 @@ typedef struct {
 } Level;
 
 struct AcrVcsIgnore {
-    GPtrArray *levels; /* Level *; later ones take precedence */
+    GPtrArray *levels; /* Level *; later ones override earlier ones */
     bool ignore_case;
 };
 
@@ -44,7 +46,6 @@ static void level_free(Level *level)
     g_free(level);
 }
 
-/* Removes trailing blanks that no backslash protects. */
 static void trim_blanks(char *line)
 {
     char *keep = line;
@@ -96,8 +97,8 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* Adds the rules of an open file (taken); -1: there is none. False with errno: the file exists, but
- * cannot be opened now. */
+/* Adds the rules of an open file (taken); -1: there is no file. False with errno if the file
+ * exists but cannot be opened now. */
 static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
     if (fd < 0 && acr_vcs_is_exhausted(errno))

@@ -1,6 +1,6 @@
 /*
- * libgit2, which is loaded when a repository is read, not when the program starts: loading it with
- * its libraries takes half of the program's start time, and workers read no repository.
+ * Loads libgit2 when a repository is first read, because loading it with its libraries takes half
+ * of the program's start time, and workers read no repository.
  */
 #ifndef ACR_LIBGIT2_PRIVATE_H
 #define ACR_LIBGIT2_PRIVATE_H
@@ -13,7 +13,7 @@
 #include <git2/sys/odb_backend.h>
 #include <git2/sys/repository.h>
 
-/* The functions that are used, called as `acr_git.NAME`. */
+/* The functions of libgit2 that we call, as `acr_git.NAME`. */
 // clang-format off
 #define ACR_GIT_FUNCTIONS(F) \
     F(apply_to_tree) F(blob_create_from_buffer) F(blob_free) F(blob_lookup) F(blob_rawcontent) \
@@ -51,8 +51,8 @@ typedef struct {
     ACR_GIT_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrGit;
-/* Loads and initialises libgit2, once; aborts if that fails, which acr_vcs_init() reports
- * earlier. */
+/* Loads and initialises libgit2, once; aborts on failure. Call acr_vcs_init() first, which
+ * reports that failure. */
 const AcrGit *acr_git_functions(void);
 #define acr_git (*acr_git_functions())
 

@@ -1,10 +1,10 @@
 /*
- * The object database of a repository, assembled from its folders of objects: its own and those in
- * `info/alternates`, bounded in number and depth. odb_packs.c reads the packs in each folder,
- * odb_loose.c the loose objects.
+ * The object database of a repository, made of its own folder of objects and those that
+ * `info/alternates` lists, up to a limit of number and depth. odb_packs.c reads the packs in each
+ * folder, odb_loose.c the loose objects.
  *
- * libgit2's own database is not used: it maps every file there (including multi-pack indexes and
- * commit graphs), and trusts the sizes that they state.
+ * libgit2's own database is not used: it maps every file in these folders (including multi-pack
+ * indexes and commit graphs), and trusts the sizes that the files state.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "git_folder.h"
 #include "odb_private.h"
 
-#define MAX_DEPTH 5u /* deepest nesting of alternates, git's limit */
+#define MAX_DEPTH 5u /* limit of nested alternates, as in git */
 #define MAX_FOLDERS 64u
 #define MAX_LIST_BYTES (256u * 1024)
 #define LOOSE_PRIORITY 1
@@ -63,8 +63,8 @@ static bool is_own(const Adding *adding, const char *path)
            acr_path_is_below(real, adding->tree);
 }
 
-/* Adds the folders in a folder's info/alternates, one path a line; other entries are ignored, as in
- * git. */
+/* Adds the folders that a folder's info/alternates lists, one path a line; other lines are
+ * ignored, as in git. */
 static bool add_alternates(Adding *adding, const char *folder, guint depth, GError **error)
 {
     struct stat st;

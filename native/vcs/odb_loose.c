@@ -3,8 +3,8 @@
  *
  * This is our own backend, because libgit2 1.5 never returns from a truncated stream, and writes
  * beyond its buffer if the content is longer than stated. The stream must contain exactly what its
- * header says. Commits and trees must have the requested id; snapshot_read.c checks blobs where it
- * matters.
+ * header says. Commits and trees must have the requested id; snapshot_read.c checks blobs if the
+ * caller asks for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include "odb_private.h"
 
 #define MAX_HEADER 64u
-/* longest stream, for incompressible data */
+/* limit of a stream, larger than the content because of incompressible data */
 #define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20))
-#define FIRST_BYTES 256u /* bytes of a file that contain its header */
+#define FIRST_BYTES 256u /* enough bytes of a file for its header */
 
 typedef struct {
     git_odb_backend parent;
@@ -31,8 +31,8 @@ typedef struct {
     gsize before; /* bytes of the header, including its NUL */
 } Header;
 
-/* Handles an object that cannot be opened: it is missing, or this process cannot open any more
- * files. */
+/* Handles an object that cannot be opened: either it is missing, or this process cannot open any
+ * more files. */
 static int fail_to_open(void)
 {
     return acr_vcs_is_exhausted(errno) ? acr_vcs_odb_fail(g_strerror(errno)) : GIT_ENOTFOUND;
@@ -148,7 +148,6 @@ static int loose_exists(git_odb_backend *backend, const git_oid *id)
     return fd >= 0;
 }
 
-/* Finds the only id that begins with `len` digits of `prefix`. */
 static int loose_exists_prefix(git_oid *out, git_odb_backend *backend, const git_oid *prefix,
                                size_t len)
 {

@@ -1,7 +1,7 @@
 /*
- * The packs of one folder. libgit2's backend reads each pack, but only after its index was found to
- * be valid, and only objects whose chain of deltas ends. Commits and trees must have the requested
- * id, like loose ones, because copies are shared by the id of a tree.
+ * The packs of one folder. libgit2's backend reads each pack, but only after we have checked the
+ * pack's index, and only objects whose chain of deltas ends. Commits and trees must have the
+ * requested id, because cached copies are shared by the id of a tree.
  *
  * libgit2 1.5 multiplies numbers of an index in 32 bits and then reads unmapped memory, and it
  * follows circular deltas forever. A pack that fails the check is skipped: its objects are missing.
@@ -14,39 +14,43 @@
 #include "odb_private.h"
 
 #define MAX_PACKS 10000u
-#define MAX_DELTAS 10000u /* most deltas in one chain; git makes at most 4095 */
+#define MAX_DELTAS 10000u /* limit of deltas in one chain; git makes at most 4095 */
 #define INDEX_HEAD 8u
 #define FANOUT_BYTES 1024u
 #define TRAILER_BYTES 40u /* bytes of the checksums of the pack and of the index */
 #define PACK_HEAD 12u
 #define PACK_TRAILER 20u
 #define FAR_OFFSET 0x80000000u
-#define MAX_INFLATED                                                                               \
-    (512ull << 20)     /* largest object in a chain, in bytes: git makes no deltas of larger ones */
-#define DELTA_HEAD 20u /* decompressed bytes that contain both sizes of a delta */
-#define TYPES 8u       /* more than the number of object types */
-#define DELTA_FIRST ((gsize)4096) /* bytes of the pack that contain these decompressed bytes */
+/* limit of objects in a chain of deltas; git makes no deltas of larger ones */
+#define MAX_INFLATED (512ull << 20)
+#define DELTA_HEAD 20u            /* enough decompressed bytes for both sizes of a delta */
+#define TYPES 8u                  /* must exceed the largest object type */
+#define DELTA_FIRST ((gsize)4096) /* compressed bytes that yield DELTA_HEAD bytes */
 
 typedef struct {
     char *name; /* "pack-….idx" */
     git_odb_backend *inner;
     GMappedFile *index, *pack;
-    GHashTable *sound; /* offset -> deltas * TYPES + type, for objects that can be read */
-    /* reused, because initialising it takes longer than reading the head of a delta */
+    /* offset -> deltas * TYPES + type, for objects that were found to be readable */
+    GHashTable *sound;
+    /* reused for all deltas, because its initialisation takes longer than reading the head of
+     * one */
     z_stream stream;
     const guint8 *fanout, *ids, *offsets, *far;
-    guint32 n;     /* number of objects */
-    gsize n_far;   /* number of 64-bit offsets */
-    gsize id_step; /* bytes from one id, or offset, to the next; version 1 stores them together */
+    guint32 n;   /* number of objects */
+    gsize n_far; /* number of 64-bit offsets */
+    /* bytes from one id (or offset) to the next; version 1 stores them alternately */
+    gsize id_step;
     gsize offset_step;
 } Pack;
 
 typedef struct {
     git_odb_backend parent;
     char *folder;     /* the folder objects/pack */
-    GPtrArray *packs; /* Pack by name; the last used one is first */
+    GPtrArray *packs; /* Pack by name; the one used last is first */
     bool is_listed;
-    /* the object found last, because each is requested twice: for its type and for its content */
+    /* the object found last, because libgit2 requests each object twice: its type and its
+     * content */
     git_oid last;
     guint64 last_offset;
 } Packs;
@@ -70,7 +74,7 @@ static guint32 read_32(const guint8 *at)
 
 /* ---- The index ---- */
 
-/* Finds the tables of an index of version 2 or, without a header, 1. */
+/* Finds the tables of an index of version 2 (or 1, which has no header). */
 static bool lay_out(Pack *pack)
 {
     const guint8 *data = (const guint8 *)g_mapped_file_get_contents(pack->index);
@@ -96,7 +100,7 @@ static bool lay_out(Pack *pack)
     return pack->n_far <= pack->n;
 }
 
-/* The offset of an object in the pack; 0: not in the index, or beyond the pack. */
+/* The offset of an object in the pack; 0 if it is not in the index, or beyond the pack's end. */
 static guint64 find_offset(const Pack *pack, const guint8 *id)
 {
     guint32 low = *id ? read_32(pack->fanout + 4 * (gsize)(*id - 1)) : 0,
@@ -122,8 +126,8 @@ static guint64 find_offset(const Pack *pack, const guint8 *id)
 
 /* ---- Chains of deltas ---- */
 
-/* Reads the rest of a number: seven bits a byte, the lowest first, above the `shift` bits in `low`.
- * G_MAXUINT64: the pack ends, or the number is too large. */
+/* Reads the rest of a number, seven bits a byte, lowest first; `low` has the lowest `shift`
+ * bits. G_MAXUINT64 if the pack ends or the number is too large. */
 static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, guint shift)
 {
     for (bool more = true; more; shift += 7) {
@@ -135,7 +139,7 @@ static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, gu
     return low;
 }
 
-/* The distance back to the base of a delta, in git's encoding; 0: too far. */
+/* The distance from a delta back to its base, in git's encoding; 0: too large. */
 static guint64 read_distance(const guint8 **at, const guint8 *end)
 {
     guint64 distance = 0;
@@ -150,13 +154,13 @@ static guint64 read_distance(const guint8 **at, const guint8 *end)
     return distance;
 }
 
-/* An object as its entry describes it, without its base. */
+/* An object as its entry in the pack describes it, without reading its base. */
 typedef struct {
     git_object_t type;
-    guint64 size; /* size of the object; of a delta, the size of its result */
-    guint64 base; /* offset of its base object; 0: it is no delta */
-    guint deltas; /* length of its chain, if it was followed */
-    bool bounded; /* needs no more memory than git's own objects */
+    guint64 size; /* size of the object; for a delta, of its result */
+    guint64 base; /* offset of the base object; 0 if it is not a delta */
+    guint deltas; /* length of its chain of deltas, if it was followed */
+    bool bounded; /* reading it needs no more memory than git's own objects do */
 } Entry;
 
 /* Reads the two sizes at the beginning of a delta: of its base and of its result. */
@@ -202,8 +206,8 @@ static bool read_entry(Pack *pack, guint64 offset, Entry *out)
     return out->type >= GIT_OBJECT_COMMIT && out->type <= GIT_OBJECT_TAG;
 }
 
-/* Finds out what an object is by following its chain of deltas, which must end; a bounded object is
- * then recorded as sound. */
+/* Determines the type of an object by following its chain of deltas, which must end; records a
+ * bounded object in `sound`. */
 static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 {
     if (!read_entry(pack, offset, out))
@@ -243,12 +247,12 @@ static Pack *pack_open(const char *folder, const char *name)
     g_autofree char *data = g_strdup_printf("%.*spack", (int)strlen(index) - 3, index);
     pack->name = g_strdup(name);
     pack->sound = g_hash_table_new(NULL, NULL);
-    (void)inflateInit(&pack->stream); /* if this fails, each delta fails too and shows it */
+    (void)inflateInit(&pack->stream); /* if this fails, reading each delta fails too */
     pack->index = map_regular(index, FANOUT_BYTES);
     pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
     if (!pack->index || !pack->pack || !lay_out(pack) ||
         acr_git.odb_backend_one_pack(&pack->inner, index) < 0)
-        pack->inner = NULL; /* kept under its name, so that it is not checked again */
+        pack->inner = NULL; /* the pack stays in the list, so that it is not checked again */
     return pack;
 }
 
@@ -274,7 +278,7 @@ static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
         (void)packs_refresh(&packs->parent);
     bool again = packs->last_offset && acr_git.oid_equal(id, &packs->last);
     for (guint i = 0; i < packs->packs->len; i++) {
-        Pack *pack = packs->packs->pdata[i]; /* the last used one is the first */
+        Pack *pack = packs->packs->pdata[i]; /* the pack used last is the first */
         guint64 offset = again ? packs->last_offset : 0;
         if (!again && pack->inner)
             offset = find_offset(pack, id->id);

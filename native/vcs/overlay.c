@@ -1,6 +1,6 @@
 /*
  * Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
- * removes the path from the list, so the list contains exactly what a diff shows.
+ * removes the path from the list, so the list contains exactly the files that a diff shows.
  */
 #include <string.h>
 
@@ -92,7 +92,8 @@ static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
     return false;
 }
 
-/* Why the path must not be changed, or NULL. A symlink may be removed, but not overwritten. */
+/* Why the path must not be changed; NULL if it may be. A symlink may be removed, but not
+ * overwritten. */
 static const char *refusal(const AcrOverlay *overlay, const char *path, bool removing)
 {
     if (!acr_vcs_path_ok(path))

@@ -1,9 +1,9 @@
 /*
  * Opens a repository: finds out what kind of folder a path is, and makes the libgit2 handle.
  *
- * No hook or filter is run, so the owner of a repository does not matter, nor do extensions that
- * concern writers only. Object ids and ref storage that libgit2 cannot read are rejected here by
- * name.
+ * No hook or filter is run, so the owner of a repository and extensions that concern only writers
+ * do not matter. If libgit2 cannot read the kind of object ids or of ref storage, the repository is
+ * rejected with a message that names it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,17 +14,17 @@
 #include "git_folder.h"
 #include "vcs_private.h"
 
-/* libgit2's options are process-wide and cannot be set thread-safely, hence one pthread_once. This
- * and the table of its functions are our only global state. */
+/* libgit2's options are process-wide and cannot be set thread-safely, so they are set in one
+ * pthread_once. This and the table of libgit2's functions are our only global state. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_starting;
 static GError *init_error; /* why libgit2 cannot be used; NULL if it can */
 
 /*
- * If libgit2 is built with mbedTLS, it decodes every certificate of the system at its start, which
- * is half of what a search costs, for connections that are never made here. The linker finds this
- * function before the library's. It skips the certificates while libgit2 starts, and calls the
- * library's function for all other callers.
+ * Overrides mbedTLS's function of the same name, because the linker finds this one first. A libgit2
+ * that was built with mbedTLS calls it at its start to decode every certificate of the system. That
+ * takes half the time of a search, and we make no connections with libgit2. While libgit2 starts,
+ * this function skips the certificates; for all other callers it calls mbedTLS's function.
  */
 int mbedtls_x509_crt_parse_file(void *chain, const char *path);
 int mbedtls_x509_crt_parse_file(void *chain, const char *path)
@@ -50,7 +50,8 @@ static bool load_libgit2(GError **error)
         .package = "libgit2-" LIBGIT2_SOVERSION,
         .functions = functions,
         .n = G_N_ELEMENTS(functions),
-        .scope = RTLD_GLOBAL, /* so that RTLD_NEXT above finds the library */
+        /* so that RTLD_NEXT in mbedtls_x509_crt_parse_file finds the library */
+        .scope = RTLD_GLOBAL,
         .domain = ACR_VCS_ERROR,
         .code = ACR_VCS_ERROR_FAILED,
     };
@@ -62,7 +63,7 @@ static void init_libgit2(void)
     static const char *const extensions[] = {
         "noop",         "noop-v1",        "preciousobjects",
         "partialclone", "worktreeconfig", "relativeworktrees",
-        "objectformat", "refstorage", /* their values are checked after opening */
+        "objectformat", "refstorage", /* the values of these are checked after opening */
     };
     if (!load_libgit2(&init_error))
         return;
@@ -76,9 +77,9 @@ static void init_libgit2(void)
     table.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     table.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                       0); /* snapshot_read.c checks ids where it matters */
+                       0); /* snapshot_read.c checks ids if the caller asks for it */
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
-                       0); /* a tree of a partial clone names missing files */
+                       0); /* a tree of a partial clone refers to missing files */
 }
 
 bool acr_vcs_init(GError **error)
@@ -189,8 +190,8 @@ static bool check_repository_folder(const char *path, GError **error)
                         g_strerror(errno));
 }
 
-/* Opens a folder outside any repository. A `.git` in it that libgit2 did not recognise is an error,
- * not a plain folder. */
+/* Opens a folder that is not in a repository. If it has a `.git` that libgit2 did not recognise,
+ * fails. */
 static AcrRepo *open_plain(const char *path, GError **error)
 {
     struct stat st;
@@ -254,8 +255,8 @@ static bool is_same_folder(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Whether a folder's `.git` is that git folder, or a file that names it: for a submodule, a linked
- * worktree, a separate git folder. */
+/* Whether a folder's `.git` is that git folder, or a file that names it (in a submodule, a
+ * linked worktree, or with a separate git folder). */
 static bool leads_to(const char *folder, const char *git_folder)
 {
     g_autofree char *dot_git = g_build_filename(folder, ".git", NULL);
@@ -289,7 +290,6 @@ static char *find_worktree(git_repository *git, git_config *config, const char *
     }
 }
 
-/* Replaces libgit2's own database by ours. */
 static bool set_objects(git_repository *git, const char *tree, GError **error)
 {
     git_buf path = GIT_BUF_INIT;

@@ -1,6 +1,3 @@
-/*
- * Rules by patterns of paths: which files git ignores, and which attributes they have.
- */
 #ifndef ACR_VCS_RULES_PRIVATE_H
 #define ACR_VCS_RULES_PRIVATE_H
 
@@ -11,17 +8,19 @@
 /* Whether git's wildcard `pattern` matches all of `text`. */
 bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
 
-/* The ignore rules that apply in the folder of a walk. */
+/* The ignore rules that apply in the current folder of a walk. */
 typedef struct AcrVcsIgnore AcrVcsIgnore;
 AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
-    ACR_MUST_USE; /* owned; has the rules from outside the working tree */
+    ACR_MUST_USE; /* owned; contains the rules from outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
 /* The user's file that the configuration names under `key`, or git's default for it; owned; NULL: none. */
 char *acr_vcs_user_file(git_repository *git, const char *key, const char *name) ACR_MUST_USE;
-/* Adds the rules in an open folder's .gitignore; `base` is the length of its path with the slash (0
- * at the root). False with errno: it may exist but cannot be opened; nothing was added. */
+/* Adds the rules in an open folder's .gitignore; `base` is the length of its path with the slash
+ * (0 at the root). False with errno if the file cannot be opened (but may exist); then no rule
+ * was added. */
 bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base) ACR_MUST_USE;
-void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* removes the rules that the last enter added */
+/* removes the rules that the last acr_vcs_ignore_enter added */
+void acr_vcs_ignore_leave(AcrVcsIgnore *ignore);
 /* Whether `path`, in the folder entered last, is ignored. `folder`: it is a folder (a symlink is
  * not). */
 bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
@@ -33,10 +32,10 @@ typedef enum {
     ACR_VCS_DIFF_AUTO,
     ACR_VCS_DIFF_TEXT,
     ACR_VCS_DIFF_BINARY,
-    ACR_VCS_DIFF_PYTHON, /* the Python driver, which finds other text for hunk headers */
+    ACR_VCS_DIFF_PYTHON, /* Python's driver, which finds the text of hunk headers by its own rule */
 } AcrVcsDiffKind;
 
-/* The rules of the .gitattributes files of `overlay` that concern `paths`. */
+/* The rules that concern `paths` in the .gitattributes files of `overlay`. */
 typedef struct AcrVcsAttributes AcrVcsAttributes;
 /* Reads the rules; owned. Errors: those of acr_overlay_read. */
 AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
@@ -47,12 +46,13 @@ AcrVcsAttributes *acr_vcs_attributes_of_worktree(git_repository *git) ACR_MUST_U
 void acr_vcs_attributes_enter(AcrVcsAttributes *attributes, int fd, const char *path);
 void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
-/* The meaning of the `diff` attribute of a path. O(rules * (pattern * path)). */
+/* The `diff` attribute of a path. O(rules * (pattern * path)). */
 AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
-/* Whether git stores CR LF of that file in the working tree as LF. */
+/* Whether git stores the file with LF instead of the CR LF in the working tree. */
 bool acr_vcs_attributes_converts(const AcrVcsAttributes *attributes, const char *path);
 
-/* `content` with LF for CR LF; owned; NULL: not all of its lines end in CR LF, or they are binary. */
+/* `content` with LF for CR LF; owned; NULL if the content is binary or not all of its lines end
+ * in CR LF. */
 GBytes *acr_vcs_crlf_to_lf(GBytes *content) ACR_MUST_USE;
 GBytes *acr_vcs_lf_to_crlf(GBytes *content) ACR_MUST_USE; /* converts back */
 

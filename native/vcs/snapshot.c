@@ -2,8 +2,8 @@
  * The snapshot type: a sorted array of entries, the locations of their contents, and the skipped
  * paths.
  *
- * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; after
- * sealing it never changes. snapshot_read.c reads contents.
+ * snapshot_commit.c and snapshot_worktree.c fill a snapshot and seal it; after that it never
+ * changes. snapshot_save.c saves and loads it; snapshot_read.c reads contents.
  */
 #include <string.h>
 
@@ -139,7 +139,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const AcrEntry *)a)->path, ((const AcrEntry *)b)->path);
 }
 
-/* Sorts the entries; keeps the first of several with the same path. */
+/* Sorts the entries; of several with the same path keeps the first. */
 static void sort_entries(GArray *entries)
 {
     guint kept = 0;

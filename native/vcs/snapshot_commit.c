@@ -2,21 +2,21 @@
  * Takes a snapshot of a commit: resolves a revision to a commit, and turns its trees into entries.
  * No blob is read.
  *
- * Trees may come from strangers: their depth and number are limited, and names that no checkout
- * could have are skipped.
+ * Trees are untrusted: their depth and number are limited, and names that no checkout can have are
+ * skipped.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_REFERENCE_BYTES 8192u /* most bytes of a reference's file */
-#define MAX_SYMBOLIC 10u          /* longest chain of symbolic references */
+#define MAX_REFERENCE_BYTES 8192u /* limit of a reference's file */
+#define MAX_SYMBOLIC 10u          /* limit of a chain of symbolic references */
 #define SYMBOLIC "ref:"
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_oid folder; /* the folder that was entered last */
-    /* number of trees entered; bounded, because a few trees can refer to each other very often */
+    git_oid folder; /* the folder entered last */
+    /* number of trees entered; limited, because a few trees can refer to each other very often */
     gsize trees;
     GError *error;
 } Listing;
@@ -40,7 +40,7 @@ static guint depth_of(const char *folder)
     return depth;
 }
 
-/* Result for git_tree_walk: 0 continues, 1 skips what lies below, -1 ends the walk. */
+/* Callback for git_tree_walk: 0 continues, 1 skips the subtree, -1 ends the walk. */
 static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx)
 {
     Listing *listing = ctx;
@@ -101,7 +101,6 @@ static bool has_no_refs(git_repository *git)
     return none;
 }
 
-/* Explains why `rev` could not be resolved, after libgit2 returned `rc`. */
 static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **error)
 {
     const git_error *last = acr_git.error_last();
@@ -118,8 +117,9 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
                      repo->path, cause);
 }
 
-/* Whether the file of a reference, and those that it names, are short, because libgit2 takes time
- * proportional to the square of the length. Unreadable files are left to libgit2. */
+/* Whether the file of a reference, and those that it names, are short, because libgit2 takes
+ * time proportional to the square of the length. True for an unreadable file, about which
+ * libgit2 reports an error. */
 static bool is_short(AcrRepo *repo, const char *reference)
 {
     g_autofree char *name = g_strdup(reference);
@@ -153,8 +153,8 @@ bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev)
     return is_short(repo, "HEAD");
 }
 
-/* The object that `rev` names; NULL with `error`. References are tried first, because libgit2 leaks
- * those whose object is missing. */
+/* The object that `rev` names; NULL with `error`. Tries references first, because libgit2 leaks
+ * a reference whose object is missing. */
 static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
 {
     git_object *object = NULL;
@@ -165,7 +165,7 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
                                      "a ref of '%s' is longer than %u bytes", repo->path,
                                      MAX_REFERENCE_BYTES));
     int rc = *rev ? acr_git.reference_dwim(&reference, repo->git, rev)
-                  : GIT_ENOTFOUND; /* "" would mean HEAD */
+                  : GIT_ENOTFOUND; /* libgit2 would take "" for HEAD */
     if (rc == 0 &&
         acr_git.reference_name_to_id(&id, repo->git, acr_git.reference_name(reference)) == 0) {
         rc = acr_git.object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);

@@ -1,7 +1,7 @@
 /*
- * Writes a git folder for one commit, like a shallow clone. Projects ask git for their version, and
- * tests for their files. It must not contain later commits, nor any of the repository's
- * configuration except for line endings.
+ * Writes a git folder for one commit, in the form of a shallow clone, because projects read their
+ * version from git, and tests their list of files. The folder must not contain later commits, nor
+ * any of the repository's configuration except for line endings.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct {
     git_odb *from, *to;
     const char *dir;
     const AcrVcsHistory *history;
-    GHashTable *copied; /* ids of trees (20 bytes) that were copied already */
+    GHashTable *copied; /* ids of the trees copied so far (20 bytes) */
     GPtrArray *trees;   /* trees to copy: git_oid *, keys of `copied` */
 } Copying;
 
@@ -32,7 +32,7 @@ static bool copy_object(Copying *copying, const git_oid *id, GError **error)
     git_object_t type = GIT_OBJECT_INVALID;
     int rc = acr_git.odb_read_header(&size, &type, copying->from, id);
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
-        return true; /* reading its content would be rejected everywhere */
+        return true; /* the entry's content cannot be read anyway */
     if (rc == 0)
         rc = acr_git.odb_read(&object, copying->from, id);
     if (rc < 0)
@@ -70,15 +70,15 @@ static bool copy_trees(Copying *copying, GError **error)
     return true;
 }
 
-/* Adds an entry to the index. `is_absent`: the sandbox does not write that file or folder, and git
- * must not show it as deleted. */
+/* Adds an entry to the index. `is_absent`: the sandbox does not write that file or folder, so
+ * the entry tells git not to show it as deleted. */
 static void add_row(git_index *index, const char *path, guint32 mode, const git_oid *id,
                     bool is_absent)
 {
     git_index_entry row = {.mode = mode, .path = path, .id = *id};
     row.flags_extended = is_absent ? GIT_INDEX_ENTRY_SKIP_WORKTREE : 0;
     if (acr_git.index_add(index, &row) <
-        0) /* an index cannot hold that name: git shows it as deleted */
+        0) /* an index cannot contain that name, so git will show the file as deleted */
         g_debug("%s", path);
 }
 
@@ -186,7 +186,7 @@ static bool write_all_blobs(Copying *copying, const AcrSnapshot *files, const ch
            write_blob_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 
-/* Redirects writing of objects to a folder of their own. False with libgit2's error. */
+/* From now on, libgit2 writes objects to the target folder. False with libgit2's error. */
 static bool open_target(Copying *copying, const char *objects)
 {
     git_odb_backend *loose = NULL;

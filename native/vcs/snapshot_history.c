@@ -2,16 +2,17 @@
  * The part of the repository's history that the git folder of one commit shows: the commits up to
  * the nearest tag, and the tags on them.
  *
- * References may come from strangers, so their number and depth are limited. We read them
- * ourselves, because libgit2 takes time proportional to the square of a loose reference's length,
- * and may follow links out of the repository.
+ * References are untrusted, so their number and depth are limited. We read them ourselves, because
+ * libgit2 takes time proportional to the square of a loose reference's length, and may follow links
+ * out of the repository.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_HISTORY 10000u /* most commits that are searched for a tag */
-#define MAX_DEPTH 10u      /* deepest nesting of folders of tags, and of tags of tags */
+#define MAX_HISTORY 10000u /* limit of commits that are searched for a tag */
+/* limit of nested folders of tags, and of tags that point to other tags */
+#define MAX_DEPTH 10u
 #define MAX_PACKED_REFS ((gsize)64 * 1024 * 1024)
 
 typedef struct {
@@ -31,7 +32,8 @@ static void tag_free(gpointer data)
 
 /* ---- Tags ---- */
 
-/* Appends the objects to which a tag leads, up to a commit; false: it leads to none. */
+/* Appends the objects to which a tag leads, up to a commit; false if it does not lead to a
+ * commit. */
 static bool follow(git_repository *git, GArray *ids)
 {
     while (ids->len <= MAX_DEPTH + 1) {
@@ -46,7 +48,7 @@ static bool follow(git_repository *git, GArray *ids)
     return false;
 }
 
-/* Adds a tag under the commit to which it leads; ignores one that leads to none. */
+/* Adds a tag to the commit to which it leads, if any. */
 static void add_tag(Finding *finding, const char *name, const char *hex)
 {
     git_oid id;
@@ -114,8 +116,7 @@ static void add_packed_tags(Finding *finding, const char *folder)
         }
 }
 
-/* Reads loose tags first: a loose reference overrides the packed one of the same name, which is
- * older. */
+/* Reads loose tags first, because a loose reference overrides a packed one of the same name. */
 static void find_tags(Finding *finding)
 {
     const char *folder = acr_git.repository_commondir(finding->git);
@@ -142,8 +143,8 @@ static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
     return true;
 }
 
-/* Appends the commits from the first one to the nearest one with a tag, and cuts off older ones;
- * without a tag, cuts after the first. */
+/* Appends the commits from the first one to the nearest one with a tag; if there is no tag, only
+ * the first. The last ones get no parents. */
 static void find_way(Finding *finding)
 {
     g_autoptr(GHashTable) seen =

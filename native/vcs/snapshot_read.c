@@ -3,15 +3,15 @@
  * parallel.
  *
  * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens its own
- * handle; below it, packs and their cache of delta bases are shared. Whether a content matches its
- * id is checked here, if the caller asks for it, and not by libgit2: the check takes longer than
- * decompressing, and git itself leaves it to fsck.
+ * handle; below it, packs and their cache of delta bases are shared. We check a content against its
+ * id only if the caller asks for it, because the check takes longer than decompressing; git itself
+ * leaves it to fsck.
  */
 #include <unistd.h>
 
 #include "vcs_private.h"
 
-#define READ_BATCH 16u /* entries that a thread takes at a time */
+#define READ_BATCH 16u /* number of entries that a thread takes at a time */
 
 static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
 {
@@ -27,8 +27,7 @@ static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **e
                                  hex, entry->path, where));
 }
 
-/* git_odb_object owns the decompressed object; the bytes borrow from it until their last reference
- * is gone. */
+/* Makes bytes that borrow from the git_odb_object, which is freed with their last reference. */
 static GBytes *bytes_of_object(git_odb_object *object)
 {
     return g_bytes_new_with_free_func(acr_git.odb_object_data(object),
@@ -108,8 +107,8 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     return g_steal_pointer(&bytes);
 }
 
-/* Reads an entry; `odb` is a handle of the calling thread, or NULL: the repository's handle, under
- * its lock. */
+/* Reads an entry; `odb` is a handle of the calling thread, or NULL to use the repository's
+ * handle, under its lock. */
 static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index, bool check,
                           GError **error)
 {
@@ -152,7 +151,7 @@ typedef struct {
     const AcrSnapshot *snapshot;
     const gsize *entries;
     gsize n;
-    gsize next;    /* the first entry that no thread has taken */
+    gsize next;    /* the first entry that no thread has taken yet */
     char *objects; /* the folder of the repository's objects, or NULL */
     bool check;    /* check contents against their ids */
     AcrSnapshotSink *sink;

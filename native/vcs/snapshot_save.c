@@ -1,23 +1,24 @@
 /*
  * Saves a snapshot to a folder, and loads it.
  *
- * `entries` is written last, atomically: a serialised GVariant and its checksum. For a commit it
- * has only the id and the digest. For a working tree it has every entry, and `blobs/ID` has the
- * contents that HEAD lacks.
+ * `entries` is written last, atomically: a serialised GVariant and its checksum. For a commit,
+ * `entries` has only the id and the digest. For a working tree it has every entry, and the files
+ * `blobs/ID` have the contents that HEAD lacks.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
 #define FORMAT 2u
-/* The format of the manifest: paths are byte strings. A skipped path: reason, path; an entry: mode
- * (above it `on_disk`), where, id, path. */
+/* The format of the manifest: paths are byte strings. A skipped path is (reason, path); an entry
+ * is (mode and, in higher bits, `on_disk`; where; id; path). */
 #define DISK_SHIFT 24
 #define LEFT_TYPE "a(yay)"
 #define ENTRIES_TYPE "a(uyayay)"
 #define MANIFEST_TYPE "(ubssay" LEFT_TYPE ENTRIES_TYPE ")"
-#define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")" /* "^": converted from a text */
-#define SUM_BYTES 64u                                              /* length of a SHA-256 in hex */
+/* "^": GVariant converts a C string */
+#define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")"
+#define SUM_BYTES 64u /* length of a SHA-256 in hex */
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
 
 /* ---- Writing ---- */
@@ -135,7 +136,7 @@ static bool take_entry(GVariant *entries, gsize index, AcrSnapshot *snapshot)
            acr_vcs_snapshot_add(snapshot, path, mode, bytes, (AcrVcsWhere)where, on_disk, NULL);
 }
 
-/* Fills an empty snapshot from its manifest; false: the manifest has another format. */
+/* Fills an empty snapshot from its manifest; false if the manifest has another format. */
 static bool take_manifest(GVariant *manifest, AcrSnapshot *snapshot, char **out_digest)
 {
     guint32 format;

@@ -3,8 +3,8 @@
  *
  * We walk the tree ourselves, because libgit2's status and diff may refresh the index file and
  * compare converted contents. Every folder is opened relative to its parent without following
- * symlinks. Every file is read and hashed, because sizes and times in the index do not tell whether
- * a filter has changed the bytes. libgit2 is only asked which files the index names. We undo git's
+ * symlinks. Every file is read and hashed, because sizes and times in the index do not show whether
+ * a filter has changed the bytes. libgit2 only lists the files of the index. We undo git's
  * conversion of line endings, so that a file that git considers unchanged is unchanged here.
  */
 #include <dirent.h>
@@ -16,34 +16,33 @@
 
 #include "rules_private.h"
 
-#define PIECE_BYTES ((gsize)1024 * 1024) /* bytes of a large file that are read at a time */
-/* limit for all large files together; further ones are skipped */
+#define PIECE_BYTES ((gsize)1024 * 1024) /* size of the pieces in which a large file is read */
+/* limit of the bytes of all large files together; further large files are skipped */
 #define MAX_HASHED_BYTES ((goffset)1 << 30)
 
 typedef struct {
     AcrSnapshot *snapshot;
     git_repository *git;          /* NULL: a folder without git */
     git_odb *odb;                 /* borrowed during the walk; NULL without git */
-    git_index *index;             /* NULL: no git, or the index cannot be read */
+    git_index *index;             /* NULL: no git, or an unreadable index */
     AcrVcsAttributes *attributes; /* NULL without git */
-    bool ignores_modes;     /* core.fileMode is off: the index tells which files are executable */
-    GHashTable *tracked;    /* paths of files in the index */
-    GHashTable *folders;    /* paths of all folders that contain them */
+    bool ignores_modes;     /* core.fileMode is off: the index says which files are executable */
+    GHashTable *tracked;    /* paths of the files in the index */
+    GHashTable *folders;    /* paths of all folders that contain files of the index */
     GHashTable *submodules; /* their paths */
     AcrVcsIgnore *ignore;   /* NULL without git */
     GHashTable *head;       /* ids of HEAD's blobs, 20 bytes each */
-    AcrVcsMarks *marks;     /* borrowed; NULL: no marks are needed */
+    AcrVcsMarks *marks;     /* borrowed; NULL: marks are not requested */
     GString *path;          /* path of the current file or folder, without trailing slash */
     guint64 kept_bytes;
-    goffset hashed_bytes; /* bytes of files that are too large to keep */
+    goffset hashed_bytes; /* sum of the bytes of large files so far */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
 
-/* Which files of a folder are taken. */
 typedef enum {
     TAKE_ALL, /* tracked files, and untracked ones that are not ignored */
-    /* only tracked files: the folder is ignored, a repository, or a Python environment */
+    /* only tracked files, because the folder is ignored, a repository, or a Python environment */
     TAKE_TRACKED,
 } Taking;
 
@@ -83,7 +82,7 @@ static bool add_content(Walk *walk, guint32 mode, GBytes *content, guint8 on_dis
                                 &walk->error);
 }
 
-/* The current file in the index; NULL: it is not there, or in conflict. */
+/* The index entry of the current file; NULL if it has none, or is in conflict. */
 static const git_index_entry *index_entry(const Walk *walk)
 {
     return walk->index ? acr_git.index_get_bypath(walk->index, walk->path->str, 0) : NULL;
@@ -96,8 +95,8 @@ static bool has_bare_cr(const Walk *walk, const git_oid *id)
            memchr(acr_git.odb_object_data(object), '\r', acr_git.odb_object_size(object));
 }
 
-/* The content of a file as git stores it, if its line endings differ from those on disk; owned. Git
- * does not convert them if the stored file has CR itself. */
+/* The content of a file as git stores it, if its line endings differ from those on disk; owned.
+ * Git does not convert line endings if the stored file contains CR. */
 static GBytes *stored_content(const Walk *walk, GBytes *content)
 {
     guint8 id[ACR_BLOB_ID_LEN];
@@ -119,8 +118,9 @@ static guint32 stored_mode(const Walk *walk, guint32 mode)
     return known ? known->mode : walk->ignores_modes ? ACR_MODE_FILE : mode;
 }
 
-/* The id of a file that is too large to be kept, computed in pieces; false if its size changes
- * meanwhile or if it takes too long, since a sparse file of terabytes is easily made. */
+/* Computes the id of a file that is too large to keep, piece by piece. False if the file's size
+ * changes meanwhile, or if the file exceeds the limit (a sparse file of terabytes is easily
+ * made). */
 static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
 {
     if (size > MAX_HASHED_BYTES - walk->hashed_bytes)
@@ -146,14 +146,13 @@ static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
     return left == 0;
 }
 
-/* Skips an unreadable path; false: this process cannot open any more files, which is not the tree's
- * fault. */
+/* Skips an unreadable path; false if the reason is that this process cannot open any more files. */
 static bool leave_unreadable(Walk *walk)
 {
     if (acr_vcs_is_exhausted(errno))
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
                             walk->path->str, g_strerror(errno));
-    if (errno != ENOENT && errno != EINVAL) /* the path exists and is no FIFO or similar */
+    if (errno != ENOENT && errno != EINVAL) /* the path exists, and is not a FIFO or the like */
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -239,7 +238,7 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
                                : add_worktree_file(walk, folder, name);
 }
 
-/* Adds the names in a folder, sorted, without those that a snapshot must not contain. */
+/* Adds the names in a folder, sorted, except names that a snapshot must not contain. */
 static bool list_names(Walk *walk, int fd, GPtrArray *names)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -288,7 +287,7 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
     return true;
 }
 
-/* Walks an open folder, with its own ignore rules if they apply. */
+/* Walks an open folder, with its .gitignore if that applies. */
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 {
     if (walk->git)
@@ -321,8 +320,8 @@ static void leave_submodule(Walk *walk, const char *path)
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
 }
 
-/* Reads HEAD's commit and, if present, its tree: the ids of its blobs, and with `also_track` its
- * paths. */
+/* Reads HEAD's commit and, if present, its tree: collects the ids of the blobs, and with
+ * `also_track` the paths. */
 static void learn_head(Walk *walk, bool also_track)
 {
     git_oid id;
@@ -332,7 +331,7 @@ static void learn_head(Walk *walk, bool also_track)
     acr_git.oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
     g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);
     if (!acr_vcs_tree_list(head, &id, NULL))
-        return; /* incomplete: then every content is kept */
+        return; /* the set is incomplete, so more contents are kept */
     for (guint i = 0; i < head->entries->len; i++) {
         const AcrEntry *entry = &g_array_index(head->entries, AcrEntry, i);
         g_hash_table_add(walk->head, g_memdup2(entry->id, ACR_BLOB_ID_LEN));
@@ -344,8 +343,8 @@ static void learn_head(Walk *walk, bool also_track)
         leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
-/* Reads the index; *out_learnt: whether it could be read. False: this process cannot open any more
- * files. */
+/* Reads the index; *out_learnt: whether it could be read. False if this process cannot open any
+ * more files. */
 static bool learn_index(Walk *walk, bool *out_learnt)
 {
     errno = 0;
@@ -369,7 +368,7 @@ static bool learn_index(Walk *walk, bool *out_learnt)
     return true;
 }
 
-/* Marks the files of the git folder that determine which files are taken. */
+/* Marks the files of the git folder that decide which files the snapshot contains. */
 static void mark_git_files(const Walk *walk)
 {
     const char *own = walk->snapshot->repo->path, *common = acr_git.repository_commondir(walk->git);
@@ -393,8 +392,8 @@ static bool config_is(git_repository *git, const char *name, bool value, bool de
     return !found == !value;
 }
 
-/* Reports tracked files that a sparse checkout does not have. If libgit2 cannot read the index, for
- * example one with whole folders in it, these are all files that the disk lacks. */
+/* Reports tracked files that a sparse checkout does not have. If libgit2 cannot read the index
+ * (for example, one with whole folders in it), reports all files of HEAD that the disk lacks. */
 static void leave_sparse(Walk *walk)
 {
     struct stat st;

@@ -2,8 +2,8 @@
  * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. No other
  * library includes libgit2.
  *
- * Only acr_branch_write writes to a repository, and only acr_overlay_apply to a working tree.
- * Nothing runs a hook or a filter, or follows a symlink out of the tree.
+ * Only acr_branch_write changes a repository, and only acr_overlay_apply a working tree. No
+ * function runs a hook or a filter, or follows a symlink out of the tree.
  */
 #ifndef ACR_VCS_H
 #define ACR_VCS_H
@@ -16,7 +16,7 @@ typedef enum {
     ACR_VCS_ERROR_EMPTY,     /* the repository has no commits */
     /* an object is missing (shallow or partial clone); the message names it */
     ACR_VCS_ERROR_MISSING,
-    ACR_VCS_ERROR_UNSUPPORTED, /* a kind of repository that cannot be read, such as reftable */
+    ACR_VCS_ERROR_UNSUPPORTED, /* this kind of repository cannot be read (reftable, for example) */
     ACR_VCS_ERROR_TOO_BIG,
     ACR_VCS_ERROR_NO_IDENTITY, /* git's configuration does not name an author */
 } AcrVcsError;
@@ -24,7 +24,7 @@ typedef enum {
 GQuark acr_vcs_error_quark(void);
 
 #define ACR_VCS_MAX_FILE_BYTES                                                                     \
-    (128u * 1024 * 1024) /* larger files are listed, but their content cannot be read */
+    (128u * 1024 * 1024) /* a larger file is listed, but cannot be read */
 #define ACR_VCS_MAX_FILES 2000000u
 
 /* ---- Repository ---- */
@@ -35,33 +35,33 @@ typedef struct AcrRepo AcrRepo;
 /*
  * Opens `path`: a working tree (or a folder in it: the enclosing repository), a bare repository, a
  * linked worktree, or a plain folder. The working tree is the folder whose `.git` leads to the git
- * folder, never the one that core.worktree names. The owner does not matter, nor do extensions that
- * concern writers only (partialClone, worktreeConfig, preciousObjects, relativeWorktrees); any
- * other extension is UNSUPPORTED and named. A working tree with SHA-256 object ids opens as a plain
- * folder, and its snapshots have a remark. Errors: NOT_FOUND (no such folder), UNSUPPORTED, FAILED
- * (a file; a `.git` that leads nowhere).
+ * folder, never the one that core.worktree names. The owner of the files does not matter.
+ * Extensions that concern only writers are ignored (partialClone, worktreeConfig, preciousObjects,
+ * relativeWorktrees); any other extension is UNSUPPORTED, and the message names it. A working tree
+ * with SHA-256 object ids is opened as a plain folder, and its snapshots have a remark. Errors:
+ * NOT_FOUND (no such folder), UNSUPPORTED, FAILED (a file; a `.git` that leads nowhere).
  */
 AcrRepo *acr_repo_open(const char *path, GError **error) ACR_MUST_USE;
-/* From now on, in the whole process, a `.git` that is a file or a link, commondir, alternates
- * and links are followed wherever they lead. Otherwise they are followed only to places in the
- * working tree or the repository, and to places that name this working tree in return; others
- * are FAILED. */
+/* From now on, the whole process trusts references of a repository to other folders (a `.git`
+ * that is a file or a link, commondir, alternates, links). Without this call, such a reference
+ * may only lead into the working tree or the repository, or to a folder that itself names this
+ * working tree; other references are FAILED. */
 void acr_vcs_trust_links(void);
 AcrRepo *acr_repo_ref(AcrRepo *repo);
 void acr_repo_unref(AcrRepo *repo);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRepo, acr_repo_unref)
 
-bool acr_repo_is_git(const AcrRepo *repo); /* false: a folder without git */
+bool acr_repo_is_git(const AcrRepo *repo); /* false for a folder without git */
 bool acr_repo_is_bare(const AcrRepo *repo);
 const char *acr_repo_workdir(
     const AcrRepo
-        *repo); /* borrowed; without trailing slash; of a plain folder, the folder; NULL: bare */
+        *repo); /* borrowed; without trailing slash; for a plain folder, that folder; NULL: bare */
 const char *
 acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or the plain folder */
 
 /* ---- Snapshot ---- */
 
-/* Git's file modes; no others occur. */
+/* Git's file modes; there are no others in snapshots. */
 #define ACR_MODE_FILE 0100644u
 #define ACR_MODE_EXEC 0100755u
 #define ACR_MODE_LINK 0120000u
@@ -72,16 +72,15 @@ typedef struct {
     /* borrowed from the snapshot; bytes as git stores them, with slashes, not always UTF-8; never "..", ".git" */
     const char *path;
     guint32 mode;   /* one of ACR_MODE_… */
-    guint8 where;   /* private to vcs, like the next member */
-    guint8 on_disk; /* how a file in the working tree differs from what git stores of it */
+    guint8 where;   /* private to vcs, like `on_disk` */
+    guint8 on_disk; /* how the file in the working tree differs from the bytes that git stores */
     /* git blob id (SHA-1) of the content; for a symlink, of its target */
     guint8 id[ACR_BLOB_ID_LEN];
 } AcrEntry;
 
 /*
  * An immutable view of one commit, or of a working tree at one time: entries sorted by path (byte
- * order), unique. Submodules are skipped. Shared; reads are serialised inside, so several threads
- * may use it.
+ * order), unique. Submodules are skipped. Shared; several threads may use it.
  */
 typedef struct AcrSnapshot AcrSnapshot;
 
@@ -90,23 +89,24 @@ typedef struct AcrSnapshot AcrSnapshot;
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /*
  * Takes a snapshot of tracked files and of untracked files that are not ignored, with their current
- * bytes and executable bits. Two things are as git stores them: a tracked file whose lines all end
- * in CR LF has LF where git's attributes or core.autocrlf say so (acr_overlay_apply writes CR LF
- * again), and modes come from the index if core.fileMode is off. Contents that HEAD lacks are kept
- * in the snapshot (up to ACR_VCS_MAX_WORKTREE_BYTES), so that it does not change with the tree. In
- * a folder without git it takes every regular file and symlink, except in nested `.git` folders.
- * Untracked files in a Python environment (with pyvenv.cfg) count as ignored. A file that vanishes
- * in the meantime is skipped. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
+ * bytes and executable bits. There are two exceptions: if git's attributes or core.autocrlf say so,
+ * a tracked file whose lines all end in CR LF has LF in the snapshot (acr_overlay_apply writes CR
+ * LF again); and if core.fileMode is off, modes come from git's index. Contents that HEAD lacks are
+ * kept in memory (up to ACR_VCS_MAX_WORKTREE_BYTES), so that the snapshot does not change with the
+ * tree. In a folder without git it takes every regular file and symlink, except in nested `.git`
+ * folders. Untracked files in a Python environment (with pyvenv.cfg) count as ignored. A file that
+ * vanishes meanwhile is skipped. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
  */
 #define ACR_VCS_MAX_WORKTREE_BYTES (2048ull * 1024 * 1024)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error) ACR_MUST_USE;
-/* The same, and records what acr_snapshot_is_current needs. */
+/* Like acr_snapshot_of_worktree; also records what acr_snapshot_is_current needs. */
 AcrSnapshot *acr_snapshot_of_worktree_marked(AcrRepo *repo, GError **error) ACR_MUST_USE;
 /*
- * Whether the working tree is unchanged since that snapshot was taken, judged by the file system's
- * data on its files and folders, git's index and the repository's ignore rules; reads no file.
- * False for any other snapshot, and if it cannot be known because something had changed just
- * before. One system call for each file and folder. Thread-safe.
+ * Whether the working tree is unchanged since that snapshot was taken, according to the file
+ * system's data on its files and folders, git's index and the repository's ignore rules; reads no
+ * file. False for other kinds of snapshots, and if a file had changed just before the snapshot,
+ * because a later change could then go unnoticed. Makes one system call for each file and folder.
+ * Thread-safe.
  */
 bool acr_snapshot_is_current(const AcrSnapshot *snapshot);
 AcrSnapshot *acr_snapshot_ref(AcrSnapshot *snapshot);
@@ -116,7 +116,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSnapshot, acr_snapshot_unref)
 gsize acr_snapshot_size(const AcrSnapshot *snapshot);
 const AcrEntry *acr_snapshot_entry(const AcrSnapshot *snapshot, gsize index); /* borrowed */
 gssize acr_snapshot_find(const AcrSnapshot *snapshot,
-                         const char *path); /* index, or -1; O(log n) */
+                         const char *path); /* the entry's index, or -1; O(log n) */
 /* The commit, 40 hex digits; for a worktree snapshot, HEAD; NULL without git or without commits.
  * Borrowed. */
 const char *acr_snapshot_commit(const AcrSnapshot *snapshot);
@@ -127,18 +127,18 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
  */
 AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
 /*
- * Fills the folder `dir` (made) as the ".git" of a working tree of that commit, like a shallow
- * clone: its objects, an index, the branch "main", and the nearest tag with the commits up to it.
- * It contains no configuration except core.autocrlf, no hook or remote, and no later commit. The
- * number of commits that git counts from the tag may differ if branches were merged. Errors: EMPTY
+ * Fills the folder `dir` (made) as the ".git" of a working tree of that commit, in the form of a
+ * shallow clone: its objects, an index, the branch "main", and the nearest tag with the commits up
+ * to it. It contains no configuration except core.autocrlf, no hook or remote, and no later commit.
+ * If branches were merged, git may count a different number of commits since the tag. Errors: EMPTY
  * (no such commit, or no repository), MISSING, FAILED.
  */
 bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /*
- * A digest (40 hex digits) of what such a folder shows: the commit, the commits up to the nearest
- * tag, and the tags at the time when this digest or the folder is first requested. Owned; NULL: no
- * commit, or no repository. `out_has_all_tags` (may be NULL): false if the repository has more than
- * ACR_VCS_MAX_TAGS tags and some were not read.
+ * A digest (40 hex digits) of the contents of the folder that acr_snapshot_write_git writes: the
+ * commit, the commits up to the nearest tag, and the tags, as they are when this digest or the
+ * folder is first requested. Owned; NULL: no commit, or no repository. `out_has_all_tags` (may be
+ * NULL): false if the repository has more than ACR_VCS_MAX_TAGS tags and some were not read.
  */
 #define ACR_VCS_MAX_TAGS 20000u
 char *acr_snapshot_git_digest(AcrSnapshot *snapshot, bool *out_has_all_tags) ACR_MUST_USE;
@@ -152,40 +152,40 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
  * ACR_VCS_MAX_FILE_BYTES), FAILED (damaged, or no blob).
  */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
-/* The size in bytes of an entry's content as git or the snapshot states it, without reading the
- * content; 0 if that is not known. */
+/* The size in bytes of an entry's content found without reading the content; 0 if it is not
+ * known. */
 gsize acr_snapshot_content_size(AcrSnapshot *snapshot, gsize index);
 
-/* Small generated Python files in the packages of a working tree that its snapshot lacks, because
- * git ignores them: path -> GBytes, with their current contents; owned (g_hash_table_unref). */
+/* Small generated Python files in the packages of a working tree, which the snapshot lacks
+ * because git ignores them: path -> GBytes, with their current contents; owned
+ * (g_hash_table_unref). */
 GHashTable *acr_snapshot_generated(const AcrSnapshot *snapshot) ACR_MUST_USE;
 
-#define ACR_VCS_MAX_READERS 8u /* most threads of one bulk read */
+#define ACR_VCS_MAX_READERS 8u /* limit of the threads of one bulk read */
 
 /*
- * Receives entry `index` of a bulk read: its content, or NULL and the error that acr_snapshot_read
- * would give. Both are borrowed for the call; the callback may keep a reference to `bytes`.
+ * Receives entry `index` of a bulk read: its content, or NULL with the error (as of
+ * acr_snapshot_read). Both are borrowed for the call; the callback may keep a reference to `bytes`.
  */
 typedef void AcrSnapshotSink(void *user, gsize index, GBytes *bytes, const GError *error);
 
 /*
  * Reads many contents on as many threads as there are cores, including this one, and returns when
  * the sink has received each of `entries` (n indices, borrowed) once. The threads call the sink in
- * any order; it must not use the repository. Contents in the repository are checked against their
- * ids only if `check`, which is needed for everything that is stored under an id or a digest of
- * ids.
+ * any order; it must not use the repository. Contents from the repository are checked against their
+ * ids only with `check`, which is required if a result is stored under an id or a digest of ids.
  */
 void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n, bool check,
                             AcrSnapshotSink *sink, void *user);
 
 /*
- * Saves what a later process needs to load the same snapshot into folder `dir` (made): the entries
- * and, for a worktree snapshot, every blob that HEAD lacks. Can be repeated after a crash. Errors:
- * those of base and of acr_snapshot_read.
+ * Saves a snapshot to the folder `dir` (created), from which acr_snapshot_load reads it: the
+ * entries and, for a worktree snapshot, every blob that HEAD lacks. Can be repeated after a crash.
+ * Errors: those of base and of acr_snapshot_read.
  */
 bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /*
- * Loads a saved snapshot. `repo` may be NULL if the saved blobs are enough (a folder without git).
+ * Loads a saved snapshot. `repo` may be NULL if all blobs were saved (a folder without git).
  * Contents are checked against their ids when they are read. Errors: NOT_FOUND, MISSING, FAILED
  * (damaged).
  */
@@ -195,20 +195,20 @@ AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error) A
 
 typedef struct {
     char id[41];      /* 40 hex digits */
-    gint64 time;      /* when it was committed, in seconds since 1970 */
+    gint64 time;      /* time of the commit, in seconds since 1970 */
     char *subject;    /* owned; one line of UTF-8 */
-    GPtrArray *files; /* owned char *: the paths that it changes, sorted, UTF-8 */
+    GPtrArray *files; /* owned char *: the paths that the commit changes, sorted, UTF-8 */
 } AcrCommit;
 
-/* What to look for in the history. */
+/* A query for acr_snapshot_log. */
 typedef struct {
-    /* The paths of the files whose changes are compared, and of their folders, borrowed: a set of
-     * char * that frees them, filled by acr_log_add_path. The earlier paths of moved files are added
-     * to it. NULL: every file. */
+    /* The paths of the files whose changes are compared, and of their folders, filled by
+     * acr_log_add_path; borrowed; the set owns its strings. The search adds the earlier paths of
+     * moved files. NULL: every file. */
     GHashTable *paths;
     guint max_found; /* the search ends after so many commits */
-    /* What a version of a file has of what is looked for, "" if nothing: a change of the file
-     * counts if this text changes; owned (g_free). */
+    /* The part of a version of a file that matters to the query, "" if there is none; owned
+     * (g_free). A commit is found if it changes this part of a file. */
     char *(*part)(void *user, GBytes *content);
     void *user;
 } AcrLogQuery;
@@ -216,9 +216,9 @@ typedef struct {
 typedef struct {
     GPtrArray *commits; /* owned AcrCommit: the commits found, newest first */
     guint n_visited;    /* commits that were compared; 0: there is no history */
-    gint64 oldest;      /* time of the last one */
+    gint64 oldest;      /* time of the last compared commit */
     bool is_full;       /* max_found commits were found, and there are older ones */
-    bool is_limited;    /* the limit on commits and bytes ended the search */
+    bool is_limited;    /* the search ended at the limit of commits and bytes */
     bool is_cut;        /* the repository lacks older objects (a shallow or partial clone) */
 } AcrLog;
 void acr_log_clear(AcrLog *log);
@@ -226,16 +226,16 @@ void acr_log_add_path(GHashTable *paths, const char *path);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLog, acr_log_clear)
 
 /*
- * Finds commits whose changes count, among the snapshot's commit and its ancestors. A merge counts if
- * it differs in that way from every parent; without `paths` merges are skipped. Limited to 1,000
- * commits and 8 MiB of compared objects, or four times as much if nothing was found. Errors: FAILED.
+ * Finds the commits that the query asks for, among the snapshot's commit and its ancestors. A merge
+ * is found if its `part` differs from that of every parent; without `paths`, merges are skipped.
+ * Limited to 1,000 commits and 8 MiB of compared objects, or four times as much if nothing was
+ * found. Errors: FAILED.
  */
 bool acr_snapshot_log(AcrSnapshot *snapshot, const AcrLogQuery *query, AcrLog *out,
                       GError **error) ACR_MUST_USE;
 
 /* ---- Overlay and diff ---- */
 
-/* A snapshot with some files changed, in memory. Not thread-safe. */
 typedef struct AcrOverlay AcrOverlay;
 
 AcrOverlay *acr_overlay_new(AcrSnapshot *snapshot) ACR_MUST_USE;      /* owned; keeps a reference */
@@ -245,8 +245,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrOverlay, acr_overlay_free)
 
 /*
  * Whether a path may be written: it is relative, without empty, ".", ".." or ".git" (any case)
- * parts; no leading part is a file, a symlink or skipped in the snapshot; and it is neither a
- * folder nor a symlink of the snapshot. (A symlink may be removed.)
+ * parts; no folder of it is a file, a symlink or a skipped path of the snapshot; and the path
+ * itself is neither a folder nor a symlink of the snapshot. (A symlink may be removed.)
  */
 bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path);
 /*
@@ -262,40 +262,42 @@ GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **e
 bool acr_overlay_has(const AcrOverlay *overlay, const char *path);
 /* One of ACR_MODE_…; 0: no such file. */
 guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path);
-/* A remark that names the new files that git ignores, by the overlay's own .gitignore files and the
- * rules outside the working tree; owned; NULL: there are none. */
+/* A remark that names new files that git ignores, according to the overlay's .gitignore files
+ * and the rules outside the working tree; owned; NULL if there are none. */
 char *acr_overlay_ignored(const AcrOverlay *overlay) ACR_MUST_USE;
 /* Paths that differ from the snapshot, sorted; owned (g_strfreev). */
 char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 
-/* Whether the repository's objects contain all changed files with the overlay's contents: then a
- * commit on some branch may have the change. False without a repository or without changed
- * files. */
+/* Whether the repository's objects contain all changed files with the overlay's contents: if so,
+ * a commit on some branch may already contain the change. False without a repository or without
+ * changed files. */
 bool acr_overlay_is_stored(const AcrOverlay *overlay);
 
 /*
  * The unified diff snapshot -> overlay, byte for byte as `git diff --full-index --binary
- * --no-renames` prints it in a checkout (default configuration, three lines of context). The `diff`
- * attribute of the overlay's own .gitattributes files applies; of its drivers only "python" changes
- * the hunk headers. In a file with form feeds, git may choose another of several equal diffs. Any
- * bytes; owned (g_bytes_unref); empty if nothing differs. Errors: those of acr_snapshot_read.
+ * --no-renames` prints it in a checkout (default configuration, three lines of context). Follows
+ * the `diff` attribute in the overlay's .gitattributes files; "python" is the only driver that
+ * changes hunk headers. In a file with form feeds, git may print a different diff of the same
+ * length. Any bytes; owned (g_bytes_unref); empty if nothing differs. Errors: those of
+ * acr_snapshot_read.
  */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
 /*
  * Applies a diff in git's format, made against the overlay's current files: each hunk must match at
- * its line. A mode that the diff does not give stays. All or nothing. Errors: FAILED (not a diff;
- * it does not apply; a path that must not be written), those of acr_snapshot_read.
+ * its line. If the diff does not state a mode, the mode stays. Applies the whole diff or nothing.
+ * Errors: FAILED (not a diff; it does not apply; a path that must not be written), those of
+ * acr_snapshot_read.
  */
 bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
                             GError **error) ACR_MUST_USE;
 
 /*
  * Writes the changed files of the overlay to the working tree `workdir`, for --apply. First checks
- * that every affected file still has the snapshot's bytes (or already its new ones, from an apply
- * that was killed); otherwise writes nothing. Then writes each file by temporary file and rename,
- * keeping its permissions. Never through a symlink. Errors: ACR_VCS_ERROR_FAILED (names the file
- * that has changed).
+ * that every affected file still has the snapshot's bytes (or already the new ones, from an apply
+ * that was killed); otherwise writes nothing. Then writes each file to a temporary file and renames
+ * that; keeps the file's permissions and follows no symlink. Errors: ACR_VCS_ERROR_FAILED (names
+ * the file that has changed).
  */
 bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error) ACR_MUST_USE;
 
@@ -305,17 +307,18 @@ bool acr_branch_name_is_valid(const char *name);
 /* The result of writing a branch. Zero-initialise. */
 typedef struct {
     char *ref;                 /* "refs/heads/NAME"; owned */
-    char tree[41], commit[41]; /* 40 hex digits; commit: empty if nothing was written */
-    bool was_there;            /* the branch already existed like this, so nothing was written */
+    char tree[41], commit[41]; /* 40 hex digits; commit is empty if nothing was written */
+    /* the branch already exists with this content, so nothing was written */
+    bool was_there;
 } AcrBranch;
 void acr_branch_clear(AcrBranch *branch);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBranch, acr_branch_clear)
 /*
- * Makes a branch with one commit on top of the commit of the overlay's snapshot (not of a working
- * tree): its objects and one reference. Author and committer come from git; everything else in the
- * repository stays unchanged. `name` must be valid. `is_dry`: checks everything and writes nothing.
- * Errors: FAILED (also: the branch exists with other files or another parent), NO_IDENTITY, EMPTY,
- * MISSING.
+ * Makes a branch with one commit on top of the snapshot's commit (not for a snapshot of a working
+ * tree): writes objects and one reference. Author and committer come from git; everything else in
+ * the repository stays unchanged. `name` must be valid. `is_dry`: checks everything and writes
+ * nothing. Errors: FAILED (also: the branch exists with other files or another parent),
+ * NO_IDENTITY, EMPTY, MISSING.
  */
 bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *message, bool is_dry,
                       AcrBranch *out, GError **error) ACR_MUST_USE;
@@ -323,7 +326,6 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
  * insteadOf); owned (g_free). Errors: NOT_FOUND. */
 bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out_push_url,
                      GError **error) ACR_MUST_USE;
-/* The folder of the repository's own objects; owned (g_free); NULL: none. */
 char *acr_repo_objects(const AcrRepo *repo) ACR_MUST_USE;
 
 /* The version of libgit2; owned (g_free). */

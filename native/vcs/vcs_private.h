@@ -10,9 +10,9 @@
 #include "vcs/libgit2_private.h"
 #include "vcs/vcs.h"
 
-#define ACR_VCS_MAX_DEPTH 200      /* deepest nesting of folders, on disk and in trees */
+#define ACR_VCS_MAX_DEPTH 200      /* limit of nested folders, on disk and in trees */
 #define ACR_VCS_MAX_PATH 4096      /* longest path in bytes */
-#define ACR_VCS_MAX_LEFT_SHOWN 10u /* most names that a remark lists */
+#define ACR_VCS_MAX_LEFT_SHOWN 10u /* limit of names that a remark lists */
 #define ACR_VCS_MODE_SUBMODULE 0160000u
 
 /* ---- error.c ---- */
@@ -20,14 +20,14 @@
 /* Sets an error, whose message acr_vcs_show_path makes printable; returns false, so that a caller
  * can return it. */
 bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* The same with libgit2's message; call it right after the failed call. */
+/* Like acr_vcs_fail, with libgit2's message; call it right after the call that failed. */
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 /* Makes `path` one line of printable UTF-8; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
-/* Whether an errno means that this process or the system cannot open any more files, which says
- * nothing about the file. */
+/* Whether an errno means that this process or the system cannot open any more files, so that the
+ * file itself may be fine. */
 static inline bool acr_vcs_is_exhausted(int err)
 {
     return err == EMFILE || err == ENFILE || err == ENOMEM;
@@ -50,7 +50,7 @@ bool acr_vcs_init(GError **error) ACR_MUST_USE;
 bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
 bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
                         GBytes *content) ACR_MUST_USE;
-/* Compares char * by byte, for g_ptr_array_sort. */
+/* Compares strings (char *) by byte, for g_ptr_array_sort. */
 int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- odb.c ---- */
@@ -61,17 +61,17 @@ git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error)
 
 /* ---- snapshot.c ---- */
 
-/* Where the content of an entry is stored (its `where`). */
+/* Where the content of an entry is stored (AcrEntry.where). */
 typedef enum {
     ACR_VCS_IN_ODB,   /* in the repository */
     ACR_VCS_KEPT,     /* in `kept`, or a file in `blob_dir` */
-    ACR_VCS_NOT_KEPT, /* larger than ACR_VCS_MAX_FILE_BYTES, so nowhere */
+    ACR_VCS_NOT_KEPT, /* nowhere, because it is larger than ACR_VCS_MAX_FILE_BYTES */
     ACR_VCS_WHERE_LAST,
 } AcrVcsWhere;
 
 /* Bits of an entry's `on_disk`. */
-#define ACR_VCS_DISK_CRLF 1u /* its lines end in CR LF there */
-#define ACR_VCS_DISK_MODE 2u /* its mode on disk means nothing (core.fileMode is off) */
+#define ACR_VCS_DISK_CRLF 1u /* on disk its lines end in CR LF */
+#define ACR_VCS_DISK_MODE 2u /* its mode on disk is to be ignored (core.fileMode is off) */
 
 /* Why a path was skipped. */
 typedef enum {
@@ -79,24 +79,24 @@ typedef enum {
     ACR_VCS_LEFT_NESTED, /* a repository inside the working tree */
     ACR_VCS_LEFT_UNREADABLE,
     ACR_VCS_LEFT_BAD_NAME, /* a tree entry named "..", ".git" or similar */
-    ACR_VCS_LEFT_SPARSE,   /* outside a sparse checkout: the index names it, the disk lacks it */
+    ACR_VCS_LEFT_SPARSE,   /* outside a sparse checkout: in the index but not on disk */
     ACR_VCS_LEFT_LAST,
 } AcrVcsLeft;
 
 struct AcrSnapshot {
     gatomicrefcount refs;
-    AcrRepo *repo; /* NULL: loaded without a repository */
+    AcrRepo *repo; /* NULL: the snapshot was loaded without a repository */
     GStringChunk *paths;
     GArray *entries;  /* AcrEntry, sorted by path, unique once sealed */
     GHashTable *kept; /* id (20 bytes) -> GBytes */
-    /* in a loaded snapshot, the folder with KEPT contents, named by id; else NULL */
+    /* in a loaded snapshot, the folder with KEPT contents in files named by id; else NULL */
     char *blob_dir;
     GPtrArray *left[ACR_VCS_LEFT_LAST]; /* skipped paths, by reason */
-    char *note;                         /* a further remark, or NULL */
-    char *remarks;                      /* made when the snapshot is sealed */
+    char *note;                         /* another remark, or NULL */
+    char *remarks;                      /* text made when the snapshot is sealed */
     char commit[41];                    /* empty: none */
     bool worktree;
-    struct AcrVcsHistory *history; /* NULL: not read yet; protected by the repository's lock */
+    struct AcrVcsHistory *history; /* marks of the working tree if they were requested, else NULL */
     struct AcrVcsMarks *marks;     /* marks of a working tree, if they were requested; else NULL */
 };
 
@@ -104,22 +104,23 @@ struct AcrSnapshot {
 typedef struct AcrVcsMarks AcrVcsMarks;
 AcrVcsMarks *acr_vcs_marks_new(void) ACR_MUST_USE; /* owned; made before the walk begins */
 void acr_vcs_marks_free(AcrVcsMarks *marks);
-/* Records a path below the working tree in the state before it was read; `marks` NULL: does
- * nothing. */
+/* Records the state of a path below the working tree; call it before reading the file. `marks`
+ * NULL: does nothing. */
 struct stat;
 void acr_vcs_marks_add(AcrVcsMarks *marks, const char *path, const struct stat *st);
-/* The same for a file by its absolute path, which need not exist. */
+/* Records the state of a file by its absolute path; the file need not exist. */
 void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path);
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
-/* Adds an entry; false: there are ACR_VCS_MAX_FILES entries already. */
+/* Adds an entry; false if there are ACR_VCS_MAX_FILES entries already. */
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
                           AcrVcsWhere where, guint8 on_disk, GError **error) ACR_MUST_USE;
 void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path);
-/* Sorts, removes repeated paths, writes the remarks. The snapshot is immutable from then on. */
+/* Sorts the entries, removes repeated paths, and writes the remarks. After that the snapshot is
+ * immutable. */
 void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
 
-/* Git's id of a blob with that content. */
+/* The id that git gives to a blob with that content. */
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]);
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41]);
 /* Hash function for GHashTable: keys point to 20 bytes. */
@@ -129,15 +130,15 @@ gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
 /* Whether a part of a path is allowed: not empty, ".", ".." or ".git" in any case, and without
  * slash. */
 bool acr_vcs_part_ok(const char *part, gsize len);
-/* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
+/* Whether a path is relative, of allowed parts, and at most ACR_VCS_MAX_PATH bytes long. */
 bool acr_vcs_path_ok(const char *path);
 
 /* ---- snapshot_commit.c ---- */
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
-/* Whether the files of HEAD and of the references that `rev` may name are short: libgit2 takes time
- * proportional to the square of their length. */
+/* Whether the files of HEAD and of the references that `rev` may name are short, because libgit2
+ * takes time proportional to the square of their length. */
 bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
 
 /* ---- snapshot_history.c ---- */
@@ -146,31 +147,30 @@ bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
 
 typedef struct {
     git_oid id;
-    bool is_cut; /* it is written without parents */
+    bool is_cut; /* the commit is written without parents */
 } AcrVcsCommit;
 
 typedef struct {
     char *name;
-    /* git_oid: the object that it names, and those that this one leads to; the last is the
-     * commit */
+    /* git_oid: the tagged object and the objects that it leads to; the last is a commit */
     GArray *ids;
 } AcrVcsTag;
 
-/* The history that a git folder for a snapshot's commit shows. */
+/* The part of the history that the git folder of a snapshot's commit shows. */
 typedef struct AcrVcsHistory {
     /* AcrVcsCommit: the snapshot's own commit, then its ancestors, nearest first */
     GArray *commits;
-    GHashTable *tags; /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted if shown */
+    /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted if the commit is shown */
+    GHashTable *tags;
     bool has_all_tags;
-    /* from the configuration: whether CR LF in a working tree counts as a change */
+    /* core.autocrlf of the configuration: how git converts CR LF */
     const char *autocrlf;
-    char *digest; /* digest of everything that is shown */
+    char *digest; /* digest of everything that the git folder shows */
 } AcrVcsHistory;
 
-/* The value of core.autocrlf: "true", "false" or "input". */
 const char *acr_vcs_autocrlf(git_repository *git);
-/* The history; borrowed from a snapshot with a repository and a commit; the caller holds its
- * lock. */
+/* The history of a snapshot that has a repository and a commit; borrowed; the caller holds the
+ * repository's lock. */
 const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 
 /* ---- overlay.c ---- */
@@ -184,15 +184,15 @@ typedef struct {
 
 struct AcrOverlay {
     AcrSnapshot *snapshot;
-    GHashTable *changes; /* char * -> AcrVcsChange *, only what differs from the snapshot */
+    GHashTable *changes; /* char * -> AcrVcsChange *, only the differences from the snapshot */
 };
 
 /* ---- diff_hunks.c, diff_binary.c ---- */
 
-/* Appends the hunks old -> new as git prints them. */
+/* Appends the hunks from old to new in git's format. */
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,
                           GError **error) ACR_MUST_USE;
-/* Appends git's binary patch, both directions. */
+/* Appends git's binary patch in both directions. */
 bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **error) ACR_MUST_USE;
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_object, acr_git.object_free)

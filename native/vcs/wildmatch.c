@@ -1,8 +1,8 @@
 /*
  * Git's wildcards as gitignore(5) defines them: "*" and "?" do not match slashes; "**" between
- * slashes matches any number of folders. Each part of a path is matched by fnmatch(3), whose time
- * is bounded by the product of both lengths. Of several "**" only the last is retried at other
- * positions, as with the stars of a plain wildcard.
+ * slashes matches any number of folders. fnmatch(3) matches each part of a path, in time bounded by
+ * the product of both lengths. If the rest after a "**" does not match, only the last "**" is tried
+ * with more folders; earlier ones need no retry.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -19,7 +19,8 @@ bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case)
 {
     g_auto(GStrv) wanted = g_strsplit(pattern, "/", -1), parts = g_strsplit(text, "/", -1);
     char *const *want = wanted, *const *part = parts;
-    char *const *want_again = NULL, *const *part_again = NULL; /* positions after the last "**" */
+    /* the positions after the last "**", for a retry */
+    char *const *want_again = NULL, *const *part_again = NULL;
     while (*part) {
         if (*want && is_any_folders(*want)) {
             if (!want[1])

@@ -1,11 +1,11 @@
 /*
  * Writes an overlay to a working tree: the only code that does.
  *
- * Three passes over the changed files. Check: each is still as in the snapshot. Stage: write new
- * contents to temporary files beside them. Commit: rename and unlink, each after a last check that
- * the file has not changed since. A file that already has its new bytes is done, so that an apply
- * that was killed is completed by the next. All names are opened relative to their folder, part by
- * part, and no part may be a symlink.
+ * Three passes over the changed files. Check: each file is unchanged since the snapshot. Stage:
+ * write the new contents to temporary files beside them. Commit: rename and unlink, after a last
+ * check that the file has not changed meanwhile. A file that already has its new bytes is skipped,
+ * so that the next apply completes one that was killed. All names are opened relative to their
+ * folder, part by part, and no part may be a symlink.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,10 @@
 
 #include "rules_private.h"
 
-/* One file that is being written. */
 typedef struct {
     const char *path;           /* borrowed from the list of paths */
     const AcrVcsChange *change; /* borrowed from the overlay */
-    const AcrEntry *entry;      /* from the snapshot; NULL: a new file */
+    const AcrEntry *entry;      /* the snapshot's entry; NULL for a new file */
     struct stat seen;           /* state of an existing file at the time of the check */
     char *temp;                 /* name of the staged file in the same folder, or NULL */
     bool done;                  /* the file already has its new contents */
@@ -68,9 +67,9 @@ static int open_parent_beneath(int root, const char *path, bool make)
 
 /* ---- Check ---- */
 
-/* What was found where a file should be. */
+/* The file, link or nothing that a path leads to. */
 typedef struct {
-    guint32 mode; /* git's mode; 0: nothing was found */
+    guint32 mode; /* git's mode; 0: nothing is there */
     guint8 id[ACR_BLOB_ID_LEN];
 } Found;
 
@@ -87,8 +86,8 @@ static GBytes *read_worktree_file(int folder, const char *name)
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-/* Looks at a path; false: it is neither a file nor a link, or unreadable. `entry`: the snapshot's,
- * or NULL. */
+/* Looks at a path; false if it is unreadable, or neither a file nor a link. `entry`: the
+ * snapshot's entry, or NULL. */
 static bool look_at_file(int folder, const char *name, const AcrEntry *entry, struct stat *out_st,
                          Found *out)
 {
@@ -127,7 +126,7 @@ static bool check_worktree(int root, Step *step, GError **error)
         folder < 0 || look_at_file(folder, base_name(step->path), entry, &step->seen, &found);
     bool is_unchanged =
         is_known && is_found(&found, entry ? entry->mode : 0, entry ? entry->id : NULL);
-    /* written by an apply that was killed, or by the user */
+    /* an apply that was killed has written it, or the user has */
     step->done = is_known && is_found(&found, step->change->mode, step->change->id);
     return is_unchanged || step->done ||
            fail_path(error, step->path,
@@ -146,8 +145,8 @@ static bool write_all_bytes(int fd, GBytes *content)
     return err == 0 && fsync(fd) == 0;
 }
 
-/* Copies permissions and, if possible, the owner of the replaced file; the x bits follow a change
- * of mode. */
+/* Copies permissions and, if possible, the owner of the replaced file; if the change sets
+ * another mode, changes the x bits. */
 static bool copy_permissions(int fd, const Step *step)
 {
     mode_t mode = step->seen.st_mode & 07777;
@@ -169,7 +168,7 @@ static bool stage_link(int folder, Step *step)
 static bool stage_file(int folder, Step *step)
 {
     mode_t mode =
-        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* minus the umask, as git does */
+        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* the umask still applies, as in git */
     ACR_AUTO_FD fd =
         openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
@@ -188,7 +187,7 @@ static bool stage(int root, Step *step, GError **error)
         return fail_worktree(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
-    unlinkat(folder, step->temp, 0); /* left by an apply that was killed */
+    unlinkat(folder, step->temp, 0); /* an apply that was killed has left it */
     bool done =
         step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
     return done || fail_worktree(error, step->path, "write");
@@ -226,7 +225,6 @@ static bool put_file(int folder, Step *step, GError **error)
     return true;
 }
 
-/* Removes the folders that became empty, as git does. */
 static void remove_empty_folders(int root, const char *path)
 {
     g_autofree char *folder = g_strdup(path);

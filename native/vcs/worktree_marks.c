@@ -1,11 +1,11 @@
 /*
  * Tells whether a working tree has changed since a snapshot of it was taken, without reading a file
- * again. The walk leaves a mark of each folder that it listed and each file that it took: a hash of
+ * again. The walk makes a mark of each folder that it lists and each file that it takes: a hash of
  * the file system's data on it (inode, size, mode, times). Any addition, removal or write changes a
  * mark; new names change the mark of their folder.
  *
- * Time stamps have limited resolution: a file that changed just before the walk could change once
- * more without a trace. Such a snapshot is not settled, and is never current.
+ * Time stamps have limited resolution: if a file changed just before the walk, a later change could
+ * leave the same mark. Such a snapshot is not settled, and never counts as current.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,13 +17,13 @@
 #include "vcs_private.h"
 
 #define NS_PER_S 1000000000ll
-#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* longer than a tick of the kernel's clock */
-#define MAX_LOOKERS 8u                     /* most threads that check marks */
-#define MIN_LOOK 500u                      /* fewer marks do not justify a thread */
+#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* more than a tick of the kernel's clock */
+#define MAX_LOOKERS 8u                     /* limit of threads that check marks */
+#define MIN_LOOK 500u                      /* a thread is started only for at least so many marks */
 #define COARSE_GRAIN_NS (2 * NS_PER_S)     /* for file systems that store whole seconds */
 
 typedef struct {
-    const char *path; /* lies in `paths`; relative to `root` */
+    const char *path; /* points into `paths`; relative to `root` */
     guint64 hash;
 } Mark;
 
@@ -57,7 +57,7 @@ void acr_vcs_marks_free(AcrVcsMarks *marks)
 /* Hashes the file system's data; `st` NULL: the path does not exist. */
 static guint64 hash_of(const struct stat *st)
 {
-    guint64 hash = 0xcbf29ce484222325ull; /* the FNV-1a hash over whole numbers */
+    guint64 hash = 0xcbf29ce484222325ull; /* the FNV-1a hash, over whole numbers instead of bytes */
     const guint64 parts[] = {
         (guint64)st->st_ino,         (guint64)st->st_dev,
         (guint64)st->st_mode,        S_ISDIR(st->st_mode) ? 0 : (guint64)st->st_size,
@@ -94,12 +94,12 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
 
 /* ---- Looking ---- */
 
-/* The marks that one thread checks: every `step`th from `first`. */
+/* The share of one thread: every `step`th mark from `first`. */
 typedef struct {
     const GArray *marks;
     int root;
     guint first, step;
-    gint *is_changed; /* shared by all threads */
+    gint *is_changed; /* this thread checks one part itself */
 } Look;
 
 static void *look_at_mark(void *data)

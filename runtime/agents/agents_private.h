@@ -1,4 +1,4 @@
-/* What the files of this folder share: filling in prompts, and finding JSON objects in answers. */
+/* Shared by the files of this folder: filling in prompts, and finding JSON objects in answers. */
 #ifndef ACR_AGENTS_PRIVATE_H
 #define ACR_AGENTS_PRIVATE_H
 

@@ -23,7 +23,7 @@ AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
     return json;
 }
 
-/* Whether a text is the word, or begins with it: "No.", "yes, but …". */
+/* Whether a text is the word or begins with it: "No.", "yes, but …". */
 static bool says(const char *text, const char *word)
 {
     gsize len = strlen(word);
@@ -31,8 +31,8 @@ static bool says(const char *text, const char *word)
            (text[len] == '\0' || strchr(".,;:!", text[len]));
 }
 
-/* Reads a member that says yes or no, as a boolean or in words, of which the first counts ("No. It
- * …"); false: it says neither. */
+/* Reads a member that says yes or no, as a boolean or as a text that begins with the word ("No.
+ * It …"); false if it says neither. */
 static bool read_decision(const AcrJson *member, bool *out_yes)
 {
     g_autofree char *text = g_strdup(acr_json_string(member));
@@ -55,7 +55,7 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
         return false;
     if (read_decision(acr_json_get(json, "reproducible"), out_yes))
         return true;
-    /* The member may have any name, but there must be one decision. */
+    /* The member may have any name, but only one member may be a decision. */
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
         decisions += read_decision(at, &yes);
     if (decisions != 1) {
@@ -109,7 +109,7 @@ static char *last_block(const char *answer)
     }
 }
 
-/* Whether a text without fences can be a script, judged by its beginning. */
+/* Whether a text without fences looks like a script, according to its beginning. */
 static bool looks_like_code(const char *text)
 {
     static const char *const starts[] = {"import ", "from ",  "#",   "\"\"\"",
@@ -175,7 +175,7 @@ static bool take_decision(const AcrJson *json, const char *key, bool *out, char 
     return false;
 }
 
-/* Takes a text; an array or object (of things to do) as its JSON. */
+/* Takes a text; an array or object becomes its JSON. */
 static char *take_text(const AcrJson *json, const char *key)
 {
     const AcrJson *member = acr_json_get(json, key);
@@ -207,7 +207,7 @@ char *acr_agent_probe_read(const char *answer)
     return code && *code && !acr_json_get(json, "patch-correct") ? g_strdup(code) : NULL;
 }
 
-/* Takes a reason as one line; false: there is none. */
+/* Takes a reason as one line; false if it is missing. */
 static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {
     g_autofree char *reason = g_strstrip(take_text(json, "reason"));

@@ -1,16 +1,16 @@
 /*
  * The extract agent turns prose into calls: a second model call in JSON mode turns the search
  * agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is strict about calls
- * (Python parses and binds them) and lenient about the wrapping (a code fence, words around the
- * object). This file also lists the calls for both agents, and describes them as tools: a model
- * that calls tools needs no extract agent.
+ * (Python parses and binds them) and accepts a code fence and words around the object. This file
+ * also lists the calls for both agents, and describes them as tools for models that call tools,
+ * which need no extract agent.
  */
 #include "agents/agents_private.h"
 
 #include <string.h>
 
 #define MAX_FIELD_BYTES (16u * 1024)
-#define MAX_SHOWN_NAME 80u /* bytes of an unknown tool's name that are quoted */
+#define MAX_SHOWN_NAME 80u /* limit of an unknown tool's name in a message */
 
 char *acr_agent_calls_text(const AcrCalls *calls)
 {
@@ -47,7 +47,7 @@ static AcrExtraction new_extraction(void)
     };
 }
 
-/* A copy of a field without surrounding blanks; NULL: empty or not a text. */
+/* A copy of a field without surrounding blanks; NULL if it is empty or not a text. */
 static char *field(const AcrJson *location, const char *key)
 {
     const char *text = acr_json_get_string(location, key);
@@ -74,7 +74,8 @@ static void read_locations(const AcrJson *list, AcrExtraction *out)
         read_location(item, out);
 }
 
-/* Binds the texts of calls; an invalid call becomes a remark. False only if Python itself fails. */
+/* Parses calls and binds their arguments; an invalid call becomes a remark. False only if Python
+ * itself fails. */
 static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *list,
                        AcrExtraction *out, GError **error)
 {

@@ -47,8 +47,8 @@ static bool ends_blank(const GString *out)
            (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
 }
 
-/* Skips the comment whose "-->" is at `end`, with the blanks before it and, if it is alone on its
- * lines, those lines. */
+/* Skips the comment whose "-->" is at `end` and the blanks before it; if nothing else is on its
+ * lines, skips the lines. */
 static const char *skip_comment(const char *end, GString *out)
 {
     const char *rest = end + strlen("-->");
@@ -64,10 +64,10 @@ static const char *skip_comment(const char *end, GString *out)
     return rest;
 }
 
-#define MAX_INLINE 1000u /* most bytes of code between backticks */
+#define MAX_INLINE 1000u /* limit of code between backticks, in bytes */
 
-/* The end of code that begins at `at`: an indented line, or text between equal numbers of backticks
- * in a paragraph; `at`: no code. */
+/* The end of code that begins at `at`: an indented line, or text between equal numbers of
+ * backticks in a paragraph; `at` if it is not code. */
 static const char *skip_code(const char *at, bool line_start)
 {
     gsize ticks = *at == '`' ? strspn(at, "`") : 0, blanks = line_start ? strspn(at, " ") : 0;
@@ -90,7 +90,8 @@ char *acr_issue_clean(const char *text)
     g_autofree char *unified = g_strdelimit(g_strjoinv("\n", crlf_lines), "\r", '\n');
     GString *out = g_string_sized_new(strlen(unified));
     bool line_start = true;
-    bool may_close = true; /* once a search for "-->" has failed, no later one can succeed */
+    /* false after a search for "-->" has failed, because no later one can succeed */
+    bool may_close = true;
     for (const char *at = unified; *at;) {
         char sign;
         gsize fence = line_start ? fence_at(at, &sign) : 0;

@@ -1,13 +1,13 @@
 /*
  * The patch writer: the model that sees the issue and the code of the bug locations, and answers
- * with edits in <file>/<original>/<patched> groups. Its code has no line numbers, so that quotes
- * can be exact.
+ * with edits in <file>/<original>/<patched> groups. The code that it sees has no line numbers, so
+ * that it can quote exactly.
  */
 #include "agents/agents.h"
 
 #include <string.h>
 
-/* A piece of code is never cut to fewer bytes; then only its name is shown. */
+/* If less than this is left for a piece of code, only its name is shown. */
 #define MIN_PIECE_BYTES 400u
 
 static const char *const role_titles[] = {
@@ -16,7 +16,7 @@ static const char *const role_titles[] = {
     [ACR_LOCATED_OVERRIDDEN] = "The method that it overrides, for context",
 };
 
-/* Appends a place with as many bytes of code as it was given; 0: only its name. */
+/* Appends a place with the number of bytes of code that it was given; 0: only its name. */
 static void append_located(GString *out, const AcrLocated *located, guint number, gsize given)
 {
     const AcrPlace *place = located->place;
@@ -41,13 +41,13 @@ static void append_located(GString *out, const AcrLocated *located, guint number
                            g_str_has_suffix(code, "\n") ? "" : "\n");
 }
 
-/* Distributes `left` bytes among the bug locations, or among their context: each gets its whole
- * code, or the rest if that is enough to be readable. */
+/* Distributes `left` bytes among the bug locations, or among their context: each gets enough for
+ * its whole code, or the rest of the bytes if that is at least MIN_PIECE_BYTES. */
 static void deal(const GPtrArray *located, bool to_bugs, gsize *left, gsize *given)
 {
     for (guint i = 0; i < located->len; i++) {
         const AcrLocated *item = located->pdata[i];
-        gsize wanted = MAX(strlen(item->code), 1); /* empty code is shown, too */
+        gsize wanted = MAX(strlen(item->code), 1); /* empty code is shown too */
         if ((item->role == ACR_LOCATED_BUG) != to_bugs)
             continue;
         if (wanted <= *left)
@@ -95,13 +95,13 @@ char *acr_agent_patch_notes(const AcrPrompts *prompts, const char *file, const c
     g_strstrip(clean);
     if (!*clean)
         return NULL;
-    if (strlen(clean) > ACR_PATCH_NOTES_BYTES) { /* cuts at a line end if there is one */
+    if (strlen(clean) > ACR_PATCH_NOTES_BYTES) { /* cut at the end of a line, if there is one */
         clean[ACR_PATCH_NOTES_BYTES] = '\0';
         char *end = strrchr(clean, '\n');
         if (end)
             *end = '\0';
     }
-    /* Break up the tag that would end the quotation. */
+    /* Split the tag that would end the quotation. */
     g_auto(GStrv) parts = g_strsplit(clean, "</repository_text", -1);
     g_autofree char *joined = g_strjoinv("< /repository_text", parts),
                     *notes = acr_utf8_repair(joined, strlen(joined));

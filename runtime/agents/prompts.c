@@ -1,6 +1,6 @@
 /*
- * The prompts: one text file each, loaded and checked at the start, so that a wrong placeholder is
- * found then and not in round nine. ACR_PROMPT_TABLE lists them.
+ * The prompts: one text file each, loaded and checked at the start of a run, so that a wrong
+ * placeholder is found before any model is called. ACR_PROMPT_TABLE lists them.
  */
 #include "agents/agents_private.h"
 
@@ -108,7 +108,8 @@ static char *read_prompt(const PromptSpec *spec, const char *dir, const char *ov
     return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
 }
 
-/* Every .txt file in the folder must be a prompt's, so that a misspelt name is noticed. */
+/* Checks that every .txt file in the folder has the name of a prompt, so that misspelt names are
+ * reported. */
 static bool check_override(const char *dir, GError **error)
 {
     g_autoptr(GError) reason = NULL;

@@ -1,6 +1,6 @@
 /*
  * The roles that a model plays, and the prompts, one row each. To add a role, add a row to
- * ACR_AGENT_TABLE, and its prompts as files in prompts/ with a row each in ACR_PROMPT_TABLE.
+ * ACR_AGENT_TABLE; for each of its prompts, add a file in prompts/ and a row to ACR_PROMPT_TABLE.
  */
 #ifndef ACR_AGENTS_ROLES_H
 #define ACR_AGENTS_ROLES_H
@@ -21,12 +21,12 @@
 #define ACR_PROMPT_TABLE(ROW)                                                                      \
     ROW(SEARCH_SYSTEM, "search_system.txt", NULL)                                                  \
     ROW(SEARCH_START, "search_start.txt", "issue", "calls")                                        \
-    ROW(SEARCH_TOOLS, "search_tools.txt", NULL) /* used if the calls are tools */                  \
+    ROW(SEARCH_TOOLS, "search_tools.txt", NULL) /* used if the model calls tools */                \
     ROW(SEARCH_RESULTS, "search_results.txt", "results")                                           \
     ROW(SEARCH_NEXT, "search_next.txt", NULL)                                                      \
     ROW(SEARCH_CHECK_CALLS, "search_check_calls.txt", "problem", "calls")                          \
     ROW(SEARCH_NO_PLACE, "search_no_place.txt", "locations")                                       \
-    ROW(SEARCH_CLUE, "search_clue.txt", "test", "stderr") /* what the reproducer showed */         \
+    ROW(SEARCH_CLUE, "search_clue.txt", "test", "stderr") /* the reproducer's failure */           \
     ROW(SEARCH_SUSPECTS, "search_suspects.txt", "tests", "methods")                                \
     ROW(EXTRACT_SYSTEM, "extract_system.txt", "calls")                                             \
     ROW(EXTRACT, "extract.txt", "text")                                                            \
@@ -36,7 +36,7 @@
     ROW(PATCH_CONVERSATION, "patch_conversation.txt", NULL)                                        \
     ROW(PATCH_NOTES, "patch_notes.txt", "file", "notes") /* text of AGENTS.md */                   \
     ROW(PATCH_RETRY, "patch_retry.txt", "feedback")                                                \
-    /* The reviewer rejected the patch, or the test too; the validation rejected the patch. */     \
+    /* The reviewer rejected the patch, or patch and test; the validation rejected the patch. */   \
     ROW(PATCH_REVIEWED, "patch_reviewed.txt", "test", "executions", "advice")                      \
     ROW(PATCH_BOTH_REVIEWED, "patch_both_reviewed.txt", "test", "executions", "advice",            \
         "test_advice")                                                                             \
@@ -46,13 +46,13 @@
     ROW(REPRODUCIBLE_RETRY, "reproducible_retry.txt", "problem")                                   \
     ROW(TEST_SYSTEM, "test_system.txt", "python")                                                  \
     ROW(TEST, "test.txt", "issue")                                                                 \
-    ROW(TEST_EXAMPLES, "test_examples.txt", "script") /* the issue's examples agree */             \
+    ROW(TEST_EXAMPLES, "test_examples.txt", "script") /* the issue's examples */                   \
     ROW(TEST_RETRY, "test_retry.txt", "problem", "execution")                                      \
     ROW(TEST_FLIP, "test_flip.txt", "problem", "execution") /* asks for a passing script */        \
     ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
-    ROW(REVIEW_PROBE, "review_probe.txt", "left") /* the reviewer may run snippets */              \
+    ROW(REVIEW_PROBE, "review_probe.txt", "left") /* how to run snippets */                        \
     ROW(REVIEW_RETRY, "review_retry.txt", "problem")                                               \
     /* Asks which of several equal patches is best. */                                             \
     ROW(SELECT_SYSTEM, "select_system.txt", NULL)                                                  \

@@ -1,7 +1,7 @@
 /*
- * Runs many tasks: a few threads take one task after the other and run each as a process, so that
- * no task can affect another. A task gets its spec as JSON on standard input, and returns its
- * result as JSON. The threads share only Batch, under its lock.
+ * Runs many tasks: a few threads take tasks one by one and run each as a process, so that no task
+ * can affect another. The process reads its options as JSON from standard input, and writes its
+ * result as JSON. The threads share only the struct Batch, under its lock.
  */
 #include "batch/batch_state.h"
 
@@ -24,16 +24,15 @@ typedef struct {
     pthread_mutex_t lock;
     guint ended;
     AcrBatchNote note;
-    guint paced;                     /* tasks that this command has finished */
-    gint64 paced_ms, paced_microusd; /* time and money that these tasks took */
+    guint paced;                     /* number of tasks that this command has finished */
+    gint64 paced_ms, paced_microusd; /* time and money spent on these tasks */
     AcrBatchResult result;
-    GError *failure; /* the first error of writing the predictions */
+    GError *failure; /* the first error while writing the predictions */
 } Batch;
 
 /* ---- One task ---- */
 
-/* Checks that the batch's files lie below its folder: a folder from elsewhere may contain links
- * that lead out of it. */
+/* Rejects a symbolic link: a folder from somebody else may contain links that lead out of it. */
 static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
@@ -59,8 +58,8 @@ char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments)
     return acr_json_print(json);
 }
 
-/* Describes a task: the batch's options with the task's own folder, issue and place; owned JSON
- * text. */
+/* Makes the text for a task's process: the batch's options with the task's own folder, issue and
+ * place; owned JSON. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo,
                            const AcrTaskPlace *place)
 {
@@ -72,9 +71,10 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
-    task.repo_notes = ACR_REPO_NOTES_NEVER; /* published results are made without these notes */
+    /* published results were made without the repository's notes */
+    task.repo_notes = ACR_REPO_NOTES_NEVER;
     if (spec->history == ACR_UNSET)
-        task.history = ACR_HISTORY_NEVER; /* nor with what a repository says about its changes */
+        task.history = ACR_HISTORY_NEVER; /* and without its history */
     task.instance_id = instance->instance_id;
     task.out = out;
     task.max_cost = spec->task_max_cost;
@@ -91,8 +91,9 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
         task.python = place->python;
         task.setup = place->setup;
         task.test_command = place->test_command;
+        /* only the options of a single run can enable these */
         if (spec->regressions == ACR_UNSET && !spec->test_command)
-            task.regressions = ACR_VERIFY_NEVER; /* only a command for this task can ask for them */
+            task.regressions = ACR_VERIFY_NEVER;
     }
     task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
     return acr_batch_task_text(&task, NULL);
@@ -105,7 +106,7 @@ char *acr_batch_last_line(GBytes *written)
     return g_strdup(newline ? newline + 1 : said);
 }
 
-/* Reads the result that a task returned; a task that returned none was killed. */
+/* Reads the result that a task returned; a task without a result was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
@@ -119,7 +120,7 @@ static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunR
     acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Runs a task; `kept`: the options that a finished task was run with; NULL: it is not finished. */
+/* Runs a task; `kept`: the options of its run if it is finished, else NULL. */
 static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept,
                          AcrRunResult *out)
 {
@@ -161,8 +162,8 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
 
 /* ---- All of them ---- */
 
-/* Pauses the batch if a key or account was rejected. If the rejected model has a fallback, the task
- * may have failed for another reason, so the task's own error must say the same. */
+/* Pauses the batch if a key or account was rejected. If the rejected model has a fallback,
+ * pauses only if the task's own error has the same reason. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
     bool is_refused =
@@ -172,7 +173,6 @@ static void look_for_pause(Batch *batch, const AcrRunResult *result)
         batch->result.paused = acr_llm_paused(batch->shared_dir);
 }
 
-/* With --fail-fast, stops starting tasks after that many failures. */
 static void look_for_failures(Batch *batch)
 {
     gint64 most = batch->options->spec->fail_fast;
@@ -196,7 +196,6 @@ static void forecast(Batch *batch, const AcrBatchTask *task)
     note->left_microusd = (gint64)((double)batch->paced_microusd * tasks);
 }
 
-/* The result of a task in one line; owned. */
 static char *describe_end(const AcrBatchTask *task)
 {
     const AcrRunResult *result = task->result;
@@ -230,14 +229,14 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
                       (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
 }
 
-/* Scripts that show an issue are no predictions. */
+/* The scripts of --reproduce-only are not predictions. */
 static bool write_predictions(const Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;
     return spec->reproduce_only || acr_predictions_write(spec, batch->instances, error);
 }
 
-/* Counts an ended task and updates the predictions. The caller holds the lock. */
+/* Adds an ended task to the sums and the predictions. The caller holds the lock. */
 static void account(Batch *batch, const AcrBatchTask *task, guint number)
 {
     const AcrRunResult *result = task->result;
@@ -268,8 +267,8 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is finished, so that it needs neither money nor time. `spec`: the options that it
- * was run with. */
+/* Whether a task is finished and needs neither money nor time. *out_spec: the options of its
+ * run. */
 static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunSpec *spec)
 {
     g_autofree char *path =
@@ -279,7 +278,7 @@ static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunS
     return acr_task_read(path, spec, &result, &has_result, NULL) && has_result && !result.error;
 }
 
-/* Takes the next task to begin; false: none. The caller holds the lock. */
+/* Takes the next task to begin; false if there is none. The caller holds the lock. */
 static bool take_task(Batch *batch, guint *out)
 {
     AcrBatchNote *note = &batch->note;
@@ -335,8 +334,8 @@ void acr_batch_result_clear(AcrBatchResult *result)
     g_clear_pointer(&result->paused, g_free);
 }
 
-/* Makes the ledger if a limit needs one. Tasks only open it, so that a removed ledger is not
- * silently replaced by an empty one. */
+/* Creates the ledger if a limit needs one. Tasks only open it, so that a ledger that somebody
+ * removed is not replaced by an empty one. */
 static bool begin_batch(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;
@@ -354,7 +353,7 @@ void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *d
     g_autofree pthread_t *threads = g_new0(pthread_t, n);
     while (started + 1 < n && pthread_create(&threads[started], NULL, body, data) == 0)
         started++;
-    body(data); /* this thread is one of them */
+    body(data); /* this thread is one of the threads */
     for (guint i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
 }

@@ -10,7 +10,8 @@
 
 typedef enum {
     ACR_BATCH_ERROR_FAILED,
-    ACR_BATCH_ERROR_DATASET, /* missing, malformed at row N, or without a requested instance */
+    /* the data set is missing, malformed at row N, or lacks a requested instance */
+    ACR_BATCH_ERROR_DATASET,
 } AcrBatchError;
 #define ACR_BATCH_ERROR acr_batch_error_quark()
 GQuark acr_batch_error_quark(void);
@@ -20,13 +21,13 @@ GQuark acr_batch_error_quark(void);
 /* One row of a SWE-bench data set. All owned. */
 typedef struct {
     char *instance_id, *repo, *base_commit, *problem_statement;
-    char *row;   /* the whole row, JSON; NULL: it was read for solving */
-    char *fault; /* why the row cannot be used, which fails only its task; NULL: it can */
+    char *row;   /* the whole row as JSON; NULL if the data set was read for solving */
+    char *fault; /* why the row cannot be used, so that only its task fails; NULL: it can be used */
 } AcrInstance;
 void acr_instance_free(AcrInstance *instance);
 
-/* What a data set is read for. Solving drops the rest of a row (the reference patch, the hidden
- * tests); grading needs only the row's id and repository. */
+/* The purpose of reading a data set. For solving, a row's reference patch and hidden tests are
+ * dropped; for grading, a row needs only its id and repository. */
 typedef enum { ACR_DATASET_SOLVE, ACR_DATASET_GRADE } AcrDatasetUse;
 /*
  * Reads a data set: a JSON array of rows, or JSON lines. `only` (NULL-terminated, may be NULL)
@@ -34,31 +35,31 @@ typedef enum { ACR_DATASET_SOLVE, ACR_DATASET_GRADE } AcrDatasetUse;
  */
 GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *const *only,
                             GError **error) ACR_MUST_USE;
-/* The same for bytes (borrowed), which messages call `path`. */
+/* Like acr_dataset_read, for bytes (borrowed) that error messages name `path`. */
 GPtrArray *acr_dataset_parse(GBytes *bytes, const char *path, AcrDatasetUse use,
                              const char *const *only, GError **error) ACR_MUST_USE;
-/* Reads the data set that a command names, as acr_dataset_read does (`dataset`, `split`), in any format: JSON,
- * .parquet, .arrow, a folder saved by `datasets`, a task repository. */
+/* Reads the data set that the options `dataset` and `split` name, in any format: JSON, .parquet,
+ * .arrow, a folder saved by `datasets`, a task repository. */
 GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrDatasetUse use,
                             const char *const *only, GError **error) ACR_MUST_USE;
 
-/* Keeps only those instances of a data set that was read from `path`; each must exist. Errors:
- * DATASET. */
+/* Keeps only the named instances of a data set that was read from `path`; each must exist.
+ * Errors: DATASET. */
 bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *only,
                         GError **error) ACR_MUST_USE;
 
 /*
- * Whether a name can safely be the name of a folder: letters, digits, "_", "-", "." and characters
- * of `also`, beginning with a letter, digit or "_", without "..". `also` NULL: any UTF-8 text
- * without "/" and control characters that does not begin with ".".
+ * Whether a name is safe as the name of a folder: letters, digits, "_", "-", "." and characters of
+ * `also`, beginning with a letter, digit or "_", without "..". `also` NULL: any UTF-8 text without
+ * "/" and control characters that does not begin with ".".
  */
 bool acr_name_is_safe(const char *name, const char *also);
 
 /* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or
  * without .git; owned; NULL if none. */
 char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
-/* Checks that each of the tasks (AcrInstance) has a repository. Errors: USAGE of task, saying what
- * to clone where. */
+/* Checks that each of the tasks (AcrInstance) has a repository. Errors: USAGE of task; the
+ * message says which repository to clone, and to which folder. */
 bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
                              GError **error) ACR_MUST_USE;
 
@@ -66,12 +67,12 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
  * lines and those that begin with "#" are ignored. Owned (g_strfreev). Errors: those of base. */
 char **acr_dataset_read_names(const char *path, GError **error) ACR_MUST_USE;
 
-/* Keeps only the tasks that --instances, --retry-failed (for a whole batch; a shard has its own
- * summary) and --slice select, in the order of --shuffle. Errors: DATASET (also if no task is
- * left), those of base. */
+/* Keeps only the tasks that --instances, --retry-failed (which for a shard is handled later, by
+ * its own summary) and --slice select, in the order of --shuffle. Errors: DATASET (also if no
+ * task is left), those of base. */
 bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* With --retry-failed, keeps only tasks that failed according to OUT's summary. Errors: DATASET,
- * those of base. */
+/* With --retry-failed, keeps only tasks that failed according to OUT/summary.json. Errors:
+ * DATASET, those of base. */
 bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
 /* A task that has ended. All borrowed. */
@@ -79,84 +80,85 @@ typedef struct {
     const AcrInstance *instance;
     const AcrRunResult *result;
     gint64 ms;
-    bool was_over; /* its run folder already had the result */
+    bool was_over; /* the task was already finished in its run folder */
 } AcrBatchTask;
 
-/* Where the code of a task runs. Texts are owned; NULL: as the batch's options say. */
+/* Where the code of a task runs. Texts are owned; NULL: as in the batch's options. */
 typedef struct {
     char *sandbox, *image, *python, *setup, *test_command;
-    const char *place; /* the word for it, which meta.json keeps; borrowed */
+    const char *place; /* the word for it in meta.json; borrowed */
 } AcrTaskPlace;
 void acr_task_place_clear(AcrTaskPlace *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskPlace, acr_task_place_clear)
 
 typedef struct {
     const char *exe; /* this program */
-    /* for `swe-bench`: OUT/ID/ are run folders, OUT/preds.jsonl the predictions */
+    /* as for `swe-bench`: OUT/ID/ are run folders, OUT/preds.jsonl has the predictions */
     const AcrRunSpec *spec;
     const AcrInterrupt *interrupt;
     const AcrProgress *progress;     /* may be NULL */
-    struct AcrBatchSummary *summary; /* ended tasks are added to it */
+    struct AcrBatchSummary *summary; /* gets a row for each ended task */
     /* Called in the task's own thread before it begins, to find where its code runs; `kept`: the
-     * options that a finished task was run with, else NULL. If it fails, the task fails. NULL: as
-     * the batch's options say. */
+     * options of the task's run if it is finished, else NULL. If the function fails, the task
+     * fails. May be NULL: the code runs as in the batch's options. */
     bool (*place_task)(void *ctx, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                        AcrTaskPlace *out, GError **error);
     void *place_ctx;
     /* Called in the task's own thread for each ended task, several at a time; the thread's next
-     * task waits for it. `deadline_us`: the monotonic time limit of the batch; 0: none. May be
-     * NULL. */
+     * task begins after the call. `deadline_us`: the monotonic time limit of the batch; 0: none.
+     * May be NULL. */
     void (*after_task)(void *ctx, guint instance, gint64 deadline_us);
     void *after_task_ctx;
 } AcrBatchOptions;
 
 typedef struct {
     guint tasks, patches, without, failed, interrupted;
-    guint stopped;   /* tasks that a limit stopped or kept from starting; they may have a patch */
+    guint stopped;   /* tasks that a limit stopped or did not let start; they may have a patch */
     guint not_begun; /* tasks that did not start because of a pause or an interrupt */
-    AcrSpent spent;  /* used by all tasks that have ended */
-    char *
-        paused; /* owned; why the batch ended early (a key or account was rejected, too many tasks failed); or NULL */
+    AcrSpent spent;  /* spent by all ended tasks */
+    /* owned; why the batch ended early (a key or account was rejected, or too many tasks
+     * failed); or NULL */
+    char *paused;
 } AcrBatchResult;
 void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
 /*
  * Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended tasks: it is
- * rewritten atomically after each. Lines of instances outside this batch, and of run folders of
- * other models, are kept. True also if tasks failed. The batch ends early if a key or account is
- * rejected, which the shared folder reports, or by --fail-fast; a pause that an earlier batch left
- * there is removed first.
+ * rewritten atomically after each. Lines of instances outside this batch, and of other models, are
+ * kept. Returns true even if tasks failed. The batch ends early if a task's key or account is
+ * rejected, or by --fail-fast; a pause in the shared folder, from an earlier batch, is removed
+ * first.
  */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
 
-/* What the verb batch-task reads from standard input: the options of a task, the verb that they are
- * for, and its arguments (NULL-terminated, may be NULL); owned. */
+/* The text that the verb batch-task reads from standard input: the options of a task, the verb
+ * that they are for, and its arguments (NULL-terminated, may be NULL); owned. */
 char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments) ACR_MUST_USE;
-/* The last line that a process wrote (its standard error); owned, "" if it wrote none. */
+/* The last line of a process's standard error; owned; "" if there is none. */
 char *acr_batch_last_line(GBytes *written) ACR_MUST_USE;
-/* The saved answers of a model, by task: a file of JSON lines {"instance_id", "answer": a text or
- * several}, or a folder of files ID.md or ID.txt: id -> array of texts, owned. Errors: USAGE of
- * task, those of base. */
+/* The saved answers of a model, by task: a file of JSON lines {"instance_id", "answer": a text
+ * or several}, or a folder of files ID.md or ID.txt. Returns id -> array of texts, owned.
+ * Errors: USAGE of task, those of base. */
 GHashTable *acr_saved_answers_read(const char *path, GError **error) ACR_MUST_USE;
-/* Writes OUT/preds.jsonl from {"instance_id": patch}: one line for each task that has a member. */
+/* Writes OUT/preds.jsonl from an object {"instance_id": patch}: a line for each task that has a
+ * member. */
 bool acr_predictions_write_texts(const char *out, const char *model, const AcrJson *patches,
                                  GError **error) ACR_MUST_USE;
 
-/* Runs `body` in up to `most` threads, including this one, and waits for them; fewer if no more can
- * be started. */
+/* Runs `body` in up to `most` threads, including this one, and waits for them. If threads cannot
+ * be started, there are fewer. */
 void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *data);
 
 /* The name of the model in the predictions; owned. */
 char *acr_batch_model(const AcrRunSpec *spec) ACR_MUST_USE;
-/* The patch that an instance's run folder predicts; owned; "": an empty one; NULL: none. */
+/* The patch in an instance's run folder; owned; "" for an empty patch; NULL: none. */
 char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance) ACR_MUST_USE;
-/* Makes OUT/preds.jsonl from the run folders, atomically. */
+/* Writes OUT/preds.jsonl from the run folders, atomically. */
 bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
                            GError **error) ACR_MUST_USE;
-/* Calls `on_line` with each line of a batch's predictions that is a prediction; a missing file has
- * none. */
+/* Calls `on_line` for each prediction in a batch's preds.jsonl. A missing file has none. */
 typedef void (*AcrOnPrediction)(void *ctx, const char *id, const char *line);
 bool acr_predictions_each(const char *out, AcrOnPrediction on_line, void *ctx,
                           GError **error) ACR_MUST_USE;

@@ -1,7 +1,7 @@
 /*
- * A batch's note, and the state derived from it. Tasks are in the batch's order: those before
- * "next" that are not in "running" have ended, and their results are in the summary, which is
- * written before the note.
+ * Writes a batch's note and derives the state from it. Tasks are in the batch's order. Those before
+ * "next" that are not in "running" have ended; their results are in the summary, which is written
+ * before the note.
  */
 #include "batch/batch_state.h"
 
@@ -12,8 +12,8 @@
 #include "batch/shards.h"
 #include "task/cost.h"
 
-#define NOTE ACR_FILE_LIVE /* file in the shared folder of each shard or batch */
-/* the largest amount that is accepted: sums of all tasks stay below 2^63 */
+#define NOTE ACR_FILE_LIVE /* name of the note in the shared folder of each shard or batch */
+/* larger amounts are rejected, so that sums of all tasks stay below 2^63 */
 #define MOST (1ll << 45)
 
 /* ---- The note ---- */
@@ -52,13 +52,13 @@ void acr_batch_note_write(const AcrBatchNote *note)
 
 /* ---- The state ---- */
 
-/* What is read about one shard, or about a batch without shards. */
+/* The files of one shard, or of a batch without shards. */
 typedef struct {
     const char *out, *name; /* name of its folder; "": the whole batch */
     AcrBatchState *state;
     AcrBatchPart *part;
     AcrJson *note;  /* owned, or NULL */
-    gint64 planned; /* its number of tasks according to the shard's note; -1: no note */
+    gint64 planned; /* the number of tasks in the shard's note; -1: there is no note */
 } Reader;
 
 static void free_part(gpointer data)
@@ -77,7 +77,7 @@ static void free_running(gpointer data)
     g_free(running);
 }
 
-/* A number in untrusted JSON, limited to `most`; -1: not a number. */
+/* A number in untrusted JSON, limited to `most`; -1 if it is not a number. */
 static gint64 bounded_number(const AcrJson *json, const char *key, gint64 most)
 {
     gint64 number = acr_json_get_int(json, key, -1);

@@ -1,7 +1,7 @@
 /*
- * What a batch is doing, for observers: a note in its folder (shared/live.json), which is replaced
- * as tasks begin and end; and the state derived from the note, the summary and the notes of the run
- * folders.
+ * The progress of a batch, for `watch`: the batch writes a note to its folder (shared/live.json)
+ * whenever a task begins or ends; the state is derived from this note, the summary and the notes of
+ * the run folders.
  */
 #ifndef ACR_BATCH_STATE_H
 #define ACR_BATCH_STATE_H
@@ -11,16 +11,16 @@
 
 /* ---- The note ---- */
 
-/* What a batch knows about itself. Zero-initialise. */
+/* The contents of a batch's note. Zero-initialise. */
 typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances;
     gint64 begun_ms;               /* milliseconds since 1970 */
-    gint64 *task_begun_ms;         /* owned; start of each instance; 0: it does not run */
+    gint64 *task_begun_ms;         /* owned; start time of each instance; 0: it is not running */
     guint next;                    /* all instances before this number have begun, or never will */
     gint64 left_ms, left_microusd; /* a forecast; left_ms -1: not known */
     bool is_over;
-    const char *why; /* borrowed; why the batch ended before all tasks began; NULL: it did not */
+    const char *why; /* borrowed; why the batch ended before all tasks began; or NULL */
 } AcrBatchNote;
 void acr_batch_note_write(const AcrBatchNote *note);
 /* The path of a note, below the folder of the shard with that name ("": the batch itself);
@@ -34,40 +34,41 @@ typedef enum {
     ACR_PART_RUNS,
     ACR_PART_ELSEWHERE, /* it runs, or was killed, on another machine */
     ACR_PART_OVER,
-    ACR_PART_GONE, /* its process ended before it was finished */
+    ACR_PART_GONE, /* its process ended before the shard was finished */
 } AcrPartState;
 /* A shard; a batch without shards counts as one. All owned. */
 typedef struct {
     char *name; /* name of its folder; "": the whole batch */
     AcrPartState state;
     AcrLiveProcess process;
-    char *why; /* why tasks have not begun although it is over; or NULL */
+    char *why; /* why tasks did not begin although the shard has ended; or NULL */
 } AcrBatchPart;
 
 /* A running task. */
 typedef struct {
     char *id; /* owned */
     gint64 begun_ms;
-    AcrLiveRun run; /* state NONE: no stage yet */
+    AcrLiveRun run; /* state NONE: the run has no stage yet */
 } AcrBatchRunning;
 
-/* All owned. A single run is like a batch with one task. */
+/* The state of a batch. A single run is treated as a batch with one task. All owned. */
 typedef struct {
     char *out;
     bool is_run;
     bool is_grading;    /* an evaluation, whose tasks are its predictions */
     GPtrArray *parts;   /* array of AcrBatchPart */
     GPtrArray *running; /* array of AcrBatchRunning */
-    GHashTable *ended;  /* id -> its row of the summary (const AcrJson *) */
-    GPtrArray *files;   /* AcrJson *, which own those rows */
+    GHashTable *ended;  /* id -> the task's row of the summary (const AcrJson *) */
+    GPtrArray *files;   /* AcrJson *, the files that own those rows */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
-    guint to_grade, graded, resolved; /* numbers of predictions; to_grade 0: nothing is graded */
-    gint64 begun_ms;                  /* of the first shard; 0: not known */
-    AcrSpent spent;                   /* used by ended and running tasks */
-    AcrSpent ceiling;                 /* limits of cost and tokens; -1: none */
-    gint64 max_ms;                    /* 0: no limit; only for a batch without shards */
-    gint64 left_ms, left_microusd;    /* a forecast; -1: not known */
+    /* numbers of predictions; to_grade is 0 if nothing is graded */
+    guint to_grade, graded, resolved;
+    gint64 begun_ms;               /* start of the first shard; 0: not known */
+    AcrSpent spent;                /* spent by ended and running tasks */
+    AcrSpent ceiling;              /* limits of cost and tokens; -1: none */
+    gint64 max_ms;                 /* time limit; 0: none; only for a batch without shards */
+    gint64 left_ms, left_microusd; /* a forecast; -1: not known */
 } AcrBatchState;
 /* The current state of the folder of a batch or a run: writes and locks nothing, and skips missing
  * or damaged files. Errors: USAGE of task (the folder does not exist, or contains neither a run nor

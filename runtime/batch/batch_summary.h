@@ -1,6 +1,6 @@
 /*
- * OUT/summary.json: the result of each task that a batch has ended, in this command or an earlier
- * one, and the sums. It does not contain grades.
+ * OUT/summary.json: the result of each task that has ended, in this command or an earlier one, and
+ * the sums. It does not contain grades.
  */
 #ifndef ACR_BATCH_SUMMARY_H
 #define ACR_BATCH_SUMMARY_H
@@ -9,7 +9,7 @@
 
 /* The values of "status" in a task's row. */
 #define ACR_STATUS_PATCH "patch"
-#define ACR_STATUS_REPRODUCED "reproduced" /* --reproduce-only: there is a script */
+#define ACR_STATUS_REPRODUCED "reproduced" /* with --reproduce-only: there is a script */
 #define ACR_STATUS_REJECTED "rejected" /* there is a patch, but review or validation rejected it */
 #define ACR_STATUS_NONE "none"         /* the work ended without a patch */
 #define ACR_STATUS_STOPPED "stopped"   /* a limit stopped the task */
@@ -21,35 +21,35 @@ const char *acr_batch_status(const AcrRunResult *result);
  * {"dataset", "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
  *            "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}, a SUM as in
- * cost.json. Tasks are in the order in which they ended first.
+ * cost.json. Tasks are in the order in which they first ended.
  */
 typedef struct AcrBatchSummary AcrBatchSummary;
-/* Opens the summary in that batch's folder with the rows of its file; a missing file counts as
- * empty. Owned. Errors: those of base; DATASET if it is damaged. */
+/* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
+ * base; DATASET if it is damaged. */
 AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
 void acr_batch_summary_free(AcrBatchSummary *summary);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
-/* An empty summary for that folder; owned. */
+/* An empty summary that will be written to that folder; owned. */
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
-/* Adds the row that `from` has about a task, if it has one. */
+/* Copies the row of a task from `from`, if it has one. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
-/* Names the data set as the user gave it. */
+/* Sets the name of the data set as the user gave it. */
 void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset);
-/* The status of a task; borrowed, NULL: it has not ended. */
+/* The status of a task; borrowed; NULL if it has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
-/* The sum of what all its tasks have spent. */
+/* The sum of the costs of all tasks. */
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
 /* Makes the row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
-/* Adds a task, or replaces its row but keeps the position of a task that had ended before. */
+/* Adds the row of a task. If the task has a row, replaces it at the same position. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
 /* The added tasks as a table and a few lines for people; owned. */
 char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
-/* A one-line warning if for several patches no test of the project could be compared; owned; NULL:
- * no warning. */
+/* A one-line warning if the project's tests could not be compared for several patches; owned;
+ * NULL: no warning. */
 char *acr_batch_summary_warning(const AcrBatchSummary *summary) ACR_MUST_USE;
 
 #endif

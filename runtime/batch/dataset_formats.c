@@ -38,7 +38,6 @@ static bool is_of_swe_bench(GBytes *bytes)
     return !own || !g_file_test(own, G_FILE_TEST_IS_DIR);
 }
 
-/* Whether the reader printed all rows. */
 static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError **error)
 {
     g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(spawned->err));
@@ -56,7 +55,6 @@ static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError
                : refuse(error, "the reader of '%s' was ended by signal %d", path, spawned->signal);
 }
 
-/* Has the reader print the rows. */
 static GBytes *print_rows(const AcrHost *host, const AcrRunSpec *spec, GError **error)
 {
     g_autofree char *reader = g_build_filename(host->python_dir, READER, NULL);

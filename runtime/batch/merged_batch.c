@@ -72,7 +72,6 @@ static bool check_replaced(const Merging *merging, GError **error)
                merging->shards->out, other);
 }
 
-/* Whether a task is finished. */
 static bool has_ended(void *ctx, guint number, const char *id)
 {
     Merging *merging = ctx;

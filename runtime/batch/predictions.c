@@ -47,7 +47,6 @@ typedef struct {
     GString *text;
 } Others;
 
-/* Keeps a line that does not belong to this batch. */
 static void keep_other(void *ctx, const char *id, const char *line)
 {
     const Others *others = ctx;

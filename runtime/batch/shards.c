@@ -33,7 +33,6 @@ static char *folder_of(const char *out, Part part)
     return g_build_filename(out, name, NULL);
 }
 
-/* Parses the shard in a folder's name. */
 static bool read_folder_name(const char *name, Part *out)
 {
     if (sscanf(name, ACR_DIR_SHARD, &out->number, &out->of) != 2)
@@ -45,7 +44,6 @@ static bool read_folder_name(const char *name, Part *out)
 
 /* ---- Notes ---- */
 
-/* How many of the tasks belong to a shard. */
 static gint64 share_of(gint64 total, Part part)
 {
     return (total - part.number + part.of) / part.of;

@@ -1,8 +1,8 @@
 /*
  * A batch or an evaluation in several shards: shard I of N takes every Nth task, from the Ith, into
- * its own folder, OUT/shard-I-of-N, with its share of the limits. Any engine may start and restart
- * the shards, on any machine that sees OUT; merging makes the files that one process would have
- * written.
+ * its own folder, OUT/shard-I-of-N, with its share of the limits. Shards may be started and
+ * restarted by any program, on any machine that can access OUT; merging makes the files that a
+ * single process would have written.
  */
 #ifndef ACR_BATCH_SHARDS_H
 #define ACR_BATCH_SHARDS_H
@@ -11,30 +11,32 @@
 
 #define ACR_MAX_SHARDS 10000
 
-/* What all shards share besides their tasks. */
+/* Data that must be equal in all shards, besides the tasks. */
 typedef struct {
     const char *options;     /* a digest of the options */
-    const char *predictions; /* a digest of an evaluation's predictions; NULL: it is a batch */
+    const char *predictions; /* a digest of an evaluation's predictions; NULL for a batch */
 } AcrShardBound;
 /*
- * Makes one shard of a batch or evaluation: `spec->shard` is "I/N", or "N" if the number comes from
- * the environment (SLURM_ARRAY_TASK_ID, from 1; JOB_COMPLETION_INDEX, from 0). Leaves the shard's
- * tasks in `rows` (none if there are more shards than tasks, or --retry-failed finds none), and its
- * folder and limits in `spec`; holds the folder until *out_lock (owned) is freed. Does nothing
- * without --shard. Errors: DATASET (no such shard; `spec->out` has shards of another batch), those
- * of acr_lock_take and base.
+ * Restricts a batch or evaluation to one shard: `spec->shard` is "I/N", or "N" if I comes from the
+ * environment (SLURM_ARRAY_TASK_ID, from 1; JOB_COMPLETION_INDEX, from 0). Keeps only the shard's
+ * tasks in `rows` (none if there are more shards than tasks, or --retry-failed finds none), and
+ * sets its folder and limits in `spec`. Locks the folder until *out_lock (owned) is freed. Does
+ * nothing without --shard. Errors: DATASET (no such shard; `spec->out` has shards of another
+ * batch), those of acr_lock_take and base.
  */
 bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
                      AcrLock **out_lock, GError **error) ACR_MUST_USE;
 
-/* The number of shards of the batch or evaluation in `out`, by their folders; 0: none, or shards of
- * several batches. */
+/* The number of shards of the batch or evaluation in `out`, according to their folders; 0: none,
+ * or shards of several batches. */
 guint acr_shards_count(const char *out);
-char *acr_shard_name(guint number, guint of) ACR_MUST_USE; /* of its folder; owned; from 1 */
-/* The note of a shard, if it has begun: its number of tasks, and the total. */
+/* name of a shard's folder; owned; numbers from 1 */
+char *acr_shard_name(guint number, guint of) ACR_MUST_USE;
+/* The shard's number of tasks, and the total, from its note (if it has begun). */
 void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total);
 
-/* The shards below a folder, by number from 0; all that have begun belong to one batch. */
+/* The shards below a folder, by number from 0. All shards that have begun belong to the same
+ * batch. */
 typedef struct {
     const char *out; /* borrowed */
     guint of;
@@ -43,8 +45,8 @@ typedef struct {
     GHashTable *parts;    /* owned; id -> the number of its shard, from 1 */
     bool is_eval;         /* the shards grade predictions */
 } AcrShards;
-/* Reads the shards; the caller clears `shards`, also on failure. Errors: DATASET (no shards; shards
- * of different batches; a damaged one), those of base. */
+/* Reads all shards. The caller clears `shards`, also on failure. Errors: DATASET (no shards;
+ * shards of different batches; a damaged shard), those of base. */
 bool acr_shards_read(const char *out, AcrShards *shards, GError **error) ACR_MUST_USE;
 void acr_shards_clear(AcrShards *shards);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrShards, acr_shards_clear)
@@ -54,23 +56,25 @@ char *acr_shards_folder(const AcrShards *shards, guint number) ACR_MUST_USE; /* 
 GPtrArray *acr_shards_tasks(const AcrShards *shards) ACR_MUST_USE;
 
 typedef struct {
-    const char *otherwise; /* words for missing tasks: "have no result" */
-    bool (*is_there)(void *ctx, guint number, const char *id); /* called once for each task */
+    const char *otherwise; /* verb phrase for missing tasks: "have no result" */
+    /* whether a task is present; called once for each */
+    bool (*is_there)(void *ctx, guint number, const char *id);
     void *ctx;
 } AcrShardsWanted;
-/* One line for each shard that has not begun or lacks tasks. Owned. */
+/* One line for each shard that has not begun or lacks tasks; owned. */
 GPtrArray *acr_shards_missing(const AcrShards *shards, const AcrShardsWanted *wanted) ACR_MUST_USE;
 
 typedef struct {
     GPtrArray *missing; /* owned; from acr_shards_missing */
-    char *text;  /* owned; the summary for people; NULL: no shard has begun, nothing was written */
+    /* owned; the summary for people; NULL: no shard has begun, so nothing was written */
+    char *text;
     guint tasks; /* number of ended tasks */
     gint64 spent_microusd;
 } AcrMerged;
 void acr_merged_clear(AcrMerged *merged);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMerged, acr_merged_clear)
 /*
- * Makes OUT/preds.jsonl and OUT/summary.json from the shards of a batch, in the order of the data
+ * Writes OUT/preds.jsonl and OUT/summary.json from the shards of a batch, in the order of the data
  * set, atomically (merged_batch.c). Errors: DATASET (OUT has the result of a batch without shards;
  * a shard is damaged), those of base.
  */

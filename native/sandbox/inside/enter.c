@@ -1,13 +1,13 @@
 /*
- * The program with which a container's processes start. It needs nothing of an image: no library,
- * no shell.
+ * The program that starts the processes of a container. It needs no library and no shell in the
+ * image.
  *
  *   enter FILTER                  the first process: waits, and reaps processes that lost their
  *                                 parent
  *   enter FILTER PROGRAM WORD...  becomes the program
  *
- * Both first install the filter of system calls, which the file holds; any failure ends the program
- * with 125. Other processes cannot read the memory of the first process.
+ * Both first install the filter of system calls that the file FILTER contains. If anything fails,
+ * the program exits with 125. Other processes cannot read the memory of the first process.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -19,7 +19,8 @@
 #define MAX_STEPS 4096
 #define ANY_CHILD (-1)
 
-#define BODY acr_enter /* the program's function, called with the stack as the kernel leaves it */
+/* the program's main function, called with the stack as the kernel sets it up */
+#define BODY acr_enter
 #define TEXT(word) #word
 #define NAME(macro) TEXT(macro)
 
@@ -60,7 +61,7 @@ static int install_filter(const char *path)
            ask_kernel(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program) == 0;
 }
 
-/* Reaps children; if there is none yet, it looks again later. */
+/* Reaps children; if there are none, waits and tries again. */
 static void reap(void)
 {
     struct {
