@@ -176,6 +176,8 @@ gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
 const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if not a string */
+/* The strings of an array, NULL-terminated; skips other elements; owned (g_strfreev). */
+char **acr_json_strings(const AcrJson *array) ACR_MUST_USE;
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
 bool acr_json_bool(const AcrJson *json);
 gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
@@ -197,6 +199,8 @@ char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
 char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
 /* The bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
 char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
+/* The last line of what a process wrote, repaired; "" if it wrote nothing; owned (g_free). */
+char *acr_bytes_last_line(GBytes *bytes) ACR_MUST_USE;
 
 /*
  * The text of a source file as Python reads it: without its BOM, and decoded by its PEP 263 cookie,

@@ -334,6 +334,16 @@ const char *acr_json_string(const AcrJson *json)
     return cJSON_IsString(const_node_of(json)) ? const_node_of(json)->valuestring : NULL;
 }
 
+char **acr_json_strings(const AcrJson *array)
+{
+    GPtrArray *strings = g_ptr_array_new();
+    for (const AcrJson *at = acr_json_first(array); at; at = acr_json_next(at))
+        if (acr_json_string(at))
+            g_ptr_array_add(strings, g_strdup(acr_json_string(at)));
+    g_ptr_array_add(strings, NULL);
+    return (char **)g_ptr_array_free(strings, FALSE);
+}
+
 double acr_json_double(const AcrJson *json)
 {
     return cJSON_IsNumber(const_node_of(json)) ? const_node_of(json)->valuedouble : 0;

@@ -44,6 +44,13 @@ char *acr_bytes_text(GBytes *bytes)
     return g_strndup(data ? data : "", len);
 }
 
+char *acr_bytes_last_line(GBytes *bytes)
+{
+    g_autofree char *text = g_strchomp(acr_utf8_repair_bytes(bytes));
+    const char *newline = strrchr(text, '\n');
+    return g_strdup(newline ? newline + 1 : text);
+}
+
 GArray *acr_text_lines(const char *text, gsize len)
 {
     GArray *starts = g_array_new(FALSE, FALSE, sizeof(gsize));

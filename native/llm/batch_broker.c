@@ -29,8 +29,8 @@
 
 /* A request that waits for its result. */
 typedef struct {
-    char *key, *url, *body, *model;
-    char **headers;
+    AcrBatchCall *sent; /* shared with the batch that is being sent */
+    char *model, **headers;
     AcrHttpIncoming *incoming;
     guint sends;
     gint64 since_us;
@@ -65,9 +65,7 @@ struct AcrBatchBroker {
 static void call_free(gpointer data)
 {
     Call *call = data;
-    g_free(call->key);
-    g_free(call->url);
-    g_free(call->body);
+    acr_batch_call_unref(call->sent);
     g_free(call->model);
     g_strfreev(call->headers);
     acr_http_incoming_unref(call->incoming);
@@ -220,21 +218,14 @@ static Call *read_envelope(AcrHttpIncoming *incoming)
     g_autoptr(AcrJson) json = acr_json_parse(data, len, NULL);
     const char *key = acr_json_get_string(json, "key"), *url = acr_json_get_string(json, "url"),
                *body = acr_json_get_string(json, "body");
-    g_autoptr(GPtrArray) headers = g_ptr_array_new();
-    const AcrJson *list = acr_json_get(json, "headers");
-    for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at))
-        g_ptr_array_add(headers, (char *)acr_json_string(at));
-    g_ptr_array_add(headers, NULL);
     if (!key || !url || !body || !acr_batch_url_is_known(url))
         return NULL;
     g_autoptr(AcrJson) asked = acr_json_parse(body, strlen(body), NULL);
     const char *model = acr_json_get_string(asked, "model");
     Call *call = g_new0(Call, 1);
     *call = (Call){.model = g_strdup(model ? model : ""),
-                   .key = g_strdup(key),
-                   .url = g_strdup(url),
-                   .body = g_strdup(body),
-                   .headers = g_strdupv((char **)headers->pdata),
+                   .sent = acr_batch_call_new(key, url, body),
+                   .headers = acr_json_strings(acr_json_get(json, "headers")),
                    .incoming = acr_http_incoming_ref(incoming),
                    .since_us = g_get_monotonic_time()};
     return call;
@@ -251,12 +242,12 @@ static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
         return;
     }
     pthread_mutex_lock(&broker->lock);
-    const AcrBatchAnswer *known = g_hash_table_lookup(broker->answers, call->key);
+    const AcrBatchAnswer *known = g_hash_table_lookup(broker->answers, call->sent->key);
     if (known) {
         answer_pooled(call, known->status, known->body);
         call_free(call);
     } else {
-        call->batch = batch_of(broker, call->key);
+        call->batch = batch_of(broker, call->sent->key);
         if (call->batch && !call->batch->headers)
             call->batch->headers = g_strdupv(call->headers);
         g_ptr_array_add(broker->calls, call);
@@ -299,30 +290,29 @@ static Call *find_ripe_call(const AcrBatchBroker *broker, gint64 now_us)
 /* Whether both calls may be in one batch: providers accept only one model and one key per batch. */
 static bool goes_with(const Call *call, const Call *first)
 {
-    return !call->batch && strcmp(call->url, first->url) == 0 &&
+    return !call->batch && strcmp(call->sent->url, first->sent->url) == 0 &&
            strcmp(call->model, first->model) == 0 &&
            g_strv_equal((const char *const *)call->headers, (const char *const *)first->headers);
 }
 
-/* Makes a batch of the calls that have waited long enough; NULL: none. *out_calls: copies of
- * these calls, because clients may disconnect meanwhile. The lock is held. */
+/* Makes a batch of the calls that have waited long enough; NULL: none. *out_calls: references,
+ * because clients may disconnect meanwhile. The lock is held. */
 static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
 {
     const Call *first = find_ripe_call(broker, g_get_monotonic_time());
     if (!first)
         return NULL;
     g_autofree char *nonce = acr_token_new();
-    Batch *batch = batch_new(nonce, first->url, g_get_real_time() / G_USEC_PER_SEC);
+    Batch *batch = batch_new(nonce, first->sent->url, g_get_real_time() / G_USEC_PER_SEC);
     gsize size = 0;
-    *out_calls = g_ptr_array_new_with_free_func(acr_batch_call_free);
+    *out_calls = g_ptr_array_new_with_free_func(acr_batch_call_unref);
     batch->headers = g_strdupv(first->headers);
     for (guint i = 0; i < broker->calls->len && (*out_calls)->len < MAX_CALLS; i++) {
         Call *call = broker->calls->pdata[i];
-        if (!goes_with(call, first) || (size += strlen(call->body)) > MAX_BYTES + MAX_BODY)
+        if (!goes_with(call, first) || (size += strlen(call->sent->body)) > MAX_BYTES + MAX_BODY)
             continue;
-        if (g_hash_table_add(batch->keys, g_strdup(call->key))) {
-            g_ptr_array_add(*out_calls, acr_batch_call_new(call->key, call->url, call->body));
-        }
+        if (g_hash_table_add(batch->keys, g_strdup(call->sent->key)))
+            g_ptr_array_add(*out_calls, g_atomic_rc_box_acquire(call->sent));
         call->batch = batch;
         call->sends++;
     }
@@ -448,7 +438,7 @@ static bool take_answer_of(AcrBatchBroker *broker, const Batch *batch, const Acr
     keep_answer(broker, answer->key, answer->status, answer->body);
     for (guint i = broker->calls->len; i-- > 0;) {
         Call *call = broker->calls->pdata[i];
-        if (strcmp(call->key, answer->key) == 0) {
+        if (strcmp(call->sent->key, answer->key) == 0) {
             answer_pooled(call, answer->status, answer->body);
             g_ptr_array_remove_index(broker->calls, i);
         }

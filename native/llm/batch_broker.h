@@ -63,13 +63,14 @@ bool acr_batch_was_sent(const AcrBatchRequest *request, const AcrHttpResponse *r
 
 /* ---- The interfaces of providers (batch_dialect.c) ---- */
 
+/* Shared (g_atomic_rc_box_acquire, acr_batch_call_unref), and not changed. */
 typedef struct {
     char *key;  /* letters and digits, at most 64 */
     char *url;  /* the whole URL that the request would have been sent to */
     char *body; /* the request */
 } AcrBatchCall;
 AcrBatchCall *acr_batch_call_new(const char *key, const char *url, const char *body) ACR_MUST_USE;
-void acr_batch_call_free(gpointer call);
+void acr_batch_call_unref(gpointer call);
 
 /* The result of one call of a batch; `body` (owned) is as in the response to a single call.
  * Status 0: there is no result, and the call must be sent again. */

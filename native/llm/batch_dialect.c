@@ -22,18 +22,22 @@ void acr_batch_answer_free(gpointer data)
 
 AcrBatchCall *acr_batch_call_new(const char *key, const char *url, const char *body)
 {
-    AcrBatchCall *call = g_new0(AcrBatchCall, 1);
+    AcrBatchCall *call = g_atomic_rc_box_new(AcrBatchCall);
     *call = (AcrBatchCall){g_strdup(key), g_strdup(url), g_strdup(body)};
     return call;
 }
 
-void acr_batch_call_free(gpointer data)
+static void clear_call(gpointer data)
 {
     AcrBatchCall *call = data;
     g_free(call->key);
     g_free(call->url);
     g_free(call->body);
-    g_free(call);
+}
+
+void acr_batch_call_unref(gpointer call)
+{
+    g_atomic_rc_box_release_full(call, clear_call);
 }
 
 static bool is_anthropic(const char *url)

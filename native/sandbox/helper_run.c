@@ -251,12 +251,9 @@ static bool check_end(const AcrHelperRun *run, GError **error)
     if (run->wait_status >= 0 || spawned->timed_out || spawned->flooded || spawned->unwatched ||
         acr_memory_group_was_short(&run->group))
         return true;
-    g_autofree char *text = acr_utf8_repair_bytes(spawned->err);
-    const char *line = strrchr(g_strchomp(text), '\n');
+    g_autofree char *line = acr_bytes_last_line(spawned->err);
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the sandbox ended by itself: %s",
-                            line    ? line + 1
-                            : *text ? text
-                                    : "it printed nothing");
+                            *line ? line : "it printed nothing");
 }
 
 static bool run_helper(AcrHelperRun *run, GError **error)

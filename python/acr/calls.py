@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from acr.packing import pack, unpack  # noqa: E402
+from acr.byte_fields import pack, unpack  # noqa: E402
 
 MAX_TEXT = 64 * 1024  # longest call in characters
 MAX_INTEGER = 2**31 - 1

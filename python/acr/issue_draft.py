@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import re
 
+from acr.byte_fields import unpack
 from acr.issue_examples import FENCE, MORE, PROMPT
-from acr.packing import unpack
 
 _MOST = 40  # prompts
 _OUT = re.compile(r"Out ?\[\d+\]: ?")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acr.packing import unpack
+from acr.byte_fields import unpack
 
 # Errors that only say that the rest of the repository is missing.
 _BLIND = "import-error,no-name-in-module,relative-beyond-top-level"

@@ -12,8 +12,8 @@ import ast
 import sys
 import warnings
 
+from acr.byte_fields import pack
 from acr.experiments.site import tail
-from acr.packing import pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

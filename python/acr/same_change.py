@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 
-from acr.packing import unpack
+from acr.byte_fields import unpack
 
 
 def key(files: bytes) -> bytes:

@@ -9,7 +9,7 @@ import importlib
 import os
 import warnings
 
-from acr.packing import unpack
+from acr.byte_fields import unpack
 
 MAX_MESSAGE = 500  # most characters of a message
 MAX_BREAKS = 8

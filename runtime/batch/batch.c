@@ -99,20 +99,13 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     return acr_batch_task_text(&task, NULL);
 }
 
-char *acr_batch_last_line(GBytes *written)
-{
-    g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(written));
-    const char *newline = strrchr(said, '\n');
-    return g_strdup(newline ? newline + 1 : said);
-}
-
 /* Reads the result that a task returned; a task without a result was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
     if (acr_run_result_from_json(json, out))
         return;
-    g_autofree char *line = acr_batch_last_line(ended->err);
+    g_autofree char *line = acr_bytes_last_line(ended->err);
     g_autoptr(GError) error =
         ended->signal ? g_error_new(ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED, "ended by signal %d",
                                     ended->signal)

@@ -136,8 +136,6 @@ bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, A
 /* The text that the verb batch-task reads from standard input: the options of a task, the verb
  * that they are for, and its arguments (NULL-terminated, may be NULL); owned. */
 char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments) ACR_MUST_USE;
-/* The last line of a process's standard error; owned; "" if there is none. */
-char *acr_batch_last_line(GBytes *written) ACR_MUST_USE;
 /* The saved answers of a model, by task: a file of JSON lines {"instance_id", "answer": a text
  * or several}, or a folder of files ID.md or ID.txt. Returns id -> array of texts, owned.
  * Errors: USAGE of task, those of base. */

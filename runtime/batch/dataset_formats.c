@@ -40,8 +40,7 @@ static bool is_of_swe_bench(GBytes *bytes)
 
 static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError **error)
 {
-    g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(spawned->err));
-    const char *last = strrchr(told, '\n');
+    g_autofree char *told = acr_bytes_last_line(spawned->err);
     if (spawned->interrupted)
         return refuse(error, "interrupted");
     if (spawned->timed_out)
@@ -51,7 +50,7 @@ static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError
     if (spawned->exit_code == 0)
         return true;
     return *told
-               ? refuse(error, "%s", last ? last + 1 : told)
+               ? refuse(error, "%s", told)
                : refuse(error, "the reader of '%s' was ended by signal %d", path, spawned->signal);
 }
 

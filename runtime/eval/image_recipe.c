@@ -19,7 +19,7 @@ static bool git(const AcrEvalOptions *options, const char *folder, const char *c
     g_auto(AcrSpawnResult) spawned = {0};
     if (!acr_spawn_run(&spawn, &spawned, error))
         return false;
-    g_autofree char *last = acr_batch_last_line(spawned.err);
+    g_autofree char *last = acr_bytes_last_line(spawned.err);
     return spawned.exit_code == 0 ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                          "the project cannot be prepared for its image: %s", last);

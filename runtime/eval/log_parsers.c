@@ -19,9 +19,8 @@
 
 static bool fail_parser(const AcrExecuted *executed, GError **error)
 {
-    g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(executed->err));
-    const char *last = strrchr(told, '\n');
-    g_autofree char *line = acr_text_shorten(last ? last + 1 : told, MAX_SAID);
+    g_autofree char *told = acr_bytes_last_line(executed->err);
+    g_autofree char *line = acr_text_shorten(told, MAX_SAID);
     for (char *at = line; *at; at++)
         if (g_ascii_iscntrl(*at))
             *at = ' ';
@@ -47,9 +46,7 @@ static bool run_source(AcrSandbox *sandbox, const char *program, const char *sou
     g_auto(AcrExecuted) executed = {0};
     if (!python || !acr_sandbox_run(sandbox, &execution, &executed, error))
         return false;
-    g_autofree char *printed = g_strchomp(acr_utf8_repair_bytes(executed.out));
-    const char *last = strrchr(printed, '\n');
-    last = last ? last + 1 : printed;
+    g_autofree char *last = acr_bytes_last_line(executed.out);
     if (executed.exit_code == 0)
         *out = acr_json_parse(last, strlen(last), NULL);
     return *out || fail_parser(&executed, error);

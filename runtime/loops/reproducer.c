@@ -257,9 +257,7 @@ static char *find_missing_module(const AcrTestVerdict *verdict)
 {
     if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
         return NULL;
-    g_autofree char *text = acr_utf8_repair_bytes(verdict->executed->err);
-    const char *last = strrchr(g_strchomp(text), '\n');
-    last = last ? last + 1 : text;
+    g_autofree char *last = acr_bytes_last_line(verdict->executed->err);
     return g_str_has_prefix(last, "ModuleNotFoundError: ") ? acr_text_shorten(last, SHOWN_BYTES)
                                                            : NULL;
 }

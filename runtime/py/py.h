@@ -156,7 +156,7 @@ const AcrReferee *acr_referee_worker_referee(AcrRefereeWorker *worker);
 bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *argument,
                         gint64 timeout_ms, GBytes **out_answer, GError **error) ACR_MUST_USE;
 
-/* Appends a byte string to a list of them, as python/acr/packing.py unpacks it. */
+/* Appends a byte string to a list of them, as python/acr/byte_fields.py unpacks it. */
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
 void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes);
 

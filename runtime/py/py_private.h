@@ -37,7 +37,7 @@ char *acr_py_running_version(void) ACR_MUST_USE;
 const char *acr_py_prefix(void);
 const char *acr_py_executable(void);
 
-/* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
+/* ---- Several byte strings as one, as python/acr/byte_fields.py writes them ---- */
 
 /* Owned array of the fields (GBytes, freed with it), or NULL if `data` is not a list of fields. */
 GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;

@@ -101,7 +101,7 @@ bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
 /* Reads the result of a folder. *out owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
-/* ---- A replay beside it (replayed.c) ---- */
+/* ---- A replay beside it (compare_replay.c) ---- */
 
 /* A replay writes nothing. What it would write is kept in a table path -> GBytes; owned
  * (g_hash_table_unref). */

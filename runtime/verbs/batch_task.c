@@ -32,16 +32,6 @@ static const AcrVerb *find_verb(gint64 number)
     return NULL;
 }
 
-/* The texts of an array; owned. */
-static char **take_arguments(const AcrJson *array)
-{
-    g_autoptr(GPtrArray) texts = g_ptr_array_new();
-    for (const AcrJson *at = acr_json_first(array); at; at = acr_json_next(at))
-        g_ptr_array_add(texts, (char *)acr_json_string(at));
-    g_ptr_array_add(texts, NULL);
-    return g_strdupv((char **)texts->pdata);
-}
-
 /* Reads the options of a task and its verb. */
 static bool read_spec(AcrHost *host, AcrRunSpec *spec, const AcrVerb **out_verb, GError **error)
 {
@@ -52,7 +42,7 @@ static bool read_spec(AcrHost *host, AcrRunSpec *spec, const AcrVerb **out_verb,
         return json && acr_task_refuse(error, "a batch has no such verb");
     die_with((pid_t)acr_json_get_int(json, "parent", 0));
     *spec = acr_run_spec_of((*out_verb)->takes);
-    spec->arguments = take_arguments(acr_json_get(json, "arguments"));
+    spec->arguments = acr_json_strings(acr_json_get(json, "arguments"));
     return acr_run_spec_from_json(spec, 0, acr_json_get(json, "spec"), error) &&
            acr_run_spec_complete(spec, error);
 }

@@ -239,7 +239,7 @@ static AcrJson *read_output(const AcrSpawnResult *ended)
 /* Describes how the process of a task ended; owned. */
 static AcrJson *describe_end(const AcrSpawnResult *ended, const char *digest)
 {
-    g_autofree char *said = acr_batch_last_line(ended->err);
+    g_autofree char *said = acr_bytes_last_line(ended->err);
     const char *line = said;
     if (g_str_has_prefix(line, CHILD))
         line += strlen(CHILD);

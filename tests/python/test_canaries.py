@@ -10,10 +10,10 @@ import re
 import types
 
 import pytest
+from acr.byte_fields import pack, unpack
 from acr.grading import trust
 from acr.grading.canaries import FAIL, PASS, plant
 from acr.grading.rules import END, START
-from acr.packing import pack, unpack
 
 FUNCTIONS = b"import shop\n\n\n@mark\ndef test_total(x=1):\n    '''Doc.'''\n    assert shop.total([1, 2]) == 3\n"
 METHODS = b"class TestShop(TestCase):\n\tdef testTotal(self):\n\t\tself.assertEqual(shop.total([1]), 1)\n"

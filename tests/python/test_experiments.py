@@ -6,12 +6,12 @@ import json
 import random
 
 import pytest
+from acr.byte_fields import pack, unpack
 from acr.experiments import plain, script_variants, service, tree_variants
 from acr.experiments.comparisons import pairs
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
 from acr.experiments.site import find
-from acr.packing import pack, unpack
 from verdict_runs import verdict
 
 TRACEBACK = b'Traceback (most recent call last):\n  File "/t/reproducer.py", line 2, in <module>\n    assert f(1) == 2\nAssertionError\n'

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from acr.byte_fields import pack, unpack
 from acr.grading import environments, recognise, reports, rules, scripts, service
 from acr.grading.failures import Failure
 from acr.grading.parsers import PARSERS, UnknownParser, parser_of
-from acr.packing import pack, unpack
 
 CORNERS = json.loads((Path(__file__).parents[1] / "cases" / "grading" / "corners.json").read_text("utf-8"))
 EMPTY = {key: {"success": [], "failure": []} for key in ("FAIL_TO_FAIL", "PASS_TO_FAIL")}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from acr import lint
-from acr.packing import pack, unpack
+from acr.byte_fields import pack, unpack
 
 BEFORE = b"""import os
 from . import other

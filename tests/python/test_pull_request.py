@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from acr.packing import pack
+from acr.byte_fields import pack
 from acr.report import service
 from acr.report.markdown import disarmed
 from acr.report.pull_request import MAX_BODY, MAX_TITLE, title

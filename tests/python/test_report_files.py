@@ -8,10 +8,10 @@ import json
 from typing import Any
 
 import pytest
-from acr.packing import pack
+from acr.byte_fields import pack
 from acr.report import service
-from acr.report.difftext import changes, parse
 from acr.report.journal import KEPT, read_journal
+from acr.report.parse_diff import changes, parse
 from acr.report.plain import text_of, visible
 
 FORMS = ["html", "text", "markdown", "json", "junit", "sarif", "atif"]

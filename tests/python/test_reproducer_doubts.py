@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from acr import reproducer_doubts
-from acr.packing import unpack
+from acr.byte_fields import unpack
 
 
 def said(source: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from acr import same_change
-from acr.packing import pack
+from acr.byte_fields import pack
 
 BODY = b"def f(x):\n    return x + 1\n"
 

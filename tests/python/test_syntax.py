@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from acr import syntax
-from acr.packing import pack
+from acr.byte_fields import pack
 
 PACKAGES = Path(__file__).resolve().parents[2] / "python"
 
@@ -66,4 +66,4 @@ def test_it_costs_no_imports() -> None:
     lines = ["import sys", f"sys.path.insert(0, {str(PACKAGES)!r})", "old = set(sys.modules)"]
     code = "\n".join([*lines, "import acr.syntax", "print(*set(sys.modules) - old)"])
     done = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True)
-    assert set(done.stdout.split()) <= {"acr", "acr.syntax", "acr.packing", "warnings", "__future__"}
+    assert set(done.stdout.split()) <= {"acr", "acr.syntax", "acr.byte_fields", "warnings", "__future__"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from acr import reproducer_doubts
-from acr.packing import unpack
+from acr.byte_fields import unpack
 from verdict_runs import Texts, verdict
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "verdict").glob("*.txt"))

@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 
+from acr.byte_fields import pack, unpack
 from acr.experiments import plain
 from acr.experiments.outcome import Outcome
 from acr.experiments.verdict import Case, judge
-from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,16 +1,16 @@
-"""Answers the host's requests to this package; `acr.packing` packs the fields of requests and answers."""
+"""Answers the host's requests to this package; `acr.byte_fields` packs the fields of requests and answers."""
 
 from __future__ import annotations
 
 import json
 import re
 
+from acr.byte_fields import pack, unpack
 from acr.grading import environments, rules
 from acr.grading.classes import class_of
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of, reward_of
 from acr.grading.scripts import FOLDER, UnknownProject, directives, project_of, script_of, test_command, words
-from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

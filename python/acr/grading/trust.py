@@ -21,13 +21,13 @@ import re
 import shlex
 from typing import NamedTuple
 
+from acr.byte_fields import pack, unpack
 from acr.experiments import plain
 from acr.experiments.decoy import decoy
 from acr.grading.canaries import FAIL, PASS, Canary, plant
 from acr.grading.parsers import ERROR, FAILED, PASSED, SKIPPED, XFAIL
 from acr.grading.rules import END, FAIL_TO_PASS, PASS_TO_PASS, START, expected, outcomes, read_log, report
 from acr.grading.scripts import added_files, changed_files, delimiter, tell_exit_code
-from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

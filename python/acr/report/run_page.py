@@ -9,9 +9,9 @@ from typing import Any
 
 from acr import layout
 from acr.report import plots
-from acr.report.difftext import FileDiff
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
+from acr.report.parse_diff import FileDiff
 from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
 from acr.report.story import RESULTS, Attempt, Execution, Run, cost_of, status_words
 

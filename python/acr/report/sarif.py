@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from acr.report.difftext import FileDiff, changes
+from acr.report.parse_diff import FileDiff, changes
 from acr.report.plain import line_of
 from acr.report.story import Place, Run
 

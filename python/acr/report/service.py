@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from acr import layout
-from acr.packing import unpack
+from acr.byte_fields import unpack
 from acr.report import atif, batch_page, junit, pull_request, run_page, sarif, words
 from acr.report.plain import load, member
 from acr.report.story import run_of

@@ -10,7 +10,7 @@ from typing import Any
 from acr import layout
 from acr.layout import numbers
 from acr.report import journal
-from acr.report.difftext import FileDiff, parse
+from acr.report.parse_diff import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters

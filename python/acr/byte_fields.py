@@ -1,6 +1,6 @@
 """Packs lists of byte strings into one byte string, to pass several arguments or results to and from C.
 
-Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/packing.c does the same in C.
+Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/byte_fields.c does the same in C.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /*
- * Lists of byte strings as one byte string, like python/acr/packing.py: each field is its length (8
+ * Lists of byte strings as one byte string, like python/acr/byte_fields.py: each field is its length (8
  * bytes, little-endian) and its bytes. Also calls whose argument and result are JSON.
  */
 #include "py/py_private.h"
