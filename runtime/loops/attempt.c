@@ -174,7 +174,7 @@ static AcrAttemptEvent do_patch(Driver *driver)
         return ACR_ATTEMPT_ON_USED_UP;
     }
     if (step == ACR_STEP_DONE && work->writer.sample > 1 &&
-        acr_selection_take_known(driver->candidates, work->writer.latest)) {
+        acr_selection_take_known(driver->candidates, work->writer.latest, work->attempt)) {
         acr_loops_note(driver->run, "patch %u is the same as an earlier one",
                        work->writer.latest->number);
         return ACR_ATTEMPT_ON_USED_UP;

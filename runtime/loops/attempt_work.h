@@ -218,8 +218,8 @@ AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts,
 /* Whether two compared candidates, each with its own retrieval and reproducer, are verified, break no
  * tests (if the run compares tests) and behave alike. */
 bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates);
-/* Copies the findings about an equal diff of the same attempt; false: there is none. */
-bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate);
+/* Copies the findings about an equal diff of `attempt` (or ACR_ANY_ATTEMPT); false: there is none. */
+bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate, guint attempt);
 /* Checks the patches from elsewhere, compares all candidates, and lets the model choose among equal
  * ones. UNAVAILABLE: the sandbox failed. */
 AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts,

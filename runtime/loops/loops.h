@@ -109,6 +109,8 @@ typedef struct {
     bool trace_tests;     /* a traced run without a reproducer traces a failing test */
     bool draft;           /* a reproducer may be made of the examples */
     bool flip; /* after two failed tries, a reproducer may be a passing script turned round */
+    bool
+        refute; /* a script that fails with the patch rejects it, unless the script is found wrong */
 } AcrMay;
 
 /* What a run works with. All borrowed for the call. */
@@ -197,7 +199,7 @@ void acr_executed_from_json(const AcrJson *json, AcrExecuted *out);
  * rejected ones the latest. */
 typedef enum {
     ACR_PROOF_REFUSED, /* the validation rejected it, or it breaks tests */
-    ACR_PROOF_DOUBTED, /* the reviewer found it wrong */
+    ACR_PROOF_DOUBTED, /* the reviewer found it wrong, or the reproducer fails with it */
     ACR_PROOF_NONE,    /* nothing was run, or the executions decide nothing */
     /* the reviewer approved it, but no test failed before and passes after */
     ACR_PROOF_APPROVED,
@@ -205,7 +207,7 @@ typedef enum {
     ACR_PROOF_VERIFIED,
 } AcrProof;
 const char *acr_proof_name(AcrProof proof); /* "refused", … */
-/* Whether review or validation rejected the patch: it is reported, but never applied. */
+/* Whether something rejected the patch: it is reported, but never applied. */
 bool acr_proof_is_against(AcrProof proof);
 
 #define ACR_GIVEN_ATTEMPT (G_MAXUINT - 1)

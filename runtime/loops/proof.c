@@ -255,7 +255,11 @@ AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, 
     const GPtrArray *doubts = without->doubts->len ? without->doubts : with_patch->doubts;
     g_auto(Experiments) made = {0};
     if (without->result != ACR_TEST_REPRODUCED || with_patch->result != ACR_TEST_PASSED) {
-        *out_doubt = g_strdup("the test was not red before and green after");
+        *out_doubt =
+            work->run->may.refute
+                ? g_strdup_printf("reproducer_%u.py does not show the issue without the patch",
+                                  work->reproducer.number)
+                : g_strdup("the test was not red before and green after");
         return ACR_STEP_DONE;
     }
     if (doubts->len) {

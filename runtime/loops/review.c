@@ -47,10 +47,28 @@ static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEven
     return step == ACR_STEP_UNAVAILABLE ? ACR_REVIEW_ON_UNAVAILABLE : ACR_REVIEW_ON_NOT_WRITTEN;
 }
 
+/* Whether the script speaks against the patch. A script that is broken without the patch and with
+ * it, such as one that imports what is missing, does not. */
+static bool is_refuted(const Driver *driver)
+{
+    AcrTestResult before = driver->work->reproducer.before.result,
+                  after = driver->with_patch.result;
+    return driver->work->run->may.refute && after != ACR_TEST_PASSED &&
+           (before != ACR_TEST_BROKEN || after != ACR_TEST_BROKEN);
+}
+
+/* Runs the script with the patch. If it fails, the patch is doubted until the reviewer finds that
+ * the script is wrong. */
 static AcrReviewEvent do_execute(Driver *driver)
 {
-    AcrStep step = acr_reproducer_run(driver->work, driver->work->writer.latest, 0,
-                                      &driver->with_patch, &driver->failure);
+    AcrAttemptWork *work = driver->work;
+    AcrStep step =
+        acr_reproducer_run(work, work->writer.latest, 0, &driver->with_patch, &driver->failure);
+    if (step == ACR_STEP_DONE && is_refuted(driver))
+        acr_candidate_prove(
+            work->writer.latest, ACR_PROOF_DOUBTED,
+            g_strdup_printf("reproducer_%u.py fails with the patch%s", work->reproducer.number,
+                            work->reproducer.before.result == ACR_TEST_PASSED ? "" : ", too"));
     return event_of(driver, step, ACR_REVIEW_ON_RAN);
 }
 
@@ -119,6 +137,19 @@ static AcrReviewEvent decide_review(Driver *driver)
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
+/* Whether the answer can be read and agrees with what ran; otherwise driver->problem says why. */
+static bool read_review(Driver *driver, const char *answer)
+{
+    AcrReviewAnswer *read = &driver->answer;
+    acr_review_answer_clear(read);
+    g_clear_pointer(&driver->problem, g_free);
+    if (!acr_agent_review_read(answer, read, &driver->problem))
+        return false;
+    if (read->patch_correct && read->test_correct && is_refuted(driver))
+        driver->problem = g_strdup("it finds both right, but the script fails with the patch");
+    return !driver->problem;
+}
+
 /* Asks the reviewer, and runs the snippets for which it asks first. */
 static AcrStep ask_reviewer(Driver *driver, const char **out_answer)
 {
@@ -153,9 +184,7 @@ static AcrReviewEvent do_judge(Driver *driver)
     AcrStep step = ask_reviewer(driver, &answer);
     if (step != ACR_STEP_DONE)
         return event_of(driver, step, 0);
-    acr_review_answer_clear(&driver->answer);
-    g_clear_pointer(&driver->problem, g_free);
-    if (!acr_agent_review_read(answer, &driver->answer, &driver->problem)) {
+    if (!read_review(driver, answer)) {
         acr_loops_note(work->run, "the review cannot be read: %s", driver->problem);
         if (driver->machine.invalid + 1 == ACR_REVIEW_TRIES)
             acr_step_unproved(work, "no review can be read in %d tries", ACR_REVIEW_TRIES);

@@ -92,12 +92,12 @@ static void share_findings(const AcrCandidate *from, AcrCandidate *to)
     to->is_judged = true;
 }
 
-bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate)
+bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate, guint attempt)
 {
     for (guint i = 0; i < candidates->len; i++) {
         const AcrCandidate *other = candidates->pdata[i];
-        if (other != candidate && other->is_judged && other->attempt == candidate->attempt &&
-            acr_candidates_are_same(other, candidate)) {
+        if (other != candidate && other->is_judged && acr_candidates_are_same(other, candidate) &&
+            (attempt == ACR_ANY_ATTEMPT || other->attempt == attempt)) {
             share_findings(other, candidate);
             return true;
         }
@@ -108,13 +108,8 @@ bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candida
 /* Checks a given patch by the validation and the project's tests. */
 static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
-    for (guint i = 0; i < work->candidates->len; i++) {
-        const AcrCandidate *other = work->candidates->pdata[i];
-        if (other != candidate && other->is_judged && acr_candidates_are_same(other, candidate)) {
-            share_findings(other, candidate);
-            return ACR_STEP_DONE;
-        }
-    }
+    if (acr_selection_take_known(work->candidates, candidate, ACR_ANY_ATTEMPT))
+        return ACR_STEP_DONE;
     AcrStep step = acr_step_validate(work, candidate, error);
     if (step == ACR_STEP_DONE || step == ACR_STEP_UNAVAILABLE)
         step = acr_step_regress(work, candidate, error);
@@ -271,6 +266,25 @@ bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates)
     return false;
 }
 
+/* Doubts given patches if all scripts fail with every patch, unless the scripts are wrong: the
+ * reviewer has approved a patch all the same. */
+static void doubt_given(const AcrAttemptWork *work, const GPtrArray *scripts)
+{
+    const GPtrArray *all = work->candidates;
+    bool are_right = work->run->may.refute && scripts->len > 0;
+    for (guint i = 0; i < all->len; i++) {
+        const AcrCandidate *candidate = all->pdata[i];
+        are_right = are_right && candidate->proof < ACR_PROOF_APPROVED && !candidate->passes;
+    }
+    for (guint i = 0; i < all->len && are_right; i++) {
+        AcrCandidate *candidate = all->pdata[i];
+        if (candidate->attempt == ACR_GIVEN_ATTEMPT && is_open(candidate))
+            acr_candidate_prove(candidate, ACR_PROOF_DOUBTED,
+                                g_strdup_printf("%s fails with the patch, too",
+                                                ((const Script *)scripts->pdata[0])->name));
+    }
+}
+
 AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GError **error)
 {
     AcrStep step = ACR_STEP_DONE;
@@ -286,6 +300,8 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
     step = compare_examples(work, error);
     if (step != ACR_STEP_FAILED)
         step = acr_selection_compare(work, scripts, error);
+    if (step == ACR_STEP_DONE)
+        doubt_given(work, scripts);
     return step == ACR_STEP_FAILED ? step : acr_selection_vote(work, error);
 }
 

@@ -17,7 +17,8 @@ enum {
     REQUESTS_FLIP,
     REQUESTS_DRAFT,
     REQUESTS_TESTS,
-    REQUESTS_NOW = REQUESTS_TESTS
+    REQUESTS_REFUTED,
+    REQUESTS_NOW = REQUESTS_REFUTED
 };
 
 void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta)
@@ -47,5 +48,6 @@ AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta)
         .may.trace_tests = requests >= REQUESTS_TESTS,
         .may.draft = requests >= REQUESTS_DRAFT,
         .may.flip = requests >= REQUESTS_FLIP,
+        .may.refute = requests >= REQUESTS_REFUTED,
     };
 }

@@ -26,6 +26,7 @@ from verifying import (
     need_bubblewrap,
     patch,
     processes,
+    rejected,
     review,
     search,
     test_line,
@@ -35,7 +36,7 @@ from verifying import (
 __all__ = ["case"]
 
 MARKER = "86.4213"  # seconds that a process which is left behind sleeps
-NOT_BOTH = "the test was not red before and green after"
+STILL_RED = ".py fails with the patch, too"
 NOTHING_FAILED = "nothing is known to decide about line 1 of the script"
 NEVER = "the issue was not reproduced in 3 tries"
 
@@ -128,7 +129,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     "leaves a process behind": (
         f"import app, subprocess\nsubprocess.Popen(['setsid', 'sh', '-c', 'sleep {MARKER} & sleep {MARKER}'])\n"
         + SCRIPT,
-        NOT_BOTH,
+        STILL_RED,
     ),
     "rewrites itself": (
         "import app\nfile = open(__file__, 'w')\nfile.write('x = 1\\n' * 9)\nfile.close()\nassert app.half(4) != 1\n",
@@ -144,9 +145,9 @@ CHEATS: dict[str, tuple[str, str]] = {
         "    open('app/__init__.py', 'w').write('def half(n): return 2')\n" + SCRIPT,
         "the script runs tail",
     ),
-    "customizes the interpreter": (CUSTOMIZES, NOT_BOTH),
-    "counts its runs": (COUNTS, NOT_BOTH),
-    "writes outside": (WRITES_OUT, NOT_BOTH),
+    "customizes the interpreter": (CUSTOMIZES, STILL_RED),
+    "counts its runs": (COUNTS, STILL_RED),
+    "writes outside": (WRITES_OUT, STILL_RED),
     "fills the pipe": (
         "import app, sys\nfor _ in range(300):\n    sys.stdout.write('x' * 1000000)\n    sys.stderr.write('y' * 1000000)\n"
         "assert app.half(4) != 1\n",
@@ -154,7 +155,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     ),
     "fills the pipe with tracebacks": (
         HIDDEN + "import app\nsys.stderr.write(TEXT * 40000)\nassert app.half(4) == 2\n",
-        NOT_BOTH,
+        STILL_RED,
     ),
     "goes by the clock": ("import app, time\nassert time.time_ns() % 2\n", "no ("),
     "goes by chance": ("import app, random\nassert random.random() < 0.5\n", "no ("),
@@ -177,7 +178,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     "ends by a signal": ("import app, os\nos.kill(os.getpid(), 9)\n", NEVER),
     "kills its parent": ("import app, os\nos.kill(os.getppid(), 9)\nassert app.half(4) != 1\n", "calls os.kill"),
     "eats the memory": ("import app\nx = bytearray(1 << 36)\nassert app.half(4) == 2\n", NEVER),
-    "asserts nothing": ("import app\nassert app.half(4) == 7\n", NOT_BOTH),
+    "asserts nothing": ("import app\nassert app.half(4) == 7\n", STILL_RED),
 }
 
 
@@ -221,13 +222,14 @@ FEW = [
 
 @pytest.mark.parametrize("name", usually(FEW, CHEATS))
 def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
-    """The patch is the result all the same, and why it is not proved is said."""
+    """A script that fails with the patch rejects it; otherwise the patch is the result, and why it is not proved is said."""
     script, why = CHEATS[name]
-    result = case.run(fooled(script)).check()
-    assert added(result) == [OTHER]
+    result = case.run(fooled(script))
     told = verified(result)
     assert told.startswith("no (") and why in told, result.told()
-    assert case.selected()["proof"] in ("none", "approved")
+    is_red = case.selected()["proof"] == "doubted"
+    assert (rejected(case, result) if is_red else added(result.check())) == [OTHER]
+    assert is_red == (STILL_RED in told) and case.selected()["proof"] in ("none", "approved", "doubted")
 
 
 def test_an_answer_on_a_machine_of_a_known_name_proves_nothing(case: Case) -> None:
@@ -267,7 +269,7 @@ def test_what_a_script_prints_is_told_from_what_is_said_of_it(case: Case) -> Non
 
 def test_the_second_run_begins_where_the_first_began(case: Case) -> None:
     """All of a script's executions are red, as many as it has left signs for."""
-    case.run(fooled(COUNTS)).check()
+    case.run(fooled(COUNTS)).check(1)
     assert [case.execution(n, 1)["result"] for n in (0, 1)] == ["reproduced", "reproduced"]
 
 

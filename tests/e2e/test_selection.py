@@ -27,6 +27,7 @@ from verifying import (
     review,
     search,
     test_line,
+    verified,
 )
 
 __all__ = ["case"]
@@ -103,6 +104,8 @@ def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidat
     name = "attempt_0/reproducer_1.py"
     assert ran == [[(name, "reproduced")], [(name, "passed")], []]
     check_repeated(case)
+    assert verified(case.run(lines, *candidate(SEVENTH))) == f"no ({name} fails with the patch, too)"
+    assert case.selected()["proof"] == "doubted"
 
 
 def test_the_examples_in_the_issue_decide_before_agreement(case: Case, candidate: Candidate) -> None:

@@ -25,6 +25,7 @@ from verifying import (
     Line,
     added,
     case,
+    check_repeated,
     guard,
     line,
     patch,
@@ -240,7 +241,9 @@ def test_a_script_is_named_by_the_try_that_wrote_it(case: Case) -> None:
         review(YES_YES, "no_such_name"),
     ]
     result = case.run(lines).check()
-    assert verified(result) == "no (the reviewer approves, but the test was not red before and green after)"
+    assert (
+        verified(result) == "no (the reviewer approves, but reproducer_2.py does not show the issue without the patch)"
+    )
     assert case.files("reproducer_*") == ["reproducer_1.py", "reproducer_2.py"]
     assert case.files("review_*") == ["review_p1_t1.json", "review_p1_t2.json"]
 
@@ -333,13 +336,25 @@ def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case:
     assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
 
 
-@pytest.mark.parametrize(("script", "name"), [(WRONG_SCRIPT, "red after"), (SCRIPT, "green after")])
-def test_approval_alone_verifies_nothing(case: Case, script: str, name: str) -> None:
-    """The script must have been red before and green after."""
+@pytest.mark.parametrize("script", [WRONG_SCRIPT, SCRIPT.replace("== 2", "!= 1") + "raise ValueError\n"])
+def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) -> None:
+    """Whoever approves both; it is not applied either, and a reviewer that approves nothing else changes nothing."""
     lines = [guard(), test_line(script), *search(), patch(), review(YES_YES)]
-    result = case.run(lines).check()
-    wanted = "yes" if name == "green after" else "no (the reviewer approves, but the test was not red before and green"
-    assert verified(result).startswith(wanted)
+    lines += [review(YES_YES, "both right, but the script fails with the patch")]
+    result, before = case.run(lines, "--apply"), digest(case.repo.path)
+    assert rejected(case, result) == [RIGHT]
+    assert verified(result) == "no (reproducer_1.py fails with the patch, too)"
+    assert "the patch is not applied" in result.err and digest(case.repo.path) == before
+    assert case.selected()["proof"] == "doubted"
+    assert case.host.run("replay", case.out).check(1).stdout == b""
+
+
+def test_a_reviewer_that_approves_a_failing_script_may_correct_itself(case: Case) -> None:
+    """In the same round: it finds the script wrong, which is then written again."""
+    lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_YES)]
+    lines += [review(YES_NO, "both right, but the script fails"), test_line(SCRIPT), review(YES_YES)]
+    assert verified(case.run(lines).check()).startswith("yes (reproducer_2.py ")
+    check_repeated(case, 6)
 
 
 # ---- The reproducer --------------------------------------------------------------------------------
