@@ -6,6 +6,7 @@
 #define ACR_TEST_CASES_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 typedef void (*TestStep)(gpointer fixture, gconstpointer data);
 
@@ -42,9 +43,51 @@ int run_tests(int argc, char **argv);
                 .tear_down = (TestStep)end)                                                        \
     static void test_##name(Type *fixture, gconstpointer arg)
 
+/* The same with a value of that type, which `init` begins and the type's clear function ends: the
+ * test gets it as the pointer `made`. */
+#define TEST_IN(group, name, Type, made, init)                                                     \
+    static void in_##name(Type *made);                                                             \
+    TEST(group, name)                                                                              \
+    {                                                                                              \
+        g_auto(Type) value = {0};                                                                  \
+        init(&value);                                                                              \
+        in_##name(&value);                                                                         \
+    }                                                                                              \
+    static void in_##name(Type *made)
+
 /* A test GROUP/STEM for each file STEM.txt of a folder of tests/cases: `test` is a function of the file's path. */
 #define GOLDEN_TESTS(group, folder, test_file)                                                     \
     LISTED_TEST(golden_files, .path = group, .golden = folder,                                     \
                 .test = (TestStep)(void (*)(void))test_file)
+
+/* ---- Assertions ---- */
+
+/* A text that is freed afterwards is `expected`. */
+#define assert_text(owned, expected)                                                               \
+    do {                                                                                           \
+        g_autofree char *text_ = owned;                                                            \
+        g_assert_cmpstr(text_, ==, expected);                                                      \
+    } while (0)
+/* A call that gets &error returns true. */
+#define assert_ok(call, error)                                                                     \
+    do {                                                                                           \
+        bool is_ok_ = call;                                                                        \
+        g_assert_no_error(error);                                                                  \
+        g_assert_true(is_ok_);                                                                     \
+    } while (0)
+/* The result of a call that gets &error and must not fail. */
+#define made(call, error)                                                                          \
+    ({                                                                                             \
+        __auto_type made_ = call;                                                                  \
+        g_assert_no_error(error);                                                                  \
+        made_;                                                                                     \
+    })
+/* A call that gets &error returns false or NULL, with that error, which is cleared. */
+#define assert_fails_with(call, error, domain, code)                                               \
+    do {                                                                                           \
+        g_assert_true(!(call));                                                                    \
+        g_assert_error(error, domain, code);                                                       \
+        g_clear_error(&error);                                                                     \
+    } while (0)
 
 #endif

@@ -41,8 +41,7 @@ static void write_file(const Folder *folder, const char *name, const char *text)
 TEST("/agents/prompts", own_prompts_load_and_render)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrPrompts) prompts = made(acr_prompts_load(PROMPTS, NULL, &error), error);
     g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue",
                                                "{{calls}} $1", "calls", "CALLS", NULL);
     g_assert_nonnull(strstr(text, "{{calls}} $1")); /* what is filled in is not filled in again */
@@ -80,8 +79,7 @@ FOLDER_TEST("/agents/prompts", an_override_takes_the_place_of_one_prompt)
 {
     g_autoptr(GError) error = NULL;
     write_file(folder, "extract.txt", "mine {{text}} and {{text}}");
-    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, folder->dir, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrPrompts) prompts = made(acr_prompts_load(PROMPTS, folder->dir, &error), error);
     g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT, "text", "X", NULL);
     g_assert_cmpstr(text, ==, "mine X and X");
     g_assert_nonnull(strstr(acr_prompts_text(prompts, ACR_PROMPT_SEARCH_START), "{{issue}}"));
@@ -126,11 +124,10 @@ FOLDER_TEST("/agents/prompts", a_prompt_that_is_no_text_is_refused)
 TEST("/agents/prompts", a_missing_folder_is_refused)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_prompts_load(PROMPTS, "/nonexistent/prompts", &error));
-    g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
-    g_clear_error(&error);
-    g_assert_null(acr_prompts_load("/nonexistent/prompts", NULL, &error));
-    g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
+    assert_fails_with(acr_prompts_load(PROMPTS, "/nonexistent/prompts", &error), error,
+                      ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
+    assert_fails_with(acr_prompts_load("/nonexistent/prompts", NULL, &error), error,
+                      ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
 }
 
 /* ---- Issue ----------------------------------------------------------------------------------- */
@@ -170,8 +167,7 @@ TEST("/agents/issue", comments_outside_of_code_are_removed)
         g_test_message("%s", clean_cases[i].name);
         g_autofree char *cleaned = acr_issue_clean(clean_cases[i].text);
         g_assert_cmpstr(cleaned, ==, clean_cases[i].cleaned);
-        g_autofree char *again = acr_issue_clean(cleaned);
-        g_assert_cmpstr(again, ==, cleaned);
+        assert_text(acr_issue_clean(cleaned), cleaned);
     }
 }
 
@@ -195,9 +191,7 @@ static AcrPython *python; /* started once, for the tests below */
 static void read_answer(const char *answer, AcrExtraction *out)
 {
     g_autoptr(GError) error = NULL;
-    bool ok = acr_agent_extract_read(python, NULL, answer, out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_agent_extract_read(python, NULL, answer, out, &error), error);
 }
 
 TEST("/agents/extract", calls_and_locations_are_read)
@@ -210,8 +204,7 @@ TEST("/agents/extract", calls_and_locations_are_read)
                 &read);
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 2);
-    g_autofree char *second = acr_call_print(read.calls->pdata[1]);
-    g_assert_cmpstr(second, ==, "search_method_in_class(\"f\", \"A\")");
+    assert_text(acr_call_print(read.calls->pdata[1]), "search_method_in_class(\"f\", \"A\")");
     g_assert_cmpuint(read.locations->len, ==, 1); /* the empty one names nothing */
     const AcrBugLocation *location = read.locations->pdata[0];
     g_assert_cmpstr(location->file, ==, "a.py");
@@ -489,8 +482,7 @@ TEST("/agents/review", whether_a_broken_test_is_expected_is_read)
 int main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
-    g_assert_no_error(error);
+    python = made(acr_python_new(ACR_SOURCE_DIR "/python", &error), error);
     int code = run_tests(argc, argv);
     acr_python_free(python);
     return code;

@@ -17,16 +17,13 @@
 static void write_file(const char *path, const char *text)
 {
     g_autoptr(GError) error = NULL;
-    bool ok = acr_file_write_atomic(path, text, strlen(text), 0, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_file_write_atomic(path, text, strlen(text), 0, &error), error);
 }
 
 static void assert_content(const char *path, const char *text)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, 1 << 20, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) bytes = made(acr_file_read(path, 1 << 20, &error), error);
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), text, strlen(text));
 }
 
@@ -47,12 +44,10 @@ TEST("/base/file", every_spelling_of_a_path_is_the_same)
     g_autofree char *link = g_build_filename(folder, "link", NULL);
     write_file(file, "x");
     g_assert_cmpint(symlink("file", link), ==, 0);
-    g_autofree char *of_link = acr_path_real(link);
-    g_assert_cmpstr(of_link, ==, file);
+    assert_text(acr_path_real(link), file);
     g_autofree char *missing = g_build_filename(folder, ".", "none", "..", "absent", NULL);
-    g_autofree char *of_missing = acr_path_real(missing);
     g_autofree char *absent = g_build_filename(folder, "absent", NULL);
-    g_assert_cmpstr(of_missing, ==, absent);
+    assert_text(acr_path_real(missing), absent);
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_dir_remove(folder, &error));
 }
@@ -96,8 +91,7 @@ TEST("/base/file", a_pipe_of_the_shell_is_read_to_its_end)
 TEST("/base/file", a_file_that_says_size_zero_is_read_whole)
 {
     g_autoptr(GError) error = NULL, too_big = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read("/proc/self/status", 1 << 20, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) bytes = made(acr_file_read("/proc/self/status", 1 << 20, &error), error);
     g_assert_cmpuint(g_bytes_get_size(bytes), >, 100);
     g_assert_null(acr_file_read("/proc/self/status", 50, &too_big));
     g_assert_error(too_big, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG);
@@ -247,11 +241,9 @@ TEST("/base/file", a_descriptor_is_read_to_its_end_within_bounds)
 {
     AcrInterrupt interrupt = {.signal = SIGINT};
     g_autoptr(GError) error = NULL, too_big = NULL, late = NULL, stopped = NULL;
-    g_autoptr(GBytes) all = read_pipe("four", true, 4, 0, NULL, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) all = made(read_pipe("four", true, 4, 0, NULL, &error), error);
     g_assert_cmpmem(g_bytes_get_data(all, NULL), g_bytes_get_size(all), "four", 4);
-    g_autoptr(GBytes) none = read_pipe("", true, 0, 0, NULL, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) none = made(read_pipe("", true, 0, 0, NULL, &error), error);
     g_assert_cmpuint(g_bytes_get_size(none), ==, 0);
     g_assert_null(read_pipe("fives", true, 4, 0, NULL, &too_big));
     g_assert_error(too_big, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG);
@@ -269,8 +261,7 @@ TEST("/base/dir", folders_are_made_with_their_parents)
     g_autofree char *deep = g_build_filename(folder, "a//b/c/", NULL);
     g_autoptr(GError) error = NULL, in_file = NULL, empty = NULL;
     g_assert_true(acr_dir_make(deep, &error));
-    g_assert_true(acr_dir_make(deep, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_dir_make(deep, &error), error);
     g_assert_true(g_file_test(deep, G_FILE_TEST_IS_DIR));
     g_assert_true(acr_dir_sync(deep, &error));
     g_autofree char *file = g_build_filename(folder, "file", NULL);
@@ -331,16 +322,14 @@ TEST("/base/lock", a_lock_is_held_by_one_and_names_its_holder)
     g_autofree char *folder = test_folder();
     g_autofree char *path = g_build_filename(folder, "lock", NULL);
     g_autoptr(GError) error = NULL, busy = NULL, none = NULL;
-    AcrLock *lock = acr_lock_take(path, &error);
-    g_assert_no_error(error);
+    AcrLock *lock = made(acr_lock_take(path, &error), error);
     g_assert_nonnull(lock);
     g_assert_null(acr_lock_take(path, &busy));
     g_assert_error(busy, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
     g_autofree char *pid = g_strdup_printf("process %d", (int)getpid());
     g_assert_nonnull(strstr(busy->message, pid));
     acr_lock_free(lock);
-    lock = acr_lock_take(path, &error);
-    g_assert_no_error(error);
+    lock = made(acr_lock_take(path, &error), error);
     acr_lock_free(lock);
     acr_lock_free(NULL);
     g_autofree char *nowhere = g_build_filename(folder, "no", "lock", NULL);
@@ -362,8 +351,7 @@ TEST("/base/lock", a_lock_ends_with_its_process)
     g_assert_true(acr_spawn_run(&(AcrSpawn){.argv = argv}, &granted, NULL));
     g_assert_cmpint(granted.exit_code, ==, 0);
     g_autoptr(GError) error = NULL;
-    lock = acr_lock_take(path, &error);
-    g_assert_no_error(error);
+    lock = made(acr_lock_take(path, &error), error);
     test_folder_remove(folder);
 }
 
@@ -371,6 +359,6 @@ TEST("/base/file", sha256_is_that_of_the_standard)
 {
     g_autofree char *abc = acr_sha256_hex("abc", 3);
     g_assert_cmpstr(abc, ==, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    g_autofree char *empty = acr_sha256_hex(NULL, 0);
-    g_assert_cmpstr(empty, ==, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_text(acr_sha256_hex(NULL, 0),
+                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }

@@ -17,9 +17,7 @@ void spawn_ok(AcrSpawn spawn, const char *script, AcrSpawnResult *out)
     if (!spawn.argv)
         spawn.argv = argv;
     g_autoptr(GError) error = NULL;
-    bool ok = acr_spawn_run(&spawn, out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_spawn_run(&spawn, out, &error), error);
 }
 
 void assert_bytes(GBytes *bytes, const char *text)
@@ -311,8 +309,7 @@ TEST("/base/spawn", a_child_that_crashes_leaves_no_core)
     g_assert_cmpint(getrlimit(RLIMIT_CORE, &limit), ==, 0);
     limit.rlim_cur = limit.rlim_max;
     g_assert_cmpint(setrlimit(RLIMIT_CORE, &limit), ==, 0);
-    g_assert_true(acr_forbid_cores(&error));
-    g_assert_no_error(error);
+    assert_ok(acr_forbid_cores(&error), error);
     g_assert_cmpint(getrlimit(RLIMIT_CORE, &limit), ==, 0);
     g_assert_cmpuint(limit.rlim_cur, <=, 1);
     g_assert_cmpuint(limit.rlim_max, <=, 1);

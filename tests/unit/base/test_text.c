@@ -25,8 +25,7 @@ TEST("/base/text", repair_replaces_each_invalid_byte_and_nul)
         g_autofree char *repaired = acr_utf8_repair(cases[i].data, cases[i].len);
         g_assert_cmpstr(repaired, ==, cases[i].repaired);
     }
-    g_autofree char *none = acr_utf8_repair(NULL, 0);
-    g_assert_cmpstr(none, ==, "");
+    assert_text(acr_utf8_repair(NULL, 0), "");
 }
 
 /* Every beginning of `text` after `before` ASCII bytes is text exactly where GLib says so. */
@@ -79,8 +78,7 @@ TEST("/base/text", what_a_terminal_obeys_is_shown_as_text)
          "31m"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
-        g_autofree char *shown = acr_text_visible(pairs[i][0]);
-        g_assert_cmpstr(shown, ==, pairs[i][1]);
+        assert_text(acr_text_visible(pairs[i][0]), pairs[i][1]);
     }
 }
 
@@ -91,8 +89,7 @@ static void assert_lines(const char *text, const char *expected)
     for (guint i = 0; i < starts->len; i++)
         g_string_append_printf(list, "%s%" G_GSIZE_FORMAT, i ? " " : "",
                                g_array_index(starts, gsize, i));
-    g_autofree char *found = g_string_free(list, FALSE);
-    g_assert_cmpstr(found, ==, expected);
+    assert_text(g_string_free(list, FALSE), expected);
 }
 
 TEST("/base/text", lines_end_in_lf_crlf_and_cr)
@@ -110,8 +107,7 @@ TEST("/base/text", lines_end_in_lf_crlf_and_cr)
 
 TEST("/base/text", shortened_text_keeps_both_ends_and_says_what_is_left_out)
 {
-    g_autofree char *whole = acr_text_shorten("short", 5);
-    g_assert_cmpstr(whole, ==, "short");
+    assert_text(acr_text_shorten("short", 5), "short");
     GString *text = g_string_new("HEAD");
     for (int i = 0; i < 1000; i++)
         g_string_append(text, "\u20ac");
@@ -150,8 +146,7 @@ static void assert_decodes(const Source *source)
     g_assert_true(text.exact);
     g_assert_false(text.binary);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) back = acr_text_encode(&text, text.text, text.len, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) back = made(acr_text_encode(&text, text.text, text.len, &error), error);
     g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), source->data, len);
 }
 
@@ -237,8 +232,8 @@ TEST("/base/encoding", a_nul_makes_a_file_binary)
     g_assert_false(text.exact);
     g_assert_cmpstr(text.text, ==, "a\uFFFDb\uFFFD");
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_text_encode(&text, "x", 1, &error));
-    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+    assert_fails_with(acr_text_encode(&text, "x", 1, &error), error, ACR_BASE_ERROR,
+                      ACR_BASE_ERROR_FAILED);
 }
 
 TEST("/base/encoding", every_byte_has_a_text_that_encodes_back)
@@ -261,14 +256,14 @@ TEST("/base/encoding", a_character_the_encoding_lacks_is_an_error)
         g_auto(AcrText) text = {0};
         acr_text_decode(sources[i], strlen(sources[i]), &text);
         g_autoptr(GError) error = NULL;
-        g_assert_null(acr_text_encode(&text, "\u3042", 3, &error));
-        g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+        assert_fails_with(acr_text_encode(&text, "\u3042", 3, &error), error, ACR_BASE_ERROR,
+                          ACR_BASE_ERROR_FAILED);
     }
     g_auto(AcrText) utf8 = {0};
     acr_text_decode("", 0, &utf8);
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_text_encode(&utf8, "\xff", 1, &error));
-    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+    assert_fails_with(acr_text_encode(&utf8, "\xff", 1, &error), error, ACR_BASE_ERROR,
+                      ACR_BASE_ERROR_FAILED);
 }
 
 TEST("/base/thoughts", are_split_off_an_answer)

@@ -45,8 +45,8 @@ static char *read_ids(const Place *place, const char *text, const char *const *o
 {
     g_autofree char *path = write_bytes(place, "set", text, -1);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) rows = acr_dataset_read(path, ACR_DATASET_SOLVE, only, &error);
-    g_assert_no_error(error);
+    g_autoptr(GPtrArray) rows =
+        made(acr_dataset_read(path, ACR_DATASET_SOLVE, only, &error), error);
     g_autoptr(GString) ids = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++)
         g_string_append_printf(ids, "%s%s", i ? " " : "",
@@ -57,8 +57,7 @@ static char *read_ids(const Place *place, const char *text, const char *const *o
 static void check_ids(const Place *place, const char *text, const char *const *only,
                       const char *expected)
 {
-    g_autofree char *ids = read_ids(place, text, only);
-    g_assert_cmpstr(ids, ==, expected);
+    assert_text(read_ids(place, text, only), expected);
 }
 
 static void check_refused(const Place *place, const char *text, gssize len, const char *const *only,
@@ -153,8 +152,7 @@ PLACE_TEST("/batch/dataset", repositories_are_found_by_each_spelling)
          i-- > 0;) { /* what stands first wins over what is there already */
         g_autofree char *made = g_build_filename(place->dir, names[i], NULL);
         g_assert_true(acr_dir_make(made, NULL));
-        g_autofree char *found = acr_dataset_repo(place->dir, "own/nam");
-        g_assert_cmpstr(found, ==, made);
+        assert_text(acr_dataset_repo(place->dir, "own/nam"), made);
     }
     g_autofree char *other = acr_dataset_repo(place->dir, "own/other"),
                     *file = write_bytes(place, "a__b", "", 0);
@@ -217,8 +215,7 @@ static char *write_predictions(const Place *place, const GPtrArray *instances)
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
     g_autoptr(GError) error = NULL;
     char *text = NULL;
-    g_assert_true(acr_predictions_write(&spec, instances, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_predictions_write(&spec, instances, &error), error);
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
     return text;
 }
@@ -240,10 +237,9 @@ PLACE_TEST("/batch/predictions", finished_runs_become_predictions)
     make_run(place, "stopped", "ready", "best so far\n"); /* at a ceiling */
     make_run(place, "empty", "done", "");
     for (guint again = 0; again < 2; again++) {
-        g_autofree char *text = write_predictions(place, instances);
-        g_assert_cmpstr(text, ==,
-                        LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n")
-                            LINE("stopped", "best so far\\n") LINE("empty", ""));
+        assert_text(write_predictions(place, instances),
+                    LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n")
+                        LINE("stopped", "best so far\\n") LINE("empty", ""));
     }
 }
 
@@ -258,9 +254,8 @@ PLACE_TEST("/batch/predictions", lines_of_other_batches_are_kept)
     g_autofree char *path = write_bytes(place, "preds.jsonl", old, -1);
     add_instance(instances, "a");
     make_run(place, "a", "done", "new");
-    g_autofree char *text = write_predictions(place, instances),
-                    *expected = g_strconcat(kept, LINE("a", "new"), NULL);
-    g_assert_cmpstr(text, ==, expected);
+    g_autofree char *expected = g_strconcat(kept, LINE("a", "new"), NULL);
+    assert_text(write_predictions(place, instances), expected);
 }
 
 PLACE_TEST("/batch/predictions", runs_of_other_models_are_not_these_models)
@@ -277,9 +272,8 @@ PLACE_TEST("/batch/predictions", runs_of_other_models_are_not_these_models)
     make_run(place, "b", "done", "diff");
     for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
         make_run_of(place, "a", others[i], "done", "d");
-        g_autofree char *text = write_predictions(place, instances);
         g_autofree char *expected = g_strconcat(kept, LINE("b", "diff"), NULL);
-        g_assert_cmpstr(text, ==, expected);
+        assert_text(write_predictions(place, instances), expected);
     }
 }
 
@@ -289,8 +283,7 @@ PLACE_TEST("/batch/predictions", a_patch_that_is_no_text_is_repaired)
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     add_instance(instances, "a");
     make_run(place, "a", "done", "caf\xe9\n");
-    g_autofree char *text = write_predictions(place, instances);
-    g_assert_cmpstr(text, ==, LINE("a", "caf\xef\xbf\xbd\\n"));
+    assert_text(write_predictions(place, instances), LINE("a", "caf\xef\xbf\xbd\\n"));
 }
 
 PLACE_TEST("/batch/predictions", a_damaged_run_costs_the_others_nothing)
@@ -339,8 +332,7 @@ PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
     spec.shard = g_strdup("1/2");
     spec.max_cost = 3000001;
     spec.max_tokens_total = 101;
-    g_assert_true(acr_shard_enter(&spec, &bound, rows, &lock, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_shard_enter(&spec, &bound, rows, &lock, &error), error);
     g_assert_cmpuint(rows->len, ==, 2);
     g_assert_cmpstr(((const AcrInstance *)rows->pdata[1])->instance_id, ==, "c");
     g_assert_cmpint(spec.max_cost, ==, 1500000);
@@ -351,6 +343,6 @@ PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
     g_auto(AcrRunSpec) other = acr_run_spec_of(ACR_FOR_SWE_BENCH);
     other.out = g_strdup(place->dir);
     other.shard = g_strdup("1/2");
-    g_assert_false(acr_shard_enter(&other, &bound, again, &second, &error));
-    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
+    assert_fails_with(acr_shard_enter(&other, &bound, again, &second, &error), error,
+                      ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
 }

@@ -21,9 +21,7 @@ void get_raw(const char *raw, AcrHttpResponse *out)
     TestReply reply = {.raw = raw};
     AcrHttpRequest request = {0};
     g_autoptr(GError) error = NULL;
-    bool ok = exchange(&reply, &request, out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(exchange(&reply, &request, out, &error), error);
 }
 
 void assert_fails(const TestReply *reply, const AcrHttpRequest *request, int code)

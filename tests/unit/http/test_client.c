@@ -10,9 +10,7 @@ static void post(AcrHttpClient *client, const TestServer *server, const char *te
     AcrHttpRequest request = {.url = server->url, .body = "body", .body_len = 4};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-    bool ok = acr_http_exchange(client, &request, &response, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_http_exchange(client, &request, &response, &error), error);
     g_assert_true(response.sent);
     g_assert_cmpint(response.first_byte_ms, >=, 1);
     assert_body(&response, text);
@@ -23,8 +21,8 @@ static void post_fails(AcrHttpClient *client, const char *url, int code, bool se
     AcrHttpRequest request = {.url = url, .body = "body", .body_len = 4};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-    g_assert_false(acr_http_exchange(client, &request, &response, &error));
-    g_assert_error(error, ACR_HTTP_ERROR, code);
+    assert_fails_with(acr_http_exchange(client, &request, &response, &error), error, ACR_HTTP_ERROR,
+                      code);
     g_assert_cmpint(response.sent, ==, sent);
     g_assert_cmpint(response.status, ==, code == ACR_HTTP_ERROR_LENGTH ? 200 : 0);
     g_assert_true((response.headers == NULL) == (response.status == 0));
@@ -147,8 +145,8 @@ TEST("/http/client", a_failed_exchange_takes_its_connection_with_it)
     AcrHttpRequest request = {.url = server->url, .idle_timeout_ms = 100};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-    g_assert_false(acr_http_exchange(client, &request, &response, &error));
-    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT);
+    assert_fails_with(acr_http_exchange(client, &request, &response, &error), error, ACR_HTTP_ERROR,
+                      ACR_HTTP_ERROR_TIMEOUT);
     post(client, server, "");
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
@@ -178,9 +176,7 @@ static void assert_enough(AcrHttpClient *client, const TestServer *server, const
     AcrHttpRequest request = {.url = server->url, .on_body = take, .on_body_ctx = &sink};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-    bool ok = acr_http_exchange(client, &request, &response, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_http_exchange(client, &request, &response, &error), error);
     g_assert_cmpstr(text->str, ==, expected);
     g_assert_cmpuint(sink.calls, ==, 1);
     g_assert_cmpint(response.status, ==, 200);
@@ -262,9 +258,7 @@ TEST("/http/client", what_comes_after_nearly_is_handed_on)
     for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
-        bool ok = exchange_nearly(&replies[i], text, &error);
-        g_assert_no_error(error);
-        g_assert_true(ok);
+        assert_ok(exchange_nearly(&replies[i], text, &error), error);
         g_assert_cmpstr(text->str, ==, "abcdef");
     }
 }

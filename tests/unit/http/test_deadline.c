@@ -89,16 +89,16 @@ TEST("/http/deadline", a_connection_that_hangs_ends_by_its_deadline_or_an_interr
     AcrHttpResponse response = {0};
     g_autoptr(GError) error = NULL;
     gint64 start = now_ms();
-    g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
-    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT);
+    assert_fails_with(acr_http_exchange(NULL, &request, &response, &error), error, ACR_HTTP_ERROR,
+                      ACR_HTTP_ERROR_TIMEOUT);
     g_assert_cmpint(now_ms() - start, <, 8000);
     g_clear_error(&error);
     request.connect_timeout_ms = 0;
     request.interrupt = &alarm_interrupt;
     interrupt_in(200);
     start = now_ms();
-    g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
-    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
+    assert_fails_with(acr_http_exchange(NULL, &request, &response, &error), error, ACR_HTTP_ERROR,
+                      ACR_HTTP_ERROR_INTERRUPTED);
     g_assert_cmpint(now_ms() - start, <, 8000);
     for (gsize i = 0; i < G_N_ELEMENTS(fillers); i++)
         close(fillers[i]);

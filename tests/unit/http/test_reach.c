@@ -18,8 +18,8 @@ TEST("/http/reach", a_unix_socket_is_spoken_to)
     g_assert_true(
         g_str_has_prefix(server_request(server, 0), "GET /version HTTP/1.1\r\nHost: engine\r\n"));
     request.unix_socket = deep;
-    g_assert_false(acr_http_exchange(NULL, &request, &none, &error));
-    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
+    assert_fails_with(acr_http_exchange(NULL, &request, &none, &error), error, ACR_HTTP_ERROR,
+                      ACR_HTTP_ERROR_FAILED);
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
@@ -83,8 +83,8 @@ TEST("/http/reach", a_refused_connection_names_host_and_port_only)
     g_clear_error(&error);
     tls.url = tls_url;
     tls.ca_file = "/nonexistent/ca.pem";
-    g_assert_false(acr_http_exchange(NULL, &tls, &response, &error));
-    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
+    assert_fails_with(acr_http_exchange(NULL, &tls, &response, &error), error, ACR_HTTP_ERROR,
+                      ACR_HTTP_ERROR_FAILED);
 }
 
 TEST("/http/reach", what_cannot_be_reached_was_sent_nothing)

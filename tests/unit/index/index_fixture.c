@@ -18,8 +18,7 @@ static void git(const char *dir, const char *const *arguments)
     g_ptr_array_add(argv, NULL);
     AcrSpawn spawn = {.argv = (const char *const *)argv->pdata, .cwd = dir};
     g_auto(AcrSpawnResult) result = {0};
-    bool ok = acr_spawn_run(&spawn, &result, &error);
-    g_assert_no_error(error);
+    bool ok = made(acr_spawn_run(&spawn, &result, &error), error);
     g_assert_true(ok && result.exit_code == 0);
 }
 
@@ -32,8 +31,7 @@ static void remove_folder(gpointer path)
 static AcrSnapshot *make_snapshot(const TestFile *files, bool keep_objects)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *root = g_dir_make_tmp("acr-index-XXXXXX", &error);
-    g_assert_no_error(error);
+    g_autofree char *root = made(g_dir_make_tmp("acr-index-XXXXXX", &error), error);
     git(root, (const char *const[]){"init", "-q", NULL});
     for (; files->path; files++) {
         g_autofree char *path = g_build_filename(root, files->path, NULL);
@@ -43,10 +41,8 @@ static AcrSnapshot *make_snapshot(const TestFile *files, bool keep_objects)
     }
     git(root, (const char *const[]){"add", "-A", NULL});
     git(root, (const char *const[]){"commit", "-q", "--allow-empty", "-m", "one", NULL});
-    g_autoptr(AcrRepo) repo = acr_repo_open(root, &error);
-    g_assert_no_error(error);
-    AcrSnapshot *snapshot = acr_snapshot_of_commit(repo, "HEAD", &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrRepo) repo = made(acr_repo_open(root, &error), error);
+    AcrSnapshot *snapshot = made(acr_snapshot_of_commit(repo, "HEAD", &error), error);
     g_autofree char *objects = g_build_filename(root, ".git", "objects", NULL);
     if (!keep_objects)
         g_assert_true(acr_dir_remove(objects, NULL));

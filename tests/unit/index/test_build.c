@@ -192,8 +192,7 @@ TEST("/index/build", failure_that_lasts_is_kept_for_a_day)
 {
     static const TestFile files[] = {{"a.py", "A|x|1|1|\n"}, {NULL, NULL}};
     g_autoptr(GError) error = NULL;
-    g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", &error);
-    g_assert_no_error(error);
+    g_autofree char *dir = made(g_dir_make_tmp("acr-index-XXXXXX", &error), error);
     g_autofree char *path = g_build_filename(dir, "cache", NULL);
     g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
     for (guint round = 0; round < 4; round++) {
@@ -201,8 +200,7 @@ TEST("/index/build", failure_that_lasts_is_kept_for_a_day)
         AcrOutliner outliner = {&failing, "fake", outline_failing};
         g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
         AcrIndexOptions options = {&outliner, cache, NULL, NULL};
-        g_autoptr(AcrIndex) index = acr_index_build(snapshot, &options, &error);
-        g_assert_no_error(error);
+        g_autoptr(AcrIndex) index = made(acr_index_build(snapshot, &options, &error), error);
         g_assert_cmpuint(failing.asked, ==, round < 3 ? 1 : 0);
         g_assert_true(acr_index_file(index, 0)->failed);
         g_assert_cmpstr(acr_index_file(index, 0)->unparsed, ==, "no memory");
@@ -213,8 +211,7 @@ TEST("/index/build", failure_that_lasts_is_kept_for_a_day)
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
     AcrIndexOptions options = {&outliner, cache, known, NULL};
-    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &options, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrIndex) index = made(acr_index_build(snapshot, &options, &error), error);
     g_assert_cmpuint(failing.asked, ==, 1);
     g_assert_true(acr_dir_remove(dir, NULL));
 }

@@ -206,8 +206,8 @@ TEST("/index/cache", text_file_is_left_alone)
     set_contents(path, text, strlen(text));
     use_foreign(path, "belongs to another program");
     g_autoptr(GError) error = NULL;
-    g_assert_false(acr_index_cache_clear(path, &error));
-    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
+    assert_fails_with(acr_index_cache_clear(path, &error), error, ACR_INDEX_ERROR,
+                      ACR_INDEX_ERROR_FAILED);
     g_autofree char *now = contents_of(path, &len);
     g_assert_cmpmem(now, len, text, strlen(text));
 }
@@ -309,8 +309,7 @@ TEST("/index/cache", odd_names)
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         const char *path = cache_path(names[i]);
         make_cache(path, 5);
-        g_autofree char *remark = use_cache(path, 5);
-        g_assert_cmpstr(remark, ==, NULL);
+        assert_text(use_cache(path, 5), NULL);
         g_assert_true(acr_index_cache_clear(path, NULL));
         g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     }
@@ -339,8 +338,7 @@ TEST("/index/cache", clear_removes_its_own_files_only)
     make_cache(path, 5);
     g_autofree char *other = beside(path, ".txt");
     set_contents(other, "x", 1);
-    g_assert_true(acr_index_cache_clear(path, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_index_cache_clear(path, &error), error);
     static const char *const own[] = {"", "-wal", "-shm", "-journal"};
     for (gsize i = 0; i < G_N_ELEMENTS(own); i++) {
         g_autofree char *name = beside(path, own[i]);

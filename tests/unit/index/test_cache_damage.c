@@ -84,8 +84,7 @@ TEST("/index/cache_damage", empty_file_becomes_a_cache)
     g_autofree char *folder = g_path_get_dirname(path);
     g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
     lay(path, "", 0);
-    g_autofree char *remark = use_cache(path, ROWS);
-    g_assert_cmpstr(remark, ==, NULL);
+    assert_text(use_cache(path, ROWS), NULL);
 }
 
 TEST("/index/cache_damage", noise)
@@ -218,8 +217,7 @@ TEST("/index/cache_damage", damaged_files_beside_it)
         for (gsize k = 0; k < sizeof noise; k++)
             noise[k] = (guint8)g_rand_int(rand);
         lay(name, noise, sizeof noise);
-        g_autofree char *remark = use_cache(path, ROWS);
-        g_assert_cmpstr(remark, ==, NULL);
+        assert_text(use_cache(path, ROWS), NULL);
         g_assert_true(acr_index_cache_clear(path, NULL));
         bool stays = g_file_test(name, G_FILE_TEST_EXISTS);
         g_assert_true(stays == (strcmp(suffixes[i], "-lock") == 0));

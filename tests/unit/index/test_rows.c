@@ -23,8 +23,7 @@ static AcrIndex *decode_ok(const char *text)
 {
     const char *unparsed = "unset";
     g_autoptr(GError) error = NULL;
-    AcrIndex *index = decode(text, &unparsed, &error);
-    g_assert_no_error(error);
+    AcrIndex *index = made(decode(text, &unparsed, &error), error);
     g_assert_null(unparsed);
     acr_index_freeze(index);
     return index;
@@ -97,8 +96,8 @@ TEST("/index/rows", unparsed_file_gives_its_reason_on_one_line)
 {
     const char *unparsed = NULL;
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrIndex) index = decode("X|7|a \\t b \\n c \\\\ d\n", &unparsed, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrIndex) index =
+        made(decode("X|7|a \\t b \\n c \\\\ d\n", &unparsed, &error), error);
     g_assert_cmpstr(unparsed, ==, "line 7: a   b   c \\ d");
 }
 
@@ -175,9 +174,9 @@ TEST("/index/rows", nul_byte_is_refused)
     const char *unparsed;
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrIndex) index = acr_index_new_empty(NULL);
-    g_assert_false(
-        acr_index_add_rows(index, 0, g_memdup2("I\tx\t1\ta\0b\t\n", 11), 11, &unparsed, &error));
-    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED);
+    assert_fails_with(
+        acr_index_add_rows(index, 0, g_memdup2("I\tx\t1\ta\0b\t\n", 11), 11, &unparsed, &error),
+        error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED);
 }
 
 /* `n` definitions within each other. */

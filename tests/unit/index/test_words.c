@@ -31,8 +31,7 @@ static AcrIndex *build(AcrSnapshot *snapshot, const char *path)
         path ? acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES) : NULL;
     AcrOutliner outliner = fake_outliner();
     AcrIndexOptions options = {.outliner = &outliner, .cache = cache};
-    AcrIndex *index = acr_index_build(snapshot, &options, &error);
-    g_assert_no_error(error);
+    AcrIndex *index = made(acr_index_build(snapshot, &options, &error), error);
     return index;
 }
 

@@ -142,8 +142,7 @@ TEST("/index/workers", every_file_gets_its_rows_by_any_number_of_peers)
         g_autoptr(GError) error = NULL;
         g_auto(Batch) batch;
         batch_init(&batch, 300);
-        g_assert_true(outline(&batch, "serves", jobs[j], 0, NULL, &error));
-        g_assert_no_error(error);
+        assert_ok(outline(&batch, "serves", jobs[j], 0, NULL, &error), error);
         g_assert_cmpuint(batch.n_done, ==, 300);
         for (gsize i = 0; i < 300; i++)
             assert_rows(&batch, i);
@@ -177,8 +176,7 @@ TEST("/index/workers", crash_hang_exit_and_junk_cost_their_file)
     set_source(&batch, 60, "fail");
     set_source(&batch, 90, "junk");
     set_source(&batch, 119, "crash");
-    g_assert_true(outline(&batch, "serves", 2, 700, NULL, &error));
-    g_assert_no_error(error);
+    assert_ok(outline(&batch, "serves", 2, 700, NULL, &error), error);
     g_assert_cmpuint(batch.n_done, ==, 120);
     g_assert_cmpstr(result(&batch, 0), ==, "!the outline worker crashed (signal 11)");
     g_assert_true(g_str_has_prefix(result(&batch, 30), "!outlining took longer than"));
@@ -213,8 +211,7 @@ TEST("/index/workers", large_files_get_their_rows_too)
         set_source(&batch, i, large);
     memcpy(large, "crash", 5);
     set_source(&batch, 9, large);
-    g_assert_true(outline(&batch, "serves", 3, 0, NULL, &error));
-    g_assert_no_error(error);
+    assert_ok(outline(&batch, "serves", 3, 0, NULL, &error), error);
     g_assert_cmpuint(batch.n_done, ==, 40);
     for (gsize i = 0; i < 40; i++) {
         if (i == 9)
@@ -295,8 +292,7 @@ TEST("/index/workers", one_peer_does_it_all_where_others_are_refused)
     g_auto(Batch) batch = {0};
     batch_init(&batch, 400);
     set_source(&batch, 3, "fail");
-    g_assert_true(outline(&batch, file, 8, 0, NULL, &error));
-    g_assert_no_error(error);
+    assert_ok(outline(&batch, file, 8, 0, NULL, &error), error);
     g_assert_cmpstr(result(&batch, 3), ==, "!odd.py is too much");
     for (gsize i = 4; i < 400; i++)
         assert_rows(&batch, i);
@@ -315,6 +311,6 @@ TEST("/index/workers", interruption_ends_it)
     set_source(&batch, 0, "hang");
     set_source(&batch, 1, "hang");
     AcrInterrupt interrupt = {.signal = SIGINT};
-    g_assert_false(outline(&batch, "serves", 2, 0, &interrupt, &error));
-    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED);
+    assert_fails_with(outline(&batch, "serves", 2, 0, &interrupt, &error), error, ACR_INDEX_ERROR,
+                      ACR_INDEX_ERROR_INTERRUPTED);
 }

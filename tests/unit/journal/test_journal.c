@@ -84,11 +84,10 @@ static void append(AcrJournal *journal, int i)
     g_autoptr(GError) error = NULL;
     const AcrJson *recorded = answer;
 
-    g_assert_true(acr_journal_ask(journal, "model", asked, &recorded, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_journal_ask(journal, "model", asked, &recorded, &error), error);
     g_assert_null(recorded);
-    g_assert_true(acr_journal_append(journal, "model", asked, answer, acr_json_new_int(i), &error));
-    g_assert_no_error(error);
+    assert_ok(acr_journal_append(journal, "model", asked, answer, acr_json_new_int(i), &error),
+              error);
 }
 
 static void assert_answered(AcrJournal *journal, int i)
@@ -97,8 +96,7 @@ static void assert_answered(AcrJournal *journal, int i)
     g_autoptr(GError) error = NULL;
     const AcrJson *answer = NULL;
 
-    g_assert_true(acr_journal_ask(journal, "model", asked, &answer, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_journal_ask(journal, "model", asked, &answer, &error), error);
     g_assert_nonnull(answer);
     g_assert_cmpint(acr_json_int(answer, -1), ==, i * 10);
 }
@@ -212,8 +210,8 @@ JOURNAL_TEST("/journal/journal", replay_ends_after_the_last_record_and_writes_no
     g_assert_cmpint(chmod(f->path, 0400), ==, 0);
     journal = open_journal(f, ACR_JOURNAL_READ);
     assert_answered(journal, 0);
-    g_assert_false(acr_journal_ask(journal, "model", asked, &answer, &error));
-    g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED);
+    assert_fails_with(acr_journal_ask(journal, "model", asked, &answer, &error), error,
+                      ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED);
 }
 
 /* The file ends at every byte of its last record in turn: it is dropped, the rest is whole, and the
@@ -353,8 +351,7 @@ JOURNAL_TEST("/journal/index", a_record_whose_members_stand_in_another_order_cou
 
     put(f, text, strlen(text));
     g_autoptr(AcrJournal) journal = open_journal(f, ACR_JOURNAL_READ);
-    g_assert_true(acr_journal_ask(journal, "a", asked, &answer, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_journal_ask(journal, "a", asked, &answer, &error), error);
     g_assert_cmpint(acr_json_int(answer, 0), ==, 7);
 }
 

@@ -14,8 +14,7 @@ static char *key_of_command(const char *command)
     AcrModelOptions options = {.key_command = command};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-    g_assert_true(acr_key_from_options(&options, &key, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_key_from_options(&options, &key, &error), error);
     return key;
 }
 
@@ -45,8 +44,8 @@ TEST("/llm/keys", a_command_and_a_file_together_are_refused)
     AcrModelOptions options = {.key_command = "true", .key_file = "/dev/null"};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-    g_assert_false(acr_key_from_options(&options, &key, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+    assert_fails_with(acr_key_from_options(&options, &key, &error), error, ACR_LLM_ERROR,
+                      ACR_LLM_ERROR_USAGE);
 }
 
 TEST("/llm/keys", the_first_line_that_a_command_prints_is_the_key)
@@ -86,8 +85,7 @@ TEST("/llm/keys", a_command_that_gives_no_key_shows_nothing_of_it)
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrModelOptions options = {.key_command = rows[i].command};
-        g_autofree char *message = refusal(&options);
-        g_assert_cmpstr(message, ==, rows[i].expected);
+        assert_text(refusal(&options), rows[i].expected);
     }
 }
 
@@ -97,8 +95,8 @@ TEST("/llm/keys", a_command_ends_with_an_interrupt)
     AcrModelOptions options = {.key_command = "sleep 60", .interrupt = &interrupt};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-    g_assert_false(acr_key_from_options(&options, &key, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED);
+    assert_fails_with(acr_key_from_options(&options, &key, &error), error, ACR_LLM_ERROR,
+                      ACR_LLM_ERROR_INTERRUPTED);
 }
 
 TEST("/llm/keys", a_file_is_taken_only_from_its_owner_alone)

@@ -58,8 +58,7 @@ static void assert_settings(const char *access, const char *secret, const char *
 {
     g_auto(AcrAwsCredentials) settings = {0};
     g_autoptr(GError) error = NULL;
-    g_assert_true(acr_aws_credentials_read(&settings, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_aws_credentials_read(&settings, &error), error);
     g_assert_cmpstr(settings.access_key, ==, access);
     g_assert_cmpstr(settings.secret_key, ==, secret);
     g_assert_cmpstr(settings.session_token, ==, token);

@@ -157,10 +157,8 @@ TEST("/llm/conversation", results_answer_the_calls_before_them_each_by_its_id)
     g_ptr_array_add(texts, (gpointer) "one");
     g_ptr_array_add(texts, (gpointer) "two");
     acr_conversation_set_results(conversation, texts);
-    g_autofree char *each = shown_results(conversation);
-    g_assert_cmpstr(each, ==,
-                    "[{\"id\":\"1\",\"name\":\"find\",\"text\":\"one\"},"
-                    "{\"id\":\"2\",\"name\":\"look\",\"text\":\"two\"}]");
+    assert_text(shown_results(conversation), "[{\"id\":\"1\",\"name\":\"find\",\"text\":\"one\"},"
+                                             "{\"id\":\"2\",\"name\":\"look\",\"text\":\"two\"}]");
 }
 
 TEST("/llm/conversation", what_is_replaced_or_left_without_its_calls_is_text)

@@ -51,8 +51,7 @@ static void assert_reads(const GByteArray *bytes, const char *seen, const char *
     static const gsize steps[] = {0, 1, 3, 16};
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
         const char *found = NULL;
-        g_autofree char *given = read_frames(bytes, steps[i], &found);
-        g_assert_cmpstr(given, ==, seen);
+        assert_text(read_frames(bytes, steps[i], &found), seen);
         g_assert_cmpstr(found, ==, problem);
     }
 }

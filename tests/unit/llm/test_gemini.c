@@ -128,8 +128,7 @@ static char *ask(const TestReply *reply, gint64 *out_ms)
     gint64 begun_us = g_get_monotonic_time();
     bool ok = false;
     g_setenv("GEMINI_API_KEY", "AIza-0123456789", TRUE);
-    model = acr_model_new("gemini/gemini-x", &options, &error);
-    g_assert_no_error(error);
+    model = made(acr_model_new("gemini/gemini-x", &options, &error), error);
     ok = acr_model_complete(model, &request, &answer, &error);
     *out_ms = (g_get_monotonic_time() - begun_us) / 1000;
     acr_model_free(model);
@@ -148,8 +147,7 @@ TEST("/llm/gemini", a_stream_that_stays_open_after_its_end_is_an_answer_soon)
     g_autofree char *after = quoted(CHUNK("'usageMetadata':{'candidatesTokenCount':3}"));
     TestReply reply = {.raw = raw, .after_ms = 300, .after = after, .hang = true};
     gint64 ms = 0;
-    g_autofree char *shown = ask(&reply, &ms);
-    g_assert_cmpstr(shown, ==, "a|stop|3");
+    assert_text(ask(&reply, &ms), "a|stop|3");
     g_assert_cmpint(ms, >=, 300);
     g_assert_cmpint(ms, <, 30000);
 }

@@ -35,8 +35,7 @@ static void remove_folder(const char *dir)
 static AcrLimiter *open_limiter(const char *dir)
 {
     g_autoptr(GError) error = NULL;
-    AcrLimiter *limiter = acr_limiter_open(dir, ENDPOINT, KEY, &error);
-    g_assert_no_error(error);
+    AcrLimiter *limiter = made(acr_limiter_open(dir, ENDPOINT, KEY, &error), error);
     return limiter;
 }
 

@@ -60,19 +60,18 @@ TEST("/llm/redact", parts_of_a_key_that_was_cut_are_taken_out)
     g_autofree char *masked = acr_redact_line("sk-live***cdef", secrets, 500);
     g_autofree char *twice =
         acr_redact_line("sk-live-012 sk-live-012 9abcdef 89abcdef", secrets, 500);
-    g_autofree char *middle = acr_redact_line("of -0123456789a and 0123456789a", secrets, 500);
     g_assert_cmpstr(head, ==, "wrong key [key]");
     g_assert_cmpstr(tail, ==, "...[key] is wrong");
     g_assert_cmpstr(masked, ==, "sk-live***cdef");
     g_assert_cmpstr(twice, ==, "[key] [key] 9abcdef [key]");
-    g_assert_cmpstr(middle, ==, "of [key] and 0123456789a");
+    assert_text(acr_redact_line("of -0123456789a and 0123456789a", secrets, 500),
+                "of [key] and 0123456789a");
 }
 
 TEST("/llm/redact", a_placeholder_spoils_no_text)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("x", "");
-    g_autofree char *text = acr_redact_line("an example", secrets, 500);
-    g_assert_cmpstr(text, ==, "an example");
+    assert_text(acr_redact_line("an example", secrets, 500), "an example");
 }
 
 TEST("/llm/redact", an_answer_is_copied_only_where_it_holds_a_key)

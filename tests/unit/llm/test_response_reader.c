@@ -93,8 +93,7 @@ static char *end_of(const char *text, const char *cut, bool *out_knows_usage)
 static void assert_end(const char *text, const char *cut, const char *expected)
 {
     bool knows_usage = false;
-    g_autofree char *shown = end_of(text, cut, &knows_usage);
-    g_assert_cmpstr(shown, ==, expected);
+    assert_text(end_of(text, cut, &knows_usage), expected);
     g_assert_false(knows_usage);
 }
 

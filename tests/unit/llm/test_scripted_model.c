@@ -10,8 +10,8 @@ static AcrModel *parse(const char *text, const char *instance_id)
 {
     g_autoptr(GError) error = NULL;
     const AcrModelOptions options = {.instance_id = instance_id, .labels = labels};
-    AcrModel *script = acr_script_parse(text, strlen(text), "s.jsonl", &options, &error);
-    g_assert_no_error(error);
+    AcrModel *script =
+        made(acr_script_parse(text, strlen(text), "s.jsonl", &options, &error), error);
     return script;
 }
 
@@ -35,8 +35,7 @@ static char *next(AcrModel *script, const char *agent, guint round)
 
 static void assert_next(AcrModel *script, const char *agent, guint round, const char *expected)
 {
-    g_autofree char *got = next(script, agent, round);
-    g_assert_cmpstr(got, ==, expected);
+    assert_text(next(script, agent, round), expected);
 }
 
 static void assert_refused(const char *text, const char *words)
@@ -280,19 +279,17 @@ TEST("/llm/script", a_model_reads_its_file_once_and_whole)
     g_assert_nonnull(strstr(error->message, path));
     g_clear_error(&error);
     g_assert_true(g_file_set_contents(path, line, -1, NULL));
-    model = acr_model_new(name, &options, &error);
-    g_assert_no_error(error);
+    model = made(acr_model_new(name, &options, &error), error);
     g_assert_true(acr_dir_remove(folder, NULL));
     g_assert_cmpstr(model->name, ==, name);
     interrupt.signal = SIGINT;
-    g_assert_false(acr_model_complete(model, &request, &none, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED);
-    g_clear_error(&error);
+    assert_fails_with(acr_model_complete(model, &request, &none, &error), error, ACR_LLM_ERROR,
+                      ACR_LLM_ERROR_INTERRUPTED);
     interrupt.signal = 0;
     g_assert_true(acr_model_complete(model, &request, &answer, &error));
     g_assert_cmpstr(answer.content, ==, "from a file");
-    g_assert_false(acr_model_complete(model, &request, &none, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP);
+    assert_fails_with(acr_model_complete(model, &request, &none, &error), error, ACR_LLM_ERROR,
+                      ACR_LLM_ERROR_USED_UP);
 }
 
 /* A resumed run: the journal answers, and the script moves on as if it had been asked. */

@@ -25,8 +25,7 @@ static AcrModel *make_model(TestServer *server, const char *name, const char *di
     g_autoptr(GError) error = NULL;
     AcrModel *model = NULL;
     g_setenv("OPENAI_API_KEY", KEY, TRUE);
-    model = acr_model_new(name, &options, &error);
-    g_assert_no_error(error);
+    model = made(acr_model_new(name, &options, &error), error);
     return model;
 }
 
@@ -47,8 +46,7 @@ static char *ask(AcrModel *model, GError **out_error)
 
 static void assert_asked(AcrModel *model, const char *expected)
 {
-    g_autofree char *got = ask(model, NULL);
-    g_assert_cmpstr(got, ==, expected);
+    assert_text(ask(model, NULL), expected);
 }
 
 /* The names of the models that were asked in the last call. */
@@ -118,8 +116,7 @@ TEST("/llm/shared", the_failure_of_both_tells_of_both)
     g_autoptr(AcrModel) model =
         acr_fallback_model_new(make_model(a, "openai/a", NULL), make_model(b, "openai/b", NULL));
     g_autoptr(GError) error = NULL;
-    g_autofree char *got = ask(model, &error);
-    g_assert_cmpstr(got, ==, "[auth]");
+    assert_text(ask(model, &error), "[auth]");
     g_assert_nonnull(strstr(error->message, "openai/b"));
     g_assert_nonnull(strstr(error->message, "HTTP 402"));
 }

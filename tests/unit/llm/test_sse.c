@@ -39,8 +39,7 @@ static char *events_of(const char *text, gsize len, const gsize *cuts, gsize n_c
 static void assert_events(const char *text, gsize len, const char *expected)
 {
     for (gsize cut = 0; cut <= len; cut++) {
-        g_autofree char *seen = events_of(text, len, &cut, 1);
-        g_assert_cmpstr(seen, ==, expected);
+        assert_text(events_of(text, len, &cut, 1), expected);
     }
 }
 #define EVENTS(text, expected) assert_events(text, sizeof text - 1, expected)

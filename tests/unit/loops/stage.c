@@ -152,16 +152,14 @@ AcrCandidate *stage_add_patch(Stage *stage, GPtrArray *candidates, guint number)
         stage->folder = g_dir_make_tmp("acr-loops-XXXXXX", NULL);
         g_autofree char *file = g_build_filename(stage->folder, "a.py", NULL);
         g_assert_true(g_file_set_contents(file, "x = 1\n", -1, NULL));
-        g_autoptr(AcrRepo) repo = acr_repo_open(stage->folder, &error);
-        g_assert_no_error(error);
+        g_autoptr(AcrRepo) repo = made(acr_repo_open(stage->folder, &error), error);
         stage->run.snapshot = acr_snapshot_of_worktree(repo, &error);
         g_assert_no_error(error);
     }
     g_autoptr(GBytes) text = g_bytes_new_static("x = 2\n", 6);
     AcrOverlay *overlay = acr_overlay_new(stage->run.snapshot);
     g_assert_true(acr_overlay_write(overlay, "a.py", ACR_MODE_FILE, text, NULL));
-    GBytes *diff = acr_overlay_diff(overlay, &error);
-    g_assert_no_error(error);
+    GBytes *diff = made(acr_overlay_diff(overlay, &error), error);
     return acr_candidates_add(candidates, (AcrCandidate){.overlay = overlay,
                                                          .diff = diff,
                                                          .number = number,

@@ -48,17 +48,15 @@ TEST("/loops/progress", what_the_events_come_to_is_read_back)
     acr_doing_to_json(&doing, json);
     acr_doing_from_json(json, &read);
     acr_doing_to_json(&read, again);
-    g_autofree char *first = acr_json_print(json), *second = acr_json_print(again);
-    g_assert_cmpstr(first, ==, note);
-    g_assert_cmpstr(second, ==, note);
+    assert_text(acr_json_print(json), note);
+    assert_text(acr_json_print(again), note);
     g_autofree char *text = acr_doing_text(&read, acr_now_ms());
     g_assert_cmpstr(text, ==, "round 2: search · 0 s");
 }
 
 static void check_text(const AcrDoing *doing, const char *text)
 {
-    g_autofree char *shown = acr_doing_text(doing, 0);
-    g_assert_cmpstr(shown, ==, text);
+    assert_text(acr_doing_text(doing, 0), text);
 }
 
 TEST("/loops/progress", an_answer_is_awaited_until_something_else_holds)
@@ -93,8 +91,7 @@ TEST("/loops/progress", a_hostile_note_is_bounded)
         g_auto(AcrDoing) doing = {0};
         g_autoptr(AcrJson) json = acr_json_parse(notes[i], strlen(notes[i]), NULL);
         acr_doing_from_json(json, &doing);
-        g_autofree char *text = acr_doing_text(&doing, 0);
-        g_assert_cmpstr(text, ==, "");
+        assert_text(acr_doing_text(&doing, 0), "");
         g_assert_cmpint(acr_doing_spent(&doing)->calls, <=, 1ll << 45);
         g_assert_cmpint(acr_doing_spent(&doing)->tokens, >=, -1);
     }

@@ -28,8 +28,7 @@ static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestCompariso
     stage->tests = found;
     if (!stage->work.said)
         stage->work.said = acr_said_new();
-    AcrStep step = acr_step_regress(&stage->work, patch, &error);
-    g_assert_no_error(error);
+    AcrStep step = made(acr_step_regress(&stage->work, patch, &error), error);
     return step;
 }
 
@@ -48,10 +47,9 @@ STAGE_TEST("/loops/regressions", reviewer_is_asked_once_for_each_test,
     g_assert_nonnull(strstr(stage->work.writer.feedback, "\ntest_1\n```\nassert 1 == 2\n```\n"));
     g_assert_null(strstr(stage->work.writer.feedback, "test_0"));
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/regression_2.json"), "\"it says so\""));
-    g_autofree char *line = acr_test_comparison_line(patch->tests);
-    g_assert_cmpstr(line, ==,
-                    "1 that passed without the patch fail with it: test_1; expected to "
-                    "fail: test_0 (it says so)");
+    assert_text(acr_test_comparison_line(patch->tests),
+                "1 that passed without the patch fail with it: test_1; expected to "
+                "fail: test_0 (it says so)");
     g_hash_table_unref(stage->work.said);
 }
 
@@ -65,11 +63,10 @@ STAGE_TEST("/loops/regressions", of_many_broken_tests_the_first_are_asked_about,
     g_assert_cmpuint(g_hash_table_size(stage->work.said), ==, 10);
     stage_assert_noted(stage, "test_9 breaks: not expected (the reviewer gave no answer: ");
     g_assert_nonnull(strstr(stage->work.writer.feedback, "… and 19 more tests.\n"));
-    g_autofree char *line = acr_test_comparison_line(patch->tests);
-    g_assert_cmpstr(line, ==,
-                    "29 that passed without the patch fail with it: test_1, test_2, "
-                    "test_3 and 26 more; expected to fail: test_0 (it says so); 4 did "
-                    "not run; the time was over before all tests had run");
+    assert_text(acr_test_comparison_line(patch->tests),
+                "29 that passed without the patch fail with it: test_1, test_2, "
+                "test_3 and 26 more; expected to fail: test_0 (it says so); 4 did "
+                "not run; the time was over before all tests had run");
     g_hash_table_unref(stage->work.said);
 }
 
@@ -80,8 +77,7 @@ STAGE_TEST("/loops/regressions", tests_that_cannot_be_run_refuse_nothing, TALK)
     g_assert_cmpint(regress(stage, patch, NULL), ==, ACR_STEP_UNAVAILABLE);
     g_assert_cmpint(patch->proof, ==, ACR_PROOF_NONE);
     g_assert_false(patch->is_free);
-    g_autofree char *line = acr_test_comparison_line(patch->tests);
-    g_assert_cmpstr(line, ==, "not compared: no test could be run");
+    assert_text(acr_test_comparison_line(patch->tests), "not compared: no test could be run");
     g_hash_table_unref(stage->work.said);
 }
 
@@ -100,10 +96,9 @@ STAGE_TEST("/loops/regressions", excused_failures_at_which_tests_stopped_let_all
     stage->compared = 0;
     g_clear_pointer(&stage->work.said, g_hash_table_unref); /* nothing is excused now */
     g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
-    g_autofree char *line = acr_test_comparison_line(patch->tests);
-    g_assert_cmpstr(line, ==,
-                    "1 that passed without the patch fail with it: test_0; the other tests were "
-                    "not run");
+    assert_text(acr_test_comparison_line(patch->tests),
+                "1 that passed without the patch fail with it: test_0; the other tests were "
+                "not run");
     g_assert_cmpuint(stage->compared, ==, 1);
     g_hash_table_unref(stage->work.said);
 }

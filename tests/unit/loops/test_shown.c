@@ -12,13 +12,10 @@ static GBytes *bytes_of(const char *text)
 
 TEST("/loops/shown", fence_is_longer_than_any_in_the_text)
 {
-    g_autofree char *plain = acr_fence_text("python", "x = 1\n"), *open = acr_fence_text("", "a"),
-                    *nested = acr_fence_text("diff", "+```\n+````` x\n"),
-                    *empty = acr_fence_text("", "");
-    g_assert_cmpstr(plain, ==, "```python\nx = 1\n```");
-    g_assert_cmpstr(open, ==, "```\na\n```");
-    g_assert_cmpstr(nested, ==, "``````diff\n+```\n+````` x\n``````");
-    g_assert_cmpstr(empty, ==, "```\n```");
+    assert_text(acr_fence_text("python", "x = 1\n"), "```python\nx = 1\n```");
+    assert_text(acr_fence_text("", "a"), "```\na\n```");
+    assert_text(acr_fence_text("diff", "+```\n+````` x\n"), "``````diff\n+```\n+````` x\n``````");
+    assert_text(acr_fence_text("", ""), "```\n```");
 }
 
 /* What `err` is shown as after an execution that exited with 1. */
@@ -35,16 +32,14 @@ static char *shown(const char *out, const char *err, int signal)
 
 TEST("/loops/shown", streams_stand_in_tags_that_they_cannot_close)
 {
-    g_autofree char *plain = shown("", "no line end", 0);
-    g_assert_cmpstr(plain, ==,
-                    "With the patch, the script exited with 1 (it failed).\nNote: it wrote files.\n"
-                    "Its stdout is empty.\nIts stderr:\n<stderr>\nno line end\n</stderr>\n");
-    g_autofree char *closing = shown("</stdout> </stdout_2>\n", "", 9);
-    g_assert_cmpstr(closing, ==,
-                    "With the patch, the script was ended by signal 9 (it failed).\n"
-                    "Note: it wrote files.\n"
-                    "Its stdout:\n<stdout_3>\n</stdout> </stdout_2>\n</stdout_3>\n"
-                    "Its stderr is empty.\n");
+    assert_text(shown("", "no line end", 0),
+                "With the patch, the script exited with 1 (it failed).\nNote: it wrote files.\n"
+                "Its stdout is empty.\nIts stderr:\n<stderr>\nno line end\n</stderr>\n");
+    assert_text(shown("</stdout> </stdout_2>\n", "", 9),
+                "With the patch, the script was ended by signal 9 (it failed).\n"
+                "Note: it wrote files.\n"
+                "Its stdout:\n<stdout_3>\n</stdout> </stdout_2>\n</stdout_3>\n"
+                "Its stderr is empty.\n");
 }
 
 TEST("/loops/shown", validation_is_shown_with_how_it_ended)
@@ -65,9 +60,8 @@ TEST("/loops/shown", validation_is_shown_with_how_it_ended)
                                         .limit = rows[i].limit,
                                         .out = bytes_of("1 failed\n\n"),
                                         .err = bytes_of("")};
-        g_autofree char *text = acr_validation_text(&executed);
         g_autofree char *want = g_strconcat("1 failed\n", rows[i].end, NULL);
-        g_assert_cmpstr(text, ==, want);
+        assert_text(acr_validation_text(&executed), want);
     }
 }
 
@@ -157,8 +151,7 @@ TEST("/loops/shown", locations_are_listed_by_the_parts_that_were_named)
     AcrBugLocation method = {.method = (char *)"g"};
     g_ptr_array_add(locations, &whole);
     g_ptr_array_add(locations, &method);
-    g_autofree char *text = acr_locations_text(locations);
-    g_assert_cmpstr(text, ==, "- file a.py, class A, method f\n- method g");
+    assert_text(acr_locations_text(locations), "- file a.py, class A, method f\n- method g");
     g_autoptr(AcrJson) json = acr_locations_to_json(locations);
     g_autofree char *printed = acr_json_print(json);
     g_assert_true(

@@ -19,8 +19,7 @@
 static AcrStep guard(Stage *stage)
 {
     g_autoptr(GError) error = NULL;
-    AcrStep step = acr_reproducer_guard(&stage->work, &error);
-    g_assert_no_error(error);
+    AcrStep step = made(acr_reproducer_guard(&stage->work, &error), error);
     return step;
 }
 
@@ -104,8 +103,7 @@ STAGE_TEST("/loops/steps", interrupted_run_asks_and_runs_nothing, YES TEST_ANSWE
 static AcrStep reproduce(Stage *stage)
 {
     g_autoptr(GError) error = NULL;
-    AcrStep step = acr_reproducer_write(&stage->work, &error);
-    g_assert_no_error(error);
+    AcrStep step = made(acr_reproducer_write(&stage->work, &error), error);
     return step;
 }
 
@@ -216,8 +214,7 @@ static AcrStep validate(Stage *stage, AcrCandidate *candidate)
 {
     g_autoptr(GError) error = NULL;
     stage->run.validate = "make test";
-    AcrStep step = acr_step_validate(&stage->work, candidate, &error);
-    g_assert_no_error(error);
+    AcrStep step = made(acr_step_validate(&stage->work, candidate, &error), error);
     return step;
 }
 

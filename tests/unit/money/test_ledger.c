@@ -142,8 +142,8 @@ FILE_TEST("/money/budget", damage_is_an_error_and_never_ignored)
         g_autofree char *after = NULL;
         const char *text = i < G_N_ELEMENTS(texts) ? texts[i] : letters;
         write_text(fixture->path, text);
-        g_assert_false(acr_budget_add(budget, fixture->path, "run", &NONE, &error));
-        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
+        assert_fails_with(acr_budget_add(budget, fixture->path, "run", &NONE, &error), error,
+                          ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
         after = read_text(fixture->path);
         g_assert_cmpstr(after, ==, text);
     }
@@ -157,8 +157,8 @@ FILE_TEST("/money/budget", a_ledger_that_shrinks_is_an_error)
     guint64 id = 0;
     settle(budget, reserve(budget, 100, 1), 100, 1);
     g_assert_cmpint(truncate(fixture->path, 13), ==, 0);
-    g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
-    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
+    assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error,
+                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
 }
 
 /* Removed, or moved away with another one in its place. */
@@ -176,8 +176,8 @@ FILE_TEST("/money/budget", a_ledger_that_is_not_in_its_place_is_an_error)
             g_autoptr(AcrBudget) other = budget_at(fixture->path, 100, -1);
             settle(other, reserve(other, 60, 1), 60, 1);
         }
-        g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
-        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+        assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error,
+                          ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     }
 }
 
@@ -231,8 +231,8 @@ static int work_full(const char *path)
     signal(SIGXFSZ, SIG_IGN);
     limit.rlim_cur = limit.rlim_max = strlen(text) + 20;
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
-    g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
-    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    assert_fails_with(acr_budget_reserve(budget, &amount, NULL, &id, &error), error,
+                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     g_assert_false(acr_budget_settle(budget, before, &amount, NULL));
     g_assert_true(acr_budget_sums(budget, "run", &spent, &reserved, NULL));
     g_assert_cmpint(reserved.pico, ==, 10); /* what cannot be settled stays counted */
@@ -388,6 +388,6 @@ FILE_TEST("/money/budget", a_file_that_may_not_be_written_is_an_error)
     }
     write_text(fixture->path, "{\"ledger\":1}\n");
     g_assert_cmpint(g_chmod(fixture->path, 0400), ==, 0);
-    g_assert_false(acr_budget_add(budget, fixture->path, "run", &NONE, &error));
-    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    assert_fails_with(acr_budget_add(budget, fixture->path, "run", &NONE, &error), error,
+                      ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
 }

@@ -490,6 +490,6 @@ TEST("/money/prices", a_malformed_file_is_told_with_its_member)
 TEST("/money/prices", a_missing_file_is_wrong_usage)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_prices_new("/nonexistent/prices.json", &error));
-    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
+    assert_fails_with(acr_prices_new("/nonexistent/prices.json", &error), error, ACR_MONEY_ERROR,
+                      ACR_MONEY_ERROR_USAGE);
 }

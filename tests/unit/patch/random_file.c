@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "unit/cases.h"
+
 static const Encoding encodings[N_ENCODINGS] = {
     {NULL, "UTF-8", false, {"été", "日本", "привет", "ü"}},
     {NULL, "UTF-8", true, {"été", "日本", "привет", "ü"}},
@@ -139,9 +141,9 @@ GBytes *random_file_bytes(const RandomFile *file, guint from, guint to)
         g_string_append_printf(text, "%s%s", line_at(file, i), (char *)file->ends->pdata[i]);
     g_autoptr(GError) error = NULL;
     gsize len = 0;
-    char *bytes =
-        g_convert(text->str, (gssize)text->len, file->encoding->iconv, "UTF-8", NULL, &len, &error);
-    g_assert_no_error(error);
+    char *bytes = made(
+        g_convert(text->str, (gssize)text->len, file->encoding->iconv, "UTF-8", NULL, &len, &error),
+        error);
     return g_bytes_new_take(bytes, len);
 }
 

@@ -19,8 +19,7 @@ void fixture_write(Fixture *fixture, const char *path, const void *data, gsize l
     g_autoptr(GError) error = NULL;
     g_autofree char *full = g_build_filename(fixture->dir, path, NULL);
     g_autofree char *folder = g_path_get_dirname(full);
-    g_assert_true(acr_dir_make(folder, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_dir_make(folder, &error), error);
     g_assert_true(g_file_set_contents(full, data, (gssize)len, &error));
 }
 

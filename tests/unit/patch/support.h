@@ -21,6 +21,7 @@ void fixture_write(Fixture *fixture, const char *path, const void *data, gsize l
 void fixture_open(Fixture *fixture); /* after the last write */
 void fixture_clear(Fixture *fixture);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fixture, fixture_clear)
+#define FIXTURE_TEST(group, name) TEST_IN(group, name, Fixture, fixture, fixture_init)
 
 /*
  * Compiles when brackets close and indentation is that of a block: deeper after a colon, else a

@@ -82,9 +82,8 @@ static GBytes *section_bytes(const Section *section, char **words)
     if (!has_word(words, "latin-1"))
         return g_string_free_to_bytes(g_steal_pointer(&text));
     gsize len = 0;
-    char *latin =
-        g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error);
-    g_assert_no_error(error);
+    char *latin = made(
+        g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error), error);
     return g_bytes_new_take(latin, len);
 }
 
@@ -109,8 +108,7 @@ static void run_answer(Run *run)
                                .referee = run->referee,
                                .hints = (const AcrPatchHint *)(void *)run->hints->data,
                                .n_hints = run->hints->len};
-    g_assert_true(acr_patch_apply(&context, answer, len, &run->result, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_patch_apply(&context, answer, len, &run->result, &error), error);
 }
 
 static void write_file(Fixture *fixture, const Section *section, char **words)
@@ -177,8 +175,7 @@ static void check_file(const Run *run, const Section *section)
     g_autoptr(GBytes) wanted = section_bytes(section, words);
     g_autoptr(GError) error = NULL;
     g_assert_nonnull(run->result.overlay);
-    g_autoptr(GBytes) got = acr_overlay_read(run->result.overlay, words[0], &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) got = made(acr_overlay_read(run->result.overlay, words[0], &error), error);
     gsize wanted_len = 0, got_len = 0;
     const void *wanted_data = g_bytes_get_data(wanted, &wanted_len),
                *got_data = g_bytes_get_data(got, &got_len);

@@ -45,8 +45,7 @@ static void apply(Fixture *fixture, const char *answer, const AcrPatchHint *hint
                                .referee = stub_referee(),
                                .hints = hints,
                                .n_hints = n_hints};
-    g_assert_true(acr_patch_apply(&context, answer, strlen(answer), out, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_patch_apply(&context, answer, strlen(answer), out, &error), error);
     g_assert_cmpuint(strlen(out->message), <=, ACR_PATCH_MAX_MESSAGE);
     g_assert_true(acr_utf8_is_text(out->message, strlen(out->message)));
 }
@@ -59,19 +58,17 @@ static guint count(const char *text, const char *what)
     return n;
 }
 
-TEST("/patch/feedback", located_code_is_shown_though_edits_fill_the_message)
+FIXTURE_TEST("/patch/feedback", located_code_is_shown_though_edits_fill_the_message)
 {
     static const AcrPatchHint hint = {"other.py", 1, 5};
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) answer = g_string_new(NULL);
-    fixture_init(&fixture);
-    write_module(&fixture, "a.py", 60);
-    write_module(&fixture, "other.py", 3);
-    fixture_open(&fixture);
+    write_module(fixture, "a.py", 60);
+    write_module(fixture, "other.py", 3);
+    fixture_open(fixture);
     for (guint i = 0; i < 30; i++)
         append_edit(answer, "a.py", i, 60);
-    apply(&fixture, answer->str, &hint, 1, &result);
+    apply(fixture, answer->str, &hint, 1, &result);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
     g_assert_nonnull(
         strstr(result.message, "other.py, lines 1-5, in method_0:\n```\ndef method_0("));
@@ -79,17 +76,15 @@ TEST("/patch/feedback", located_code_is_shown_though_edits_fill_the_message)
     g_assert_cmpuint(count(result.message, "```\n") % 2, ==, 0);
 }
 
-TEST("/patch/feedback", every_edit_has_its_share)
+FIXTURE_TEST("/patch/feedback", every_edit_has_its_share)
 {
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) answer = g_string_new(NULL);
-    fixture_init(&fixture);
-    write_module(&fixture, "a.py", 100);
-    fixture_open(&fixture);
+    write_module(fixture, "a.py", 100);
+    fixture_open(fixture);
     for (guint i = 0; i < 8; i++)
         append_edit(answer, "a.py", i, 100);
-    apply(&fixture, answer->str, NULL, 0, &result);
+    apply(fixture, answer->str, NULL, 0, &result);
     for (guint i = 0; i < 8; i++) {
         g_autofree char *shown =
             g_strdup_printf("a.py, lines %u-%u, in method_%u:\n```\ndef method_%u(", i * 104 + 1,
@@ -98,17 +93,15 @@ TEST("/patch/feedback", every_edit_has_its_share)
     }
 }
 
-TEST("/patch/feedback", locations_share_what_is_left)
+FIXTURE_TEST("/patch/feedback", locations_share_what_is_left)
 {
     AcrPatchHint hints[METHODS];
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
-    fixture_init(&fixture);
-    write_module(&fixture, "a.py", 200);
-    fixture_open(&fixture);
+    write_module(fixture, "a.py", 200);
+    fixture_open(fixture);
     for (guint i = 0; i < METHODS; i++)
         hints[i] = (AcrPatchHint){"a.py", i * 204 + 1, i * 204 + 202};
-    apply(&fixture, "I cannot see the code.", hints, METHODS, &result);
+    apply(fixture, "I cannot see the code.", hints, METHODS, &result);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNPARSED);
     for (guint i = 0; i < METHODS; i++) {
         g_autofree char *shown = g_strdup_printf("\ndef method_%u(", i);
@@ -117,38 +110,34 @@ TEST("/patch/feedback", locations_share_what_is_left)
     g_assert_cmpuint(strlen(result.message), >, ACR_PATCH_MAX_MESSAGE / 2);
 }
 
-TEST("/patch/feedback", hints_that_fit_nothing_are_passed_over)
+FIXTURE_TEST("/patch/feedback", hints_that_fit_nothing_are_passed_over)
 {
     static const AcrPatchHint hints[] = {
         {"gone.py", 1, 5}, {"a.py", 0, 0}, {"a.py", 900000, 900001}, {"a.py", 1, 900000}};
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
-    fixture_init(&fixture);
-    write_module(&fixture, "a.py", 2);
-    fixture_open(&fixture);
-    apply(&fixture, "no edit", hints, G_N_ELEMENTS(hints), &result);
+    write_module(fixture, "a.py", 2);
+    fixture_open(fixture);
+    apply(fixture, "no edit", hints, G_N_ELEMENTS(hints), &result);
     g_assert_nonnull(strstr(result.message, "a.py, lines 1-240:\n```\ndef method_0("));
     g_assert_null(strstr(result.message, "gone.py"));
 }
 
-TEST("/patch/feedback", the_file_with_most_of_the_quote_is_shown)
+FIXTURE_TEST("/patch/feedback", the_file_with_most_of_the_quote_is_shown)
 {
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) answer = g_string_new(NULL);
-    fixture_init(&fixture);
-    write_module(&fixture, "pkg/right.py", 12);
-    write_module(&fixture, "pkg/short.py", 2);
-    fixture_write(&fixture, "pkg/none.py", "x = 1\n", 6);
-    fixture_open(&fixture);
+    write_module(fixture, "pkg/right.py", 12);
+    write_module(fixture, "pkg/short.py", 2);
+    fixture_write(fixture, "pkg/none.py", "x = 1\n", 6);
+    fixture_open(fixture);
     append_edit(answer, "pkg/none.py", 3, 12);
-    apply(&fixture, answer->str, NULL, 0, &result);
+    apply(fixture, answer->str, NULL, 0, &result);
     g_assert_nonnull(strstr(result.message, "Code like it is in another file, pkg/right.py"));
     g_assert_nonnull(strstr(result.message, "pkg/right.py, lines 49-62, in method_3:"));
     g_assert_nonnull(strstr(result.message, "  you wrote: |    something_else_entirely()"));
 }
 
-TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alone)
+FIXTURE_TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alone)
 {
     static const struct {
         const char *answer;
@@ -162,32 +151,28 @@ TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alone)
          "def method_1(first):\n</patched>\n",
          false},
     };
-    g_auto(Fixture) fixture = {0};
-    fixture_init(&fixture);
-    write_module(&fixture, "a.py", 2);
-    fixture_open(&fixture);
+    write_module(fixture, "a.py", 2);
+    fixture_open(fixture);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrPatchResult) result = {0};
-        apply(&fixture, rows[i].answer, NULL, 0, &result);
+        apply(fixture, rows[i].answer, NULL, 0, &result);
         g_assert_cmpuint(count(result.message, "A program reads the edits"), ==, rows[i].is_told);
     }
 }
 
-TEST("/patch/feedback", a_definition_that_is_shown_is_not_shown_again)
+FIXTURE_TEST("/patch/feedback", a_definition_that_is_shown_is_not_shown_again)
 {
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) answer = g_string_new(NULL);
-    fixture_init(&fixture);
-    write_module(&fixture, "a.py", 12);
-    fixture_open(&fixture);
+    write_module(fixture, "a.py", 12);
+    fixture_open(fixture);
     append_edit(answer, "a.py", 3, 12);
     for (guint i = 8; i < 12; i++) { /* more than half of it is like the file's */
         g_autofree char *line =
             g_strdup_printf("    value_%u = first.compute(second, %u, 'text')\n", i, 3000 + i);
         g_string_replace(answer, line, "    nothing_of_the_kind[at] += an_other\n", 1);
     }
-    apply(&fixture, answer->str, NULL, 0, &result);
+    apply(fixture, answer->str, NULL, 0, &result);
     g_assert_nonnull(strstr(result.message, "The closest code in that file is this"));
     g_assert_nonnull(strstr(result.message, "method_3 is defined in a.py, lines 49-62."));
     g_assert_cmpuint(count(result.message, "def method_3(first, second):\n"), ==, 1);

@@ -15,8 +15,7 @@ static double apply_seconds(Fixture *fixture, const char *answer, gsize len, Acr
     AcrPatchContext context = {
         .snapshot = fixture->snapshot, .index = fixture->index, .referee = stub_referee()};
     clock_t from = clock();
-    g_assert_true(acr_patch_apply(&context, answer, len, out, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_patch_apply(&context, answer, len, out, &error), error);
     double seconds = (double)(clock() - from) / CLOCKS_PER_SEC;
     g_test_message("%.3f s", seconds);
     return seconds;
@@ -143,46 +142,41 @@ TEST("/patch/limits", answer_that_is_cut_is_refused)
     g_assert_nonnull(strstr(result.message, "is too long"));
 }
 
-TEST("/patch/limits", line_of_ten_megabytes_is_bounded)
+FIXTURE_TEST("/patch/limits", line_of_ten_megabytes_is_bounded)
 {
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) text = g_string_new("x = '");
     while (text->len < 10u * 1024 * 1024)
         g_string_append(text, "ab");
     g_string_append(text, "'\ny = 1\n");
-    fixture_init(&fixture);
-    fixture_write(&fixture, "long.py", text->str, text->len);
-    fixture_open(&fixture);
+    fixture_write(fixture, "long.py", text->str, text->len);
+    fixture_open(fixture);
     const char *answer = "<file>long.py</file><original>y = 1</original><patched>y = 2</patched>";
-    g_assert_cmpfloat(apply_seconds(&fixture, answer, strlen(answer), &result), <, BOUND_S);
+    g_assert_cmpfloat(apply_seconds(fixture, answer, strlen(answer), &result), <, BOUND_S);
     g_assert_cmpint(result.status, ==, ACR_APPLICABLE_PATCH);
     g_auto(AcrPatchResult) refused = {0};
     const char *many = "<file>long.py</file><original>ba</original><patched>y = 2</patched>";
-    g_assert_cmpfloat(apply_seconds(&fixture, many, strlen(many), &refused), <, BOUND_S);
+    g_assert_cmpfloat(apply_seconds(fixture, many, strlen(many), &refused), <, BOUND_S);
     g_assert_cmpint(refused.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
 }
 
-TEST("/patch/limits", quote_far_longer_than_its_file_is_nowhere)
+FIXTURE_TEST("/patch/limits", quote_far_longer_than_its_file_is_nowhere)
 {
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) answer = g_string_new("<file>a.py</file>\n<original>\nx = 1\n");
-    fixture_init(&fixture);
-    fixture_write(&fixture, "a.py", "x = 1\ny = 2\n", 12);
-    fixture_open(&fixture);
+    fixture_write(fixture, "a.py", "x = 1\ny = 2\n", 12);
+    fixture_open(fixture);
     while (answer->len < 100000)
         g_string_append(answer, "z = 3  # copied with it\n");
     g_string_append(answer, "</original>\n<patched>\nx = 4\n</patched>\n");
-    apply_seconds(&fixture, answer->str, answer->len, &result);
+    apply_seconds(fixture, answer->str, answer->len, &result);
     const AcrEditOutcome *edit = result.edits->pdata[0];
     g_assert_cmpint(edit->status, ==, ACR_EDIT_UNMATCHED);
     g_assert_cmpint(edit->level, ==, ACR_LEVEL_NONE);
 }
 
-TEST("/patch/limits", equal_lines_are_bounded)
+FIXTURE_TEST("/patch/limits", equal_lines_are_bounded)
 {
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) text = g_string_new(NULL),
                        answer = g_string_new("<file>same.py</file><original>");
@@ -192,10 +186,9 @@ TEST("/patch/limits", equal_lines_are_bounded)
     g_string_append(answer, "</original><patched>x\n");
     g_string_append_len(answer, text->str, (gssize)text->len / 3);
     g_string_append(answer, "</patched>");
-    fixture_init(&fixture);
-    fixture_write(&fixture, "same.py", text->str, text->len);
-    fixture_open(&fixture);
-    g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
+    fixture_write(fixture, "same.py", text->str, text->len);
+    fixture_open(fixture);
+    g_assert_cmpfloat(apply_seconds(fixture, answer->str, answer->len, &result), <, BOUND_S);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
 }
 

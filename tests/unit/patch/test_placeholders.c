@@ -30,8 +30,7 @@ static bool lands(const Fixture *fixture, const char *comment, const char *first
                         "out\n</patched>\n",
                         source, first, comment);
     AcrPatchContext context = {.snapshot = fixture->snapshot};
-    g_assert_true(acr_patch_apply(&context, answer, strlen(answer), &result, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_patch_apply(&context, answer, strlen(answer), &result, &error), error);
     if (!result.diff)
         g_assert_nonnull(strstr(result.message, "These lines would vanish: "));
     return result.diff != NULL;

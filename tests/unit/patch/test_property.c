@@ -122,8 +122,7 @@ static AcrEditStatus apply(const Case *c, const char *answer, Fixture *fixture, 
     fixture->snapshot = acr_snapshot_of_worktree(fixture->repo, &error);
     g_assert_no_error(error);
     AcrPatchContext context = {.snapshot = fixture->snapshot, .referee = stub_referee()};
-    g_assert_true(acr_patch_apply(&context, answer, strlen(answer), out, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_patch_apply(&context, answer, strlen(answer), out, &error), error);
     const AcrEditOutcome *outcome = out->edits->pdata[0];
     return outcome->status;
 }
@@ -147,8 +146,7 @@ static void check_case(Case *c, guint k, Tally *tally)
         g_assert_cmpuint(k, >, 0);
         return;
     }
-    g_autoptr(GBytes) after = acr_overlay_read(result.overlay, "a.py", &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) after = made(acr_overlay_read(result.overlay, "a.py", &error), error);
     bool wanted = is_wanted(c, after, &outside);
     if (!outside || (!wanted && k == 0))
         show(c, k, answer, after);
@@ -251,8 +249,7 @@ static bool check_equal_places(Case *c, GRand *rand, guint k, Decision decision)
                                .index = fixture.index,
                                .hints = &hint,
                                .n_hints = decision >= BY_HINT};
-    g_assert_true(acr_patch_apply(&context, answer, strlen(answer), &result, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_patch_apply(&context, answer, strlen(answer), &result, &error), error);
     const AcrEditOutcome *outcome = result.edits->pdata[0];
     AcrEditStatus expected =
         decision == BY_WORDS || decision == BY_HINT ? ACR_EDIT_APPLIED : ACR_EDIT_AMBIGUOUS;

@@ -132,53 +132,48 @@ TEST("/patch/referee", an_error_of_the_lint_ends_the_whole)
     g_autoptr(GError) error = NULL;
     Linter linter = {.worse = NULL};
     make_files(&fixture);
-    g_assert_false(apply(&fixture, &linter, EDIT("a.py"), &result, &error));
-    g_assert_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
+    assert_fails_with(apply(&fixture, &linter, EDIT("a.py"), &result, &error), error,
+                      ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
 }
 
-TEST("/patch/referee", what_is_too_large_is_not_linted)
+FIXTURE_TEST("/patch/referee", what_is_too_large_is_not_linted)
 {
     static const guint worse[] = {9, 0, 9, 0};
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) large = g_string_new(BODY);
     Linter linter = {.worse = worse};
     while (3 * large->len < 2u * 1024 * 1024)
         g_string_append_printf(large, "value_%u = compute('some text')\n", (guint)large->len);
-    fixture_init(&fixture);
-    fixture_write(&fixture, "a.py", large->str, large->len);
-    fixture_write(&fixture, "b.py", BODY, strlen(BODY));
-    fixture_open(&fixture);
-    g_assert_true(apply(&fixture, &linter, EDIT("a.py"), &result, NULL));
+    fixture_write(fixture, "a.py", large->str, large->len);
+    fixture_write(fixture, "b.py", BODY, strlen(BODY));
+    fixture_open(fixture);
+    g_assert_true(apply(fixture, &linter, EDIT("a.py"), &result, NULL));
     g_assert_cmpuint(linter.asked, ==, 0);
     check_holds(&result, "a.py", FIRST);
     acr_patch_result_clear(&result);
-    g_assert_true(apply(&fixture, &linter, EDIT("a.py") EDIT("b.py"), &result, NULL));
+    g_assert_true(apply(fixture, &linter, EDIT("a.py") EDIT("b.py"), &result, NULL));
     g_assert_cmpuint(linter.versions, ==, 3);
 }
 
 /* Python would take a gigabyte of memory and more. */
-TEST("/patch/referee", what_is_too_large_is_not_compiled)
+FIXTURE_TEST("/patch/referee", what_is_too_large_is_not_compiled)
 {
     static const guint worse[] = {5, 0};
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) large = g_string_new(BODY);
     Linter linter = {.worse = worse};
     while (large->len <= 4u * 1024 * 1024)
         g_string_append_printf(large, "value_%u = compute('some text')\n", (guint)large->len);
-    fixture_init(&fixture);
-    fixture_write(&fixture, "a.py", large->str, large->len);
-    fixture_open(&fixture);
-    g_assert_true(apply(&fixture, &linter, EDIT("a.py"), &result, NULL));
+    fixture_write(fixture, "a.py", large->str, large->len);
+    fixture_open(fixture);
+    g_assert_true(apply(fixture, &linter, EDIT("a.py"), &result, NULL));
     g_assert_cmpuint(linter.compiled, ==, 0);
     check_holds(&result, "a.py", FIRST);
 }
 
-TEST("/patch/referee", it_is_given_few_versions_of_a_file)
+FIXTURE_TEST("/patch/referee", it_is_given_few_versions_of_a_file)
 {
     static const guint worse[] = {9, 9, 9, 0};
-    g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
     g_autoptr(GString) text = g_string_new(NULL), answer = g_string_new(NULL);
     Linter linter = {.worse = worse};
@@ -190,10 +185,9 @@ TEST("/patch/referee", it_is_given_few_versions_of_a_file)
                                "<patched>\n    last = %u\n</patched>\n",
                                i, i + 50);
     }
-    fixture_init(&fixture);
-    fixture_write(&fixture, "a.py", text->str, text->len);
-    fixture_open(&fixture);
-    g_assert_true(apply(&fixture, &linter, answer->str, &result, NULL));
+    fixture_write(fixture, "a.py", text->str, text->len);
+    fixture_open(fixture);
+    g_assert_true(apply(fixture, &linter, answer->str, &result, NULL));
     g_assert_cmpint(result.status, ==, ACR_APPLICABLE_PATCH);
     g_assert_cmpuint(linter.versions, <=, 4);
 }

@@ -13,8 +13,7 @@ static char *shared_dir;
 static void copy_files(const char *from, const char *to)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GDir) dir = g_dir_open(from, 0, &error);
-    g_assert_no_error(error);
+    g_autoptr(GDir) dir = made(g_dir_open(from, 0, &error), error);
     for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
         g_autofree char *source = g_build_filename(from, name, NULL),
                         *target = g_build_filename(to, name, NULL), *text = NULL;
@@ -63,8 +62,7 @@ AcrPython *the_python(void)
 {
     g_autoptr(GError) error = NULL;
     if (!shared_python)
-        shared_python = acr_python_new(package_dir(), &error);
-    g_assert_no_error(error);
+        shared_python = made(acr_python_new(package_dir(), &error), error);
     return shared_python;
 }
 
@@ -82,9 +80,7 @@ char *probe(AcrPython *python, const char *function, const char *argument)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of(argument), out = NULL;
-    bool ok = acr_python_call(python, "probe", function, bytes, 0, &out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_python_call(python, "probe", function, bytes, 0, &out, &error), error);
     gsize len;
     const char *data = g_bytes_get_data(out, &len);
     return g_strndup(data, len);

@@ -7,11 +7,8 @@ static void binds(const char *text, const char *expected)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
-    bool ok = acr_python_bind_call(the_python(), NULL, text, &call, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
-    g_autofree char *printed = acr_call_print(&call);
-    g_assert_cmpstr(printed, ==, expected);
+    assert_ok(acr_python_bind_call(the_python(), NULL, text, &call, &error), error);
+    assert_text(acr_call_print(&call), expected);
 }
 
 static void refused(const char *text, const char *said)
@@ -40,8 +37,7 @@ TEST("/py/calls", every_registered_call_binds)
                 text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'",
                 p ? ", " : "", specs[i].params[p].name, p);
         g_string_append_c(text, ')');
-        bool ok = acr_python_bind_call(the_python(), NULL, text->str, &call, &error);
-        g_assert_no_error(error);
+        bool ok = made(acr_python_bind_call(the_python(), NULL, text->str, &call, &error), error);
         g_assert_true(ok && call.spec == &specs[i]);
         for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++) {
             g_autofree char *value =
@@ -77,9 +73,8 @@ TEST("/py/calls", text_that_is_no_utf8_is_repaired)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
-    bool ok = acr_python_bind_call(the_python(), NULL, "search_class('\xff')", &call, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_python_bind_call(the_python(), NULL, "search_class('\xff')", &call, &error),
+              error);
     g_assert_cmpstr(call.values[0], ==, "\xef\xbf\xbd");
 }
 
@@ -108,8 +103,7 @@ TEST("/py/calls", failures_of_python_are_not_the_calls)
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = package_without("calls.py");
     no_python(); /* there is one interpreter at a time */
-    g_autoptr(AcrPython) python = acr_python_new(folder, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrPython) python = made(acr_python_new(folder, &error), error);
     g_assert_false(acr_python_bind_call(python, NULL, "search_class('A')", &call, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);
     g_assert_cmpint(error->code, !=, ACR_PY_ERROR_BAD_CALL);
@@ -124,8 +118,7 @@ TEST("/py/watch", what_python_cannot_begin_is_an_error)
     g_autoptr(GPtrArray) streams = g_ptr_array_new();
     g_autofree char *folder = package_without("experiments");
     no_python();
-    g_autoptr(AcrPython) python = acr_python_new(folder, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrPython) python = made(acr_python_new(folder, &error), error);
     g_assert_null(acr_python_experiment(python, state, "assert False\n", files, streams, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);
     g_assert_true(acr_dir_remove(folder, NULL));
@@ -134,9 +127,8 @@ TEST("/py/watch", what_python_cannot_begin_is_an_error)
 TEST("/py/outline", version_of_a_package_that_is_not_there)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *here = acr_python_outline_version(package_dir(), &error);
-    g_assert_no_error(error);
+    g_autofree char *here = made(acr_python_outline_version(package_dir(), &error), error);
     g_assert_nonnull(strchr(here, '/'));
-    g_assert_null(acr_python_outline_version("/nonexistent", &error));
-    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    assert_fails_with(acr_python_outline_version("/nonexistent", &error), error, ACR_PY_ERROR,
+                      ACR_PY_ERROR_ENVIRONMENT);
 }

@@ -6,8 +6,7 @@
 static void fails(const char *function, AcrPyError code, const char *message)
 {
     probe_fails(the_python(), function, 0, code, message);
-    g_autofree char *after = probe(the_python(), "echo", "fine");
-    g_assert_cmpstr(after, ==, "fine");
+    assert_text(probe(the_python(), "echo", "fine"), "fine");
 }
 
 TEST("/py/error", type_and_text_on_one_line)
@@ -40,8 +39,8 @@ TEST("/py/error", wrong_calls_fail)
           "AttributeError: module 'acr.probe' has no attribute 'no_such_function'");
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) out = NULL;
-    g_assert_false(acr_python_call(the_python(), "no_such_module", "f", NULL, 0, &out, &error));
-    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    assert_fails_with(acr_python_call(the_python(), "no_such_module", "f", NULL, 0, &out, &error),
+                      error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
 }
 
 TEST("/py/error", long_text_is_cut)

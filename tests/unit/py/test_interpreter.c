@@ -36,8 +36,7 @@ TEST("/py/interpreter", starts_again_with_the_same_hashes)
     g_autofree char *first = probe(the_python(), "hash_of_text", "text");
     for (int i = 0; i < 3; i++) {
         no_python();
-        g_autofree char *again = probe(the_python(), "hash_of_text", "text");
-        g_assert_cmpstr(again, ==, first);
+        assert_text(probe(the_python(), "hash_of_text", "text"), first);
     }
 }
 
@@ -48,8 +47,7 @@ TEST("/py/interpreter", second_one_is_refused)
     g_assert_null(acr_python_new(package_dir(), &error));
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
     g_assert_cmpstr(error->message, ==, "there is a Python interpreter in this process already");
-    g_autofree char *still = probe(the_python(), "echo", "here");
-    g_assert_cmpstr(still, ==, "here");
+    assert_text(probe(the_python(), "echo", "here"), "here");
 }
 
 TEST("/py/interpreter", python_variables_are_ignored)
@@ -70,13 +68,10 @@ TEST("/py/interpreter", other_python_in_path_is_ignored)
 {
     no_python();
     g_autoptr(GError) error = NULL;
-    g_autofree char *dir = g_dir_make_tmp("acr-path-XXXXXX", &error);
-    g_assert_no_error(error);
+    g_autofree char *dir = made(g_dir_make_tmp("acr-path-XXXXXX", &error), error);
     g_autofree char *fake = g_build_filename(dir, "python3", NULL);
     g_autofree char *before = g_strdup(g_getenv("PATH"));
-    bool ok = acr_file_write_atomic(fake, "#!/bin/sh\nexit 1\n", 17, 0755, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_file_write_atomic(fake, "#!/bin/sh\nexit 1\n", 17, 0755, &error), error);
     g_setenv("PATH", dir, TRUE);
     g_autofree char *facts = probe(the_python(), "facts", "");
     g_setenv("PATH", before, TRUE);
@@ -104,8 +99,7 @@ TEST("/py/interpreter", missing_package_is_named)
 TEST("/py/interpreter", broken_package_is_told)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
-    g_assert_no_error(error);
+    g_autofree char *dir = made(g_dir_make_tmp("acr-py-XXXXXX", &error), error);
     g_autofree char *package = g_build_filename(dir, "acr", NULL);
     g_autofree char *init = g_build_filename(package, "__init__.py", NULL);
     g_autofree char *calls = g_build_filename(package, "calls.py", NULL);
@@ -117,8 +111,7 @@ TEST("/py/interpreter", broken_package_is_told)
     g_assert_true(g_file_set_contents(calls, "raise SystemExit(0)\n", -1, NULL));
     refused(dir, "SystemExit");
     g_assert_true(acr_dir_remove(dir, NULL));
-    g_autofree char *later = probe(the_python(), "echo", "fine");
-    g_assert_cmpstr(later, ==, "fine");
+    assert_text(probe(the_python(), "echo", "fine"), "fine");
 }
 
 TEST("/py/interpreter", signal_handlers_stay)

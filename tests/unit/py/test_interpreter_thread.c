@@ -7,8 +7,7 @@
 
 static void still_serves(AcrPython *python)
 {
-    g_autofree char *answer = probe(python, "echo", "still here");
-    g_assert_cmpstr(answer, ==, "still here");
+    assert_text(probe(python, "echo", "still here"), "still here");
 }
 
 TEST("/py/interpreter_thread", any_bytes_pass)
@@ -18,8 +17,7 @@ TEST("/py/interpreter_thread", any_bytes_pass)
     for (gsize i = 0; i < sizeof all; i++)
         all[i] = (guint8)i;
     g_autoptr(GBytes) in = g_bytes_new(all, sizeof all), out = NULL, empty = NULL;
-    g_assert_true(acr_python_call(the_python(), "probe", "echo", in, 0, &out, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_python_call(the_python(), "probe", "echo", in, 0, &out, &error), error);
     g_assert_true(g_bytes_equal(in, out));
     g_assert_true(acr_python_call(the_python(), "probe", "echo", NULL, 0, &empty, &error));
     g_assert_cmpuint(g_bytes_get_size(empty), ==, 0);
@@ -80,8 +78,7 @@ static void *many_calls(void *data)
     AcrPython *python = data;
     for (int i = 0; i < 200; i++) {
         g_autofree char *text = g_strdup_printf("%p %d", (void *)&text, i);
-        g_autofree char *answer = probe(python, "echo", text);
-        g_assert_cmpstr(answer, ==, text);
+        assert_text(probe(python, "echo", text), text);
     }
     return NULL;
 }
@@ -110,9 +107,7 @@ TEST("/py/interpreter_thread", deadline_counts_from_the_start_of_the_job)
     g_usleep(50 * 1000);
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) in = bytes_of("waited"), out = NULL;
-    bool ok = acr_python_call(python, "probe", "echo", in, 1000, &out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_python_call(python, "probe", "echo", in, 1000, &out, &error), error);
     g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
 }
 
@@ -164,8 +159,6 @@ TEST("/py/interpreter_thread", deep_expression_does_not_crash)
     g_autofree char *source = g_strconcat("x = ", minus, "1\n", NULL);
     g_autoptr(GBytes) in = bytes_of(source), out = NULL;
     g_autoptr(GError) error = NULL;
-    bool ok = acr_python_call(the_python(), "outline", "outline", in, 10000, &out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_python_call(the_python(), "outline", "outline", in, 10000, &out, &error), error);
     g_assert_cmpuint(g_bytes_get_size(out), >, 0);
 }

@@ -26,8 +26,7 @@ static void git(const char *root, const char *const *argv)
     g_autoptr(GError) error = NULL;
     AcrSpawn spawn = {.argv = argv, .cwd = root};
     g_auto(AcrSpawnResult) result = {0};
-    bool ok = acr_spawn_run(&spawn, &result, &error);
-    g_assert_no_error(error);
+    bool ok = made(acr_spawn_run(&spawn, &result, &error), error);
     g_assert_true(ok && result.exit_code == 0);
 }
 
@@ -44,10 +43,8 @@ static AcrIndex *real_index(const char *root)
     git(root, (const char *const[]){"git", "add", "-A", NULL});
     git(root, (const char *const[]){"git", "-c", "user.name=t", "-c", "user.email=t@t", "commit",
                                     "-q", "-m", "one", NULL});
-    g_autoptr(AcrRepo) repo = acr_repo_open(root, &error);
-    g_assert_no_error(error);
-    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_commit(repo, "HEAD", &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrRepo) repo = made(acr_repo_open(root, &error), error);
+    g_autoptr(AcrSnapshot) snapshot = made(acr_snapshot_of_commit(repo, "HEAD", &error), error);
     AcrOutliner outliner = {the_python(), "test", outline_all};
     AcrIndex *index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
@@ -72,8 +69,7 @@ static void put_package(const char *root)
 TEST("/py/referee", real_files_are_indexed)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *root = g_dir_make_tmp("acr-py-XXXXXX", &error);
-    g_assert_no_error(error);
+    g_autofree char *root = made(g_dir_make_tmp("acr-py-XXXXXX", &error), error);
     put_package(root);
     g_autoptr(AcrIndex) index = real_index(root);
     AcrIndexStats stats;
@@ -111,12 +107,10 @@ TEST("/py/referee", referee_compiles)
                       bad = bytes_of("def f():\nreturn 1\n");
     g_autofree char *message = NULL;
     bool ok = false;
-    g_assert_true(referee->compiles(referee->ctx, "a/b.py", good, &ok, &message, &error));
-    g_assert_no_error(error);
+    assert_ok(referee->compiles(referee->ctx, "a/b.py", good, &ok, &message, &error), error);
     g_assert_true(ok);
     g_assert_null(message);
-    g_assert_true(referee->compiles(referee->ctx, "a/\xff.py", bad, &ok, &message, &error));
-    g_assert_no_error(error);
+    assert_ok(referee->compiles(referee->ctx, "a/\xff.py", bad, &ok, &message, &error), error);
     g_assert_false(ok);
     g_assert_true(g_str_has_prefix(message, "line 2: "));
 }
@@ -137,9 +131,7 @@ TEST("/py/referee", referee_lints)
                                     {"pkg/fine.py", before, others, 1},
                                     {"pkg/new.py", NULL, others, 3}};
     guint got[] = {99, 99, 99, 99, 99, 99};
-    bool ok = referee->lint(referee->ctx, files, 3, got, &why, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(referee->lint(referee->ctx, files, 3, got, &why, &error), error);
     g_assert_cmpstr(why, ==, NULL);
     const guint wanted[] = {1, 0, 0, 0, 0, 1};
     g_assert_cmpmem(got, sizeof got, wanted, sizeof wanted);
@@ -157,8 +149,7 @@ TEST("/py/referee", a_linter_that_fails_says_nothing)
     GBytes *const versions[] = {one, two};
     const AcrRefereeFile file = {"../a.py", NULL, versions, 2};
     guint got[] = {99, 99};
-    g_assert_true(referee->lint(referee->ctx, &file, 1, got, &why, &error));
-    g_assert_no_error(error);
+    assert_ok(referee->lint(referee->ctx, &file, 1, got, &why, &error), error);
     g_assert_nonnull(strstr(why, "not a path in a repository"));
     g_assert_cmpuint(got[0], ==, ACR_LINT_UNKNOWN);
     g_assert_cmpuint(got[1], ==, ACR_LINT_UNKNOWN);
@@ -170,16 +161,13 @@ static char *probe_worker(AcrRefereeWorker *worker, const char *function, const 
     g_autoptr(GError) error = NULL;
     g_autofree char *name = g_strconcat("worker_probe.", function, NULL);
     g_autoptr(GBytes) bytes = bytes_of(argument), out = NULL;
-    bool ok = acr_py_referee_ask(worker, name, bytes, 60000, &out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_py_referee_ask(worker, name, bytes, 60000, &out, &error), error);
     return acr_bytes_text(out);
 }
 
 static void check_alive(AcrRefereeWorker *worker)
 {
-    g_autofree char *said = probe_worker(worker, "echo", "fine");
-    g_assert_cmpstr(said, ==, "fine");
+    assert_text(probe_worker(worker, "echo", "fine"), "fine");
 }
 
 static pid_t pid_of(AcrRefereeWorker *worker)
@@ -192,8 +180,7 @@ TEST("/py/referee", the_worker_has_no_rights)
 {
     g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
     g_setenv("SOME_API_KEY", "secret", TRUE);
-    g_autofree char *could = probe_worker(worker, "attacks", package_dir());
-    g_assert_cmpstr(could, ==, "");
+    assert_text(probe_worker(worker, "attacks", package_dir()), "");
 }
 
 TEST("/py/referee", the_workers_folder_is_private_and_goes_with_it)
@@ -234,8 +221,8 @@ static void fails(AcrRefereeWorker *worker, const char *function, gint64 timeout
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of("x"), out = NULL;
-    g_assert_false(acr_py_referee_ask(worker, function, bytes, timeout_ms, &out, &error));
-    g_assert_error(error, ACR_PY_ERROR, (gint)code);
+    assert_fails_with(acr_py_referee_ask(worker, function, bytes, timeout_ms, &out, &error), error,
+                      ACR_PY_ERROR, (gint)code);
     g_assert_null(out);
 }
 

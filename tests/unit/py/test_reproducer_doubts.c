@@ -9,9 +9,7 @@ static GPtrArray *doubts_of(const char *script)
 {
     g_autoptr(GPtrArray) doubts = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GError) error = NULL;
-    bool ok = acr_python_doubts(the_python(), script, doubts, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_python_doubts(the_python(), script, doubts, &error), error);
     return g_steal_pointer(&doubts);
 }
 
@@ -58,10 +56,9 @@ TEST("/py/reproducer_doubts", without_its_reader_it_is_an_error)
     g_autofree char *file = g_build_filename(folder, "acr", "reproducer_doubts.py", NULL);
     g_assert_cmpint(unlink(file), ==, 0);
     no_python(); /* there is one interpreter at a time */
-    g_autoptr(AcrPython) python = acr_python_new(folder, &error);
-    g_assert_no_error(error);
-    g_assert_false(acr_python_doubts(python, "assert False\n", doubts, &error));
-    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    g_autoptr(AcrPython) python = made(acr_python_new(folder, &error), error);
+    assert_fails_with(acr_python_doubts(python, "assert False\n", doubts, &error), error,
+                      ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
     g_assert_cmpuint(doubts->len, ==, 0);
     g_assert_true(acr_dir_remove(folder, NULL));
 }

@@ -18,9 +18,7 @@ void box_init(Box *box)
 void box_clear(Box *box)
 {
     g_autoptr(GError) error = NULL;
-    bool removed = acr_dir_remove(box->root, &error);
-    g_assert_no_error(error);
-    g_assert_true(removed);
+    assert_ok(acr_dir_remove(box->root, &error), error);
     g_clear_pointer(&box->root, g_free);
 }
 
@@ -91,10 +89,8 @@ AcrSnapshot *box_snapshot(const Box *box, const char *name)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = box_path(box, name);
-    g_autoptr(AcrRepo) repo = acr_repo_open(path, &error);
-    g_assert_no_error(error);
-    AcrSnapshot *snapshot = acr_snapshot_of_worktree(repo, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrRepo) repo = made(acr_repo_open(path, &error), error);
+    AcrSnapshot *snapshot = made(acr_snapshot_of_worktree(repo, &error), error);
     return snapshot;
 }
 
@@ -103,9 +99,7 @@ char *box_run(const Box *box, const char *const *argv)
     g_autoptr(GError) error = NULL;
     g_auto(AcrSpawnResult) result = {0};
     AcrSpawn spawn = {.argv = argv, .cwd = box->root, .timeout_ms = 60000};
-    bool ok = acr_spawn_run(&spawn, &result, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_spawn_run(&spawn, &result, &error), error);
     if (result.exit_code != 0)
         g_test_message("%s: %.*s", argv[0], (int)g_bytes_get_size(result.err),
                        (const char *)g_bytes_get_data(result.err, NULL));

@@ -16,12 +16,9 @@ static void expect_tried(const char *tried)
     g_assert_null(strchr(error->message, '\n'));
 }
 
-TEST("/sandbox/engine", the_engine_that_is_named_is_asked)
+BOX_TEST("/sandbox/engine", the_engine_that_is_named_is_asked)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    g_autofree char *docker = box_path(&box, "docker.sock"),
-                    *podman = box_path(&box, "podman.sock"),
+    g_autofree char *docker = box_path(box, "docker.sock"), *podman = box_path(box, "podman.sock"),
                     *docker_host = g_strconcat("unix://", docker, NULL),
                     *podman_host = g_strconcat("unix://", podman, NULL);
     g_setenv("CONTAINER_HOST", podman_host, TRUE);

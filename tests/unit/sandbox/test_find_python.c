@@ -32,21 +32,18 @@ static void expect_words(const GPtrArray *words, const char *expected)
     g_assert_cmpstr(joined->str, ==, expected);
 }
 
-TEST("/sandbox/find_python", the_environment_of_the_working_tree_comes_first)
+BOX_TEST("/sandbox/find_python", the_environment_of_the_working_tree_comes_first)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    g_autofree char *program = box_path(&box, "opt/py/bin/python3"),
-                    *path = box_path(&box, "work/.venv/bin/python"),
-                    *venv = box_path(&box, "work/.venv"), *prefix = box_path(&box, "opt/py"),
+    g_autofree char *program = box_path(box, "opt/py/bin/python3"),
+                    *path = box_path(box, "work/.venv/bin/python"),
+                    *venv = box_path(box, "work/.venv"), *prefix = box_path(box, "opt/py"),
                     *roots = g_strdup_printf("%s %s", venv, prefix);
-    install(&box, "opt/py");
-    box_put(&box, "work/.venv/pyvenv.cfg", "home = x\n", 0644);
-    box_link(&box, program, "work/.venv/bin/python");
-    g_assert_true(find(&box, NULL, &python, &error));
-    g_assert_no_error(error);
+    install(box, "opt/py");
+    box_put(box, "work/.venv/pyvenv.cfg", "home = x\n", 0644);
+    box_link(box, program, "work/.venv/bin/python");
+    assert_ok(find(box, NULL, &python, &error), error);
     g_assert_cmpstr(python.path, ==, path); /* not resolved: it finds its packages by its place */
     g_assert_cmpstr(python.venv, ==, venv);
     expect_words(python.roots, roots);
@@ -55,22 +52,19 @@ TEST("/sandbox/find_python", the_environment_of_the_working_tree_comes_first)
     g_assert_nonnull(strstr(python.remark, path));
 }
 
-TEST("/sandbox/find_python", the_active_environment_comes_before_the_systems)
+BOX_TEST("/sandbox/find_python", the_active_environment_comes_before_the_systems)
 {
     static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "PATH"};
-    g_auto(Box) box;
-    box_init(&box);
-    g_autofree char *folder = box_path(&box, "opt/active"), *bin = box_path(&box, "opt/active/bin"),
+    g_autofree char *folder = box_path(box, "opt/active"), *bin = box_path(box, "opt/active/bin"),
                     *before = g_strdup(g_getenv("PATH"));
-    install(&box, "opt/active");
-    box_put(&box, "opt/active/pyvenv.cfg", "", 0644);
-    box_link(&box, "python3", "opt/active/bin/python");
+    install(box, "opt/active");
+    box_put(box, "opt/active/pyvenv.cfg", "", 0644);
+    box_link(box, "python3", "opt/active/bin/python");
     for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(GError) error = NULL;
         g_auto(AcrSandboxPython) python = {0};
         g_setenv(names[i], i < 2 ? folder : bin, TRUE);
-        g_assert_true(find(&box, NULL, &python, &error));
-        g_assert_no_error(error);
+        assert_ok(find(box, NULL, &python, &error), error);
         g_assert_true(g_str_has_prefix(python.path, bin));
         g_assert_nonnull(strstr(python.remark, "the active environment"));
         if (i < 2)
@@ -80,39 +74,33 @@ TEST("/sandbox/find_python", the_active_environment_comes_before_the_systems)
 }
 
 /* A link that stands in no folder that is shown is made inside. */
-TEST("/sandbox/find_python", links_on_the_way_are_told)
+BOX_TEST("/sandbox/find_python", links_on_the_way_are_told)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    g_autofree char *alias = box_path(&box, "alias/python"),
+    g_autofree char *alias = box_path(box, "alias/python"),
                     *links = g_strdup_printf("%s ../opt/py/bin/python3", alias);
-    install(&box, "opt/py");
-    box_link(&box, "../opt/py/bin/python3", "alias/python");
-    box_put(&box, "work/.venv/pyvenv.cfg", "", 0644);
-    box_link(&box, alias, "work/.venv/bin/python");
-    g_assert_true(find(&box, NULL, &python, &error));
-    g_assert_no_error(error);
+    install(box, "opt/py");
+    box_link(box, "../opt/py/bin/python3", "alias/python");
+    box_put(box, "work/.venv/pyvenv.cfg", "", 0644);
+    box_link(box, alias, "work/.venv/bin/python");
+    assert_ok(find(box, NULL, &python, &error), error);
     expect_words(python.links, links);
 }
 
 /* An environment with a copy of the program names its origin. */
-TEST("/sandbox/find_python", a_copied_program_is_found_by_its_home)
+BOX_TEST("/sandbox/find_python", a_copied_program_is_found_by_its_home)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    g_autofree char *home = box_path(&box, "opt/py/bin"), *venv = box_path(&box, "work/.venv"),
-                    *prefix = box_path(&box, "opt/py"),
+    g_autofree char *home = box_path(box, "opt/py/bin"), *venv = box_path(box, "work/.venv"),
+                    *prefix = box_path(box, "opt/py"),
                     *config = g_strdup_printf("x = y\n home =  %s \nversion = 3.9\n", home),
                     *roots = g_strdup_printf("%s %s", venv, prefix);
-    install(&box, "opt/py");
-    box_put(&box, "work/.venv/bin/python", "\177ELF", 0755);
-    box_put(&box, "work/.venv/pyvenv.cfg", config, 0644);
-    g_assert_true(find(&box, NULL, &python, &error));
-    g_assert_no_error(error);
+    install(box, "opt/py");
+    box_put(box, "work/.venv/bin/python", "\177ELF", 0755);
+    box_put(box, "work/.venv/pyvenv.cfg", config, 0644);
+    assert_ok(find(box, NULL, &python, &error), error);
     expect_words(python.roots, roots);
 }
 
@@ -150,17 +138,15 @@ TEST("/sandbox/find_python", an_environment_that_cannot_be_used_is_passed_over)
     expect_system(&no_prefix, "is not inside an installed Python");
 }
 
-TEST("/sandbox/find_python", an_environment_of_the_project_itself_is_not_trusted)
+BOX_TEST("/sandbox/find_python", an_environment_of_the_project_itself_is_not_trusted)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    install(&box, "work/.venv");
-    g_autofree char *work = box_path(&box, "work"), *venv = box_path(&box, "work/.venv");
-    box_put(&box, "work/.venv/pyvenv.cfg", "", 0644);
-    box_link(&box, "python3", "work/.venv/bin/python");
-    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "work");
+    install(box, "work/.venv");
+    g_autofree char *work = box_path(box, "work"), *venv = box_path(box, "work/.venv");
+    box_put(box, "work/.venv/pyvenv.cfg", "", 0644);
+    box_link(box, "python3", "work/.venv/bin/python");
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "work");
     if (acr_sandbox_python_find(NULL, work, snapshot, &python, &error)) {
         g_assert_false(g_str_has_prefix(python.path, venv));
         g_assert_nonnull(strstr(python.not_taken, "of the project itself"));
@@ -169,52 +155,48 @@ TEST("/sandbox/find_python", an_environment_of_the_project_itself_is_not_trusted
     }
 }
 
-TEST("/sandbox/find_python", what_is_asked_for_by_name_must_be_a_python)
+BOX_TEST("/sandbox/find_python", what_is_asked_for_by_name_must_be_a_python)
 {
     static const char *const names[] = {"none", "script", "plain", "folder", "alone", "loop"};
-    g_auto(Box) box;
-    box_init(&box);
-    box_put(&box, "bin/script", "#!/bin/sh\n", 0755);
-    box_put(&box, "bin/plain", "\177ELF", 0644);
-    box_put(&box, "bin/alone", "\177ELF", 0755); /* nothing is installed there */
-    box_link(&box, "loop", "bin/loop");
-    box_make(&box, "bin/folder");
+    box_put(box, "bin/script", "#!/bin/sh\n", 0755);
+    box_put(box, "bin/plain", "\177ELF", 0644);
+    box_put(box, "bin/alone", "\177ELF", 0755); /* nothing is installed there */
+    box_link(box, "loop", "bin/loop");
+    box_make(box, "bin/folder");
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(GError) error = NULL;
         g_auto(AcrSandboxPython) python = {0};
         g_autofree char *name = g_build_filename("bin", names[i], NULL),
-                        *path = box_path(&box, name);
+                        *path = box_path(box, name);
         g_test_message("%s", names[i]);
-        g_assert_false(find(&box, path, &python, &error));
+        g_assert_false(find(box, path, &python, &error));
         g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
         g_assert_nonnull(strstr(error->message, path));
     }
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
-    install(&box, "opt/py");
-    g_autofree char *path = box_path(&box, "opt/py/bin/python3");
-    g_assert_true(find(&box, path, &python, &error));
+    install(box, "opt/py");
+    g_autofree char *path = box_path(box, "opt/py/bin/python3");
+    g_assert_true(find(box, path, &python, &error));
     g_assert_cmpstr(python.path, ==, path);
     g_assert_null(python.venv);
 }
 
-TEST("/sandbox/find_python", the_stamp_changes_with_program_and_packages)
+BOX_TEST("/sandbox/find_python", the_stamp_changes_with_program_and_packages)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) one = {0}, same = {0}, more = {0}, other = {0};
-    install(&box, "opt/py");
-    g_autofree char *program = box_path(&box, "opt/py/bin/python3");
-    box_put(&box, "work/.venv/pyvenv.cfg", "", 0644);
-    box_make(&box, "work/.venv/lib/python3.9/site-packages");
-    box_link(&box, program, "work/.venv/bin/python");
-    g_assert_true(find(&box, NULL, &one, &error) && find(&box, NULL, &same, &error));
+    install(box, "opt/py");
+    g_autofree char *program = box_path(box, "opt/py/bin/python3");
+    box_put(box, "work/.venv/pyvenv.cfg", "", 0644);
+    box_make(box, "work/.venv/lib/python3.9/site-packages");
+    box_link(box, program, "work/.venv/bin/python");
+    g_assert_true(find(box, NULL, &one, &error) && find(box, NULL, &same, &error));
     g_assert_cmpstr(one.stamp, ==, same.stamp);
-    box_put(&box, "work/.venv/lib/python3.9/site-packages/new/x.py", "", 0644);
-    g_assert_true(find(&box, NULL, &more, &error));
+    box_put(box, "work/.venv/lib/python3.9/site-packages/new/x.py", "", 0644);
+    g_assert_true(find(box, NULL, &more, &error));
     g_assert_cmpstr(one.stamp, !=, more.stamp);
-    box_put(&box, "opt/py/bin/python3", "\177ELF of another kind", 0755);
-    g_assert_true(find(&box, NULL, &other, &error));
+    box_put(box, "opt/py/bin/python3", "\177ELF of another kind", 0755);
+    g_assert_true(find(box, NULL, &other, &error));
     g_assert_cmpstr(more.stamp, !=, other.stamp);
 }

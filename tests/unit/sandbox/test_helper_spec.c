@@ -8,11 +8,8 @@
 static void read_ok(const AcrHelperSpec *spec, AcrHelperSpec *out)
 {
     g_autoptr(GError) error = NULL;
-    int fd = acr_helper_spec_write(spec, &error);
-    g_assert_no_error(error);
-    bool ok = acr_helper_spec_read(fd, out, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    int fd = made(acr_helper_spec_write(spec, &error), error);
+    assert_ok(acr_helper_spec_read(fd, out, &error), error);
     close(fd); /* what was read lives on */
 }
 
@@ -77,8 +74,8 @@ static void expect_refused(const void *data, gsize len)
     g_auto(AcrHelperSpec) spec = {0};
     int fd = memfd_create("test", MFD_CLOEXEC);
     g_assert_true(acr_fd_write_all(fd, data, len) == 0 && lseek(fd, 0, SEEK_SET) == 0);
-    g_assert_false(acr_helper_spec_read(fd, &spec, &error));
-    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    assert_fails_with(acr_helper_spec_read(fd, &spec, &error), error, ACR_SANDBOX_ERROR,
+                      ACR_SANDBOX_ERROR_FAILED);
     close(fd);
 }
 
@@ -89,10 +86,8 @@ TEST("/sandbox/helper_spec", a_spec_that_is_cut_is_refused)
     acr_helper_spec_init(&spec);
     spec.is_plain = true;
     acr_helper_words(spec.argv, "/bin/sh", "-c", "true", NULL);
-    int fd = acr_helper_spec_write(&spec, &error);
-    g_assert_no_error(error);
-    g_autoptr(GBytes) whole = acr_fd_read_file(fd, "spec", 4096, &error);
-    g_assert_no_error(error);
+    int fd = made(acr_helper_spec_write(&spec, &error), error);
+    g_autoptr(GBytes) whole = made(acr_fd_read_file(fd, "spec", 4096, &error), error);
     close(fd);
     for (gsize len = 0; len < g_bytes_get_size(whole); len++)
         expect_refused(g_bytes_get_data(whole, NULL), len);

@@ -10,35 +10,30 @@ static void expect_parent(const Box *box, const char *lines, const char *want, b
 {
     bool is_old = !want_old;
     g_autofree char *root = box_path(box, ""), *path = want ? box_path(box, want) : NULL;
-    g_autofree char *parent = acr_memory_group_parent(root, lines, &is_old);
-    g_assert_cmpstr(parent, ==, path);
+    assert_text(acr_memory_group_parent(root, lines, &is_old), path);
     g_assert_true(is_old == want_old);
 }
 
-TEST("/sandbox/memory_group", the_first_version_takes_groups_below)
+BOX_TEST("/sandbox/memory_group", the_first_version_takes_groups_below)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    expect_parent(&box, "5:cpu:/x\n4:memory:/a/b\n0::/c\n", "memory/a/b", true);
-    expect_parent(&box, "4:memory:/\n", "memory", true);
+    expect_parent(box, "5:cpu:/x\n4:memory:/a/b\n0::/c\n", "memory/a/b", true);
+    expect_parent(box, "4:memory:/\n", "memory", true);
 }
 
-TEST("/sandbox/memory_group", the_second_version_takes_groups_beside)
+BOX_TEST("/sandbox/memory_group", the_second_version_takes_groups_beside)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    box_put(&box, "a/cgroup.subtree_control", "cpu memory pids\n", 0644);
-    box_put(&box, "a/b/memory.max", "max\n", 0644);
-    box_put(&box, "a/limited/memory.max", "1073741824\n", 0644);
-    box_put(&box, "c/cgroup.subtree_control", "cpu pids memory_x\n", 0644);
-    box_put(&box, "c/d/memory.max", "max\n", 0644);
-    expect_parent(&box, "0::/a/b\n", "a", false);
-    expect_parent(&box, "0::/a/limited\n", NULL, false); /* its limit would not hold beside it */
-    expect_parent(&box, "0::/c/d\n", NULL, false);
-    expect_parent(&box, "0::/missing/e\n", NULL, false);
-    expect_parent(&box, "0::/\n", NULL, false);
-    expect_parent(&box, "", NULL, false);
-    expect_parent(&box, "nothing\n::\n", NULL, false);
+    box_put(box, "a/cgroup.subtree_control", "cpu memory pids\n", 0644);
+    box_put(box, "a/b/memory.max", "max\n", 0644);
+    box_put(box, "a/limited/memory.max", "1073741824\n", 0644);
+    box_put(box, "c/cgroup.subtree_control", "cpu pids memory_x\n", 0644);
+    box_put(box, "c/d/memory.max", "max\n", 0644);
+    expect_parent(box, "0::/a/b\n", "a", false);
+    expect_parent(box, "0::/a/limited\n", NULL, false); /* its limit would not hold beside it */
+    expect_parent(box, "0::/c/d\n", NULL, false);
+    expect_parent(box, "0::/missing/e\n", NULL, false);
+    expect_parent(box, "0::/\n", NULL, false);
+    expect_parent(box, "", NULL, false);
+    expect_parent(box, "nothing\n::\n", NULL, false);
 }
 
 TEST("/sandbox/memory_group", a_number_is_that_of_its_whole_words)

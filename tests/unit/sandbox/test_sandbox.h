@@ -17,6 +17,9 @@ void box_init(Box *box);
 void box_clear(Box *box);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Box, box_clear)
 
+/* A test in a temporary folder, `box`. */
+#define BOX_TEST(group, name) TEST_IN(group, name, Box, box, box_init)
+
 char *box_path(const Box *box, const char *name); /* owned */
 /* Writes a file, making its folders. */
 void box_put(const Box *box, const char *name, const char *text, int mode);

@@ -37,13 +37,11 @@ static void expect_file(const Box *box, const char *path, const char *data, gsiz
     g_assert_cmpmem(text, got, data, len);
 }
 
-TEST("/sandbox/tar", names_of_any_length_and_bytes)
+BOX_TEST("/sandbox/tar", names_of_any_length_and_bytes)
 {
     static const guint lengths[] = {1, 98, 99, 100, 101, 155, 200, 254};
     static const char *const odd[] = {"two\nlines", "\xff\xfe", "caf\xc3\xa9",
                                       "a b",        "-x",       "'\"\\"};
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
     g_autofree char *part = g_strnfill(200, 'p'),
                     *deep = g_strjoin("/", part, part, part, part, "end", NULL);
@@ -54,21 +52,19 @@ TEST("/sandbox/tar", names_of_any_length_and_bytes)
     for (gsize i = 0; i < G_N_ELEMENTS(odd); i++)
         add(files, odd[i], ACR_MODE_FILE, odd[i], strlen(odd[i]));
     add(files, deep, ACR_MODE_FILE, "deep", 4);
-    g_autofree char *listed = unpack(&box, files);
+    g_autofree char *listed = unpack(box, files);
     for (guint i = 0; i + 1 < files->len; i++) {
         const AcrHelperFile *file = files->pdata[i];
-        expect_file(&box, file->path, file->path, strlen(file->path));
+        expect_file(box, file->path, file->path, strlen(file->path));
     }
-    expect_file(&box, deep, "deep", 4);
+    expect_file(box, deep, "deep", 4);
     g_auto(GStrv) lines = g_strsplit(g_strchomp(listed), "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, files->len);
 }
 
-TEST("/sandbox/tar", contents_of_any_size_and_modes)
+BOX_TEST("/sandbox/tar", contents_of_any_size_and_modes)
 {
     static const gsize sizes[] = {0, 1, 511, 512, 513, 1024, 100000};
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
     g_autofree char *data = g_malloc0(100000);
     for (gsize i = 0; i < 100000; i += 3)
@@ -79,39 +75,34 @@ TEST("/sandbox/tar", contents_of_any_size_and_modes)
     }
     add(files, "run", ACR_MODE_EXEC, "#!/bin/sh\n", 10);
     add(files, "removed", 0, NULL, 0);
-    g_autofree char *listed = unpack(&box, files);
+    g_autofree char *listed = unpack(box, files);
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
         g_autofree char *name = g_strdup_printf("size_%" G_GSIZE_FORMAT, sizes[i]);
-        expect_file(&box, name, data, sizes[i]);
+        expect_file(box, name, data, sizes[i]);
     }
-    g_assert_false(box_has(&box, "out/removed"));
+    g_assert_false(box_has(box, "out/removed"));
     g_assert_nonnull(strstr(listed, "-rwxr-xr-x 0/0"));
     g_assert_nonnull(strstr(listed, "-rw-r--r-- 0/0"));
 }
 
 /* What was changed must not be older than code that was compiled before. */
-TEST("/sandbox/tar", files_were_changed_just_now)
+BOX_TEST("/sandbox/tar", files_were_changed_just_now)
 {
-    g_auto(Box) box;
-    box_init(&box);
     struct stat st;
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
     gint64 before = g_get_real_time() / G_USEC_PER_SEC;
     add(files, "a.py", ACR_MODE_FILE, "x", 1);
-    g_autofree char *listed = unpack(&box, files), *path = box_path(&box, "out/a.py");
+    g_autofree char *listed = unpack(box, files), *path = box_path(box, "out/a.py");
     g_assert_cmpint(stat(path, &st), ==, 0);
     g_assert_cmpint(st.st_mtim.tv_sec, >=, before);
     g_assert_cmpint(st.st_mtim.tv_sec, <=, g_get_real_time() / G_USEC_PER_SEC);
 }
 
-TEST("/sandbox/tar", an_archive_of_nothing_is_one)
+BOX_TEST("/sandbox/tar", an_archive_of_nothing_is_one)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
-    g_autofree char *listed = unpack(&box, files), *names = box_names(&box, "out");
-    g_assert_cmpstr(listed, ==, "");
-    g_assert_cmpstr(names, ==, "");
+    assert_text(unpack(box, files), "");
+    assert_text(box_names(box, "out"), "");
 }
 
 static void expect_holds(const char *path, const char *text, const char *wanted, bool holds)

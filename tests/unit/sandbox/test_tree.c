@@ -27,57 +27,51 @@ static void export_ok(const Box *box, AcrSnapshot *snapshot, const char *name, c
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = box_path(box, name);
     box_make(box, name);
-    bool ok = acr_tree_export(snapshot, dir, -1, out_remark, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
+    assert_ok(acr_tree_export(snapshot, dir, -1, out_remark, &error), error);
 }
 
-TEST("/sandbox/tree", a_snapshot_is_written_out_as_it_is)
+BOX_TEST("/sandbox/tree", a_snapshot_is_written_out_as_it_is)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autofree char *remark = NULL;
-    box_put(&box, "r/a/b/c.py", "code\n", 0600);
-    box_put(&box, "r/run", "#!/bin/sh\n", 0755);
-    box_put(&box, "r/empty", "", 0644);
-    box_put(&box, "r/two\nlines \xff", "odd\n", 0644);
-    box_link(&box, "../../outside", "r/a/out");
-    box_link(&box, "a", "r/folder");
-    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
+    box_put(box, "r/a/b/c.py", "code\n", 0600);
+    box_put(box, "r/run", "#!/bin/sh\n", 0755);
+    box_put(box, "r/empty", "", 0644);
+    box_put(box, "r/two\nlines \xff", "odd\n", 0644);
+    box_link(box, "../../outside", "r/a/out");
+    box_link(box, "a", "r/folder");
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "r");
     mode_t before = umask(0077); /* of whoever runs the program */
-    export_ok(&box, snapshot, "t", &remark);
+    export_ok(box, snapshot, "t", &remark);
     umask(before);
     g_assert_null(remark);
-    g_autofree char *code = box_get(&box, "t/a/b/c.py"), *odd = box_get(&box, "t/two\nlines \xff"),
-                    *empty = box_get(&box, "t/empty"), *names = box_names(&box, "t");
+    g_autofree char *code = box_get(box, "t/a/b/c.py"), *odd = box_get(box, "t/two\nlines \xff"),
+                    *empty = box_get(box, "t/empty"), *names = box_names(box, "t");
     g_assert_cmpstr(code, ==, "code\n");
     g_assert_cmpstr(odd, ==, "odd\n");
     g_assert_cmpstr(empty, ==, "");
     g_assert_cmpstr(names, ==, "a empty folder run two\nlines \xff");
-    g_assert_cmphex(mode_of(&box, "t/a/b/c.py"), ==, S_IFREG | 0644);
-    g_assert_cmphex(mode_of(&box, "t/run"), ==, S_IFREG | 0755);
-    g_assert_cmphex(mode_of(&box, "t/a/b"), ==, S_IFDIR | 0755);
-    expect_link(&box, "t/a/out", "../../outside");
-    expect_link(&box, "t/folder", "a");
+    g_assert_cmphex(mode_of(box, "t/a/b/c.py"), ==, S_IFREG | 0644);
+    g_assert_cmphex(mode_of(box, "t/run"), ==, S_IFREG | 0755);
+    g_assert_cmphex(mode_of(box, "t/a/b"), ==, S_IFDIR | 0755);
+    expect_link(box, "t/a/out", "../../outside");
+    expect_link(box, "t/folder", "a");
 }
 
-TEST("/sandbox/tree", what_came_changed_or_went_is_listed)
+BOX_TEST("/sandbox/tree", what_came_changed_or_went_is_listed)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    box_put(&box, "t/same", "x", 0644);
-    box_put(&box, "t/d/changed", "x", 0644);
-    box_put(&box, "t/d/gone", "x", 0644);
-    box_link(&box, "same", "t/link");
-    g_autofree char *tree = box_path(&box, "t"), *gone = box_path(&box, "t/d/gone"),
-                    *link = box_path(&box, "t/link"), *none = box_path(&box, "none");
+    box_put(box, "t/same", "x", 0644);
+    box_put(box, "t/d/changed", "x", 0644);
+    box_put(box, "t/d/gone", "x", 0644);
+    box_link(box, "same", "t/link");
+    g_autofree char *tree = box_path(box, "t"), *gone = box_path(box, "t/d/gone"),
+                    *link = box_path(box, "t/link"), *none = box_path(box, "none");
     g_autoptr(GHashTable) before = acr_tree_list(tree), missing = acr_tree_list(none);
     g_assert_cmpuint(g_hash_table_size(before), ==, 4);
     g_assert_null(missing);
-    box_put(&box, "t/d/changed", "y", 0644);
-    box_put(&box, "t/d/e/new", "y", 0644);
+    box_put(box, "t/d/changed", "y", 0644);
+    box_put(box, "t/d/e/new", "y", 0644);
     g_assert_true(unlink(gone) == 0 && unlink(link) == 0);
-    box_link(&box, "other", "t/link");
+    box_link(box, "other", "t/link");
     g_autoptr(GHashTable) after = acr_tree_list(tree);
     acr_tree_drop_same(after, before);
     g_assert_cmpuint(g_hash_table_size(after), ==, 4);
@@ -86,20 +80,17 @@ TEST("/sandbox/tree", what_came_changed_or_went_is_listed)
                   g_hash_table_contains(after, "d/gone"));
 }
 
-TEST("/sandbox/tree", what_is_too_large_is_named)
+BOX_TEST("/sandbox/tree", what_is_too_large_is_named)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    g_autofree char *path = box_path(&box, "r/large"), *remark = NULL;
-    box_put(&box, "r/large", "", 0644);
-    box_put(&box, "r/small", "x", 0644);
+    g_autofree char *path = box_path(box, "r/large"), *remark = NULL;
+    box_put(box, "r/large", "", 0644);
+    box_put(box, "r/small", "x", 0644);
     g_assert_cmpint(truncate(path, (off_t)ACR_VCS_MAX_FILE_BYTES + 1), ==, 0);
-    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
-    export_ok(&box, snapshot, "t", &remark);
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "r");
+    export_ok(box, snapshot, "t", &remark);
     g_assert_nonnull(remark);
     g_assert_nonnull(strstr(remark, "'large'"));
-    g_autofree char *names = box_names(&box, "t");
-    g_assert_cmpstr(names, ==, "small");
+    assert_text(box_names(box, "t"), "small");
 }
 
 static void put_odd_things(const Box *box)
@@ -113,40 +104,36 @@ static void put_odd_things(const Box *box)
     g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
 }
 
-TEST("/sandbox/tree", a_copy_has_files_folders_and_links_only)
+BOX_TEST("/sandbox/tree", a_copy_has_files_folders_and_links_only)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
-    g_autofree char *from = box_path(&box, "from"), *to = box_path(&box, "to"),
+    g_autofree char *from = box_path(box, "from"), *to = box_path(box, "to"),
                     *large = g_strnfill(200000, 'l');
-    box_put(&box, "secret", "outside\n", 0644);
-    box_put(&box, "from/a/b/c", "c\n", 0640);
-    box_put(&box, "from/a/run", "r\n", 0755);
-    box_put(&box, "from/z/large", large, 0644);
-    box_put(&box, "from/z/new\nline", "", 0644);
-    box_make(&box, "from/e/mpty");
-    box_link(&box, "../secret", "from/file");
-    box_link(&box, "..", "from/folder");
-    box_link(&box, "nowhere", "from/dead");
-    put_odd_things(&box);
-    box_make(&box, "to");
-    g_assert_true(acr_tree_copy(from, to, &error));
-    g_assert_no_error(error);
-    g_autofree char *names = box_names(&box, "to"), *c = box_get(&box, "to/a/b/c"),
-                    *copied = box_get(&box, "to/z/large");
-    g_assert_cmpstr(names, ==, "a dead e file folder z");
+    box_put(box, "secret", "outside\n", 0644);
+    box_put(box, "from/a/b/c", "c\n", 0640);
+    box_put(box, "from/a/run", "r\n", 0755);
+    box_put(box, "from/z/large", large, 0644);
+    box_put(box, "from/z/new\nline", "", 0644);
+    box_make(box, "from/e/mpty");
+    box_link(box, "../secret", "from/file");
+    box_link(box, "..", "from/folder");
+    box_link(box, "nowhere", "from/dead");
+    put_odd_things(box);
+    box_make(box, "to");
+    assert_ok(acr_tree_copy(from, to, &error), error);
+    assert_text(box_names(box, "to"), "a dead e file folder z");
+    g_autofree char *c = box_get(box, "to/a/b/c");
+    g_autofree char *copied = box_get(box, "to/z/large");
     g_assert_cmpstr(c, ==, "c\n");
     g_assert_cmpstr(copied, ==, large);
-    g_assert_true(box_has(&box, "to/z/new\nline") && box_has(&box, "to/e/mpty"));
-    g_assert_cmphex(mode_of(&box, "to/a/b/c"), ==, S_IFREG | 0640);
-    g_assert_cmphex(mode_of(&box, "to/a/run"), ==, S_IFREG | 0755);
-    expect_link(&box, "to/file", "../secret");
-    expect_link(&box, "to/folder", "..");
-    expect_link(&box, "to/dead", "nowhere");
-    box_put(&box, "to/a/b/c", "changed\n", 0644);
-    g_autofree char *still = box_get(&box, "from/a/b/c");
-    g_assert_cmpstr(still, ==, "c\n");
+    g_assert_true(box_has(box, "to/z/new\nline") && box_has(box, "to/e/mpty"));
+    g_assert_cmphex(mode_of(box, "to/a/b/c"), ==, S_IFREG | 0640);
+    g_assert_cmphex(mode_of(box, "to/a/run"), ==, S_IFREG | 0755);
+    expect_link(box, "to/file", "../secret");
+    expect_link(box, "to/folder", "..");
+    expect_link(box, "to/dead", "nowhere");
+    box_put(box, "to/a/b/c", "changed\n", 0644);
+    assert_text(box_get(box, "from/a/b/c"), "c\n");
 }
 
 /* A file of that size with a text at its start, in its middle and at its end, or of nothing. */
@@ -161,50 +148,43 @@ static void put_sparse(const Box *box, const char *name, const char *text, off_t
     close(fd);
 }
 
-TEST("/sandbox/tree", holes_stay_holes)
+BOX_TEST("/sandbox/tree", holes_stay_holes)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
-    box_make(&box, "from");
-    box_make(&box, "to");
-    put_sparse(&box, "from/some", "text", 64 << 20);
-    put_sparse(&box, "from/none", "", 64 << 20);
-    g_autofree char *from = box_path(&box, "from"), *to = box_path(&box, "to");
+    box_make(box, "from");
+    box_make(box, "to");
+    put_sparse(box, "from/some", "text", 64 << 20);
+    put_sparse(box, "from/none", "", 64 << 20);
+    g_autofree char *from = box_path(box, "from"), *to = box_path(box, "to");
     g_assert_true(acr_tree_copy(from, to, &error));
     const char *const diff[] = {"diff", "-r", from, to, NULL};
-    g_autofree char *differences = box_run(&box, diff);
-    g_assert_cmpstr(differences, ==, "");
+    assert_text(box_run(box, diff), "");
     if (acr_tree_bytes(from) > 1 << 20)
         g_test_skip("files have no holes here");
     else
         g_assert_cmpint(acr_tree_bytes(to), <, 1 << 20);
 }
 
-TEST("/sandbox/tree", a_tree_of_too_many_folders_ends)
+BOX_TEST("/sandbox/tree", a_tree_of_too_many_folders_ends)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_autoptr(GString) deep = g_string_new("from");
     for (int i = 0; i < 300; i++)
         g_string_append(deep, "/d");
-    box_make(&box, deep->str);
-    box_make(&box, "to");
-    g_autofree char *from = box_path(&box, "from"), *to = box_path(&box, "to");
-    g_assert_false(acr_tree_copy(from, to, &error));
-    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    box_make(box, deep->str);
+    box_make(box, "to");
+    g_autofree char *from = box_path(box, "from"), *to = box_path(box, "to");
+    assert_fails_with(acr_tree_copy(from, to, &error), error, ACR_SANDBOX_ERROR,
+                      ACR_SANDBOX_ERROR_FAILED);
 }
 
-TEST("/sandbox/tree", bytes_are_those_on_disk_and_links_are_not_followed)
+BOX_TEST("/sandbox/tree", bytes_are_those_on_disk_and_links_are_not_followed)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    g_autofree char *text = g_strnfill(1 << 20, 'x'), *path = box_path(&box, "t"),
-                    *none = box_path(&box, "none");
-    box_put(&box, "t/a/large", text, 0644);
-    box_put(&box, "outside/large", text, 0644);
-    box_link(&box, "../outside", "t/link");
+    g_autofree char *text = g_strnfill(1 << 20, 'x'), *path = box_path(box, "t"),
+                    *none = box_path(box, "none");
+    box_put(box, "t/a/large", text, 0644);
+    box_put(box, "outside/large", text, 0644);
+    box_link(box, "../outside", "t/link");
     gint64 bytes = acr_tree_bytes(path);
     g_assert_cmpint(bytes, >=, 1 << 20);
     g_assert_cmpint(bytes, <, 2 << 20);

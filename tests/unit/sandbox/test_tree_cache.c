@@ -28,8 +28,7 @@ static AcrTreeCache *open_ok(const Box *box)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = box_path(box, "store");
-    AcrTreeCache *store = acr_tree_cache_open(path, NULL, 0, &error);
-    g_assert_no_error(error);
+    AcrTreeCache *store = made(acr_tree_cache_open(path, NULL, 0, &error), error);
     g_assert_nonnull(store);
     return store;
 }
@@ -37,33 +36,29 @@ static AcrTreeCache *open_ok(const Box *box)
 static char *get_ok(AcrTreeCache *store, const char *key, Maker *maker)
 {
     g_autoptr(GError) error = NULL;
-    char *path = acr_tree_cache_get(store, key, make, maker, &error);
-    g_assert_no_error(error);
+    char *path = made(acr_tree_cache_get(store, key, make, maker, &error), error);
     g_assert_nonnull(path);
     return path;
 }
 
-TEST("/sandbox/tree_cache", each_key_is_made_once)
+BOX_TEST("/sandbox/tree_cache", each_key_is_made_once)
 {
-    g_auto(Box) box;
-    box_init(&box);
     Maker one = {.text = "1"}, two = {.text = "2"};
     g_autofree char *first = NULL, *second = NULL, *again = NULL;
     {
-        g_autoptr(AcrTreeCache) store = open_ok(&box);
-        g_assert_false(box_has(&box, "store/one"));
+        g_autoptr(AcrTreeCache) store = open_ok(box);
+        g_assert_false(box_has(box, "store/one"));
         first = get_ok(store, "one", &one);
         second = get_ok(store, "two", &two);
-        g_assert_true(box_has(&box, "store/one") && box_has(&box, "store/two"));
+        g_assert_true(box_has(box, "store/one") && box_has(box, "store/two"));
     }
-    g_autoptr(AcrTreeCache) later = open_ok(&box);
+    g_autoptr(AcrTreeCache) later = open_ok(box);
     again = get_ok(later, "one", &one);
     g_assert_cmpstr(first, ==, again);
     g_assert_cmpstr(first, !=, second);
     g_assert_cmpint(one.made, ==, 1);
     g_assert_cmpint(two.made, ==, 1);
-    g_autofree char *text = box_get(&box, "store/one/file"),
-                    *other = box_get(&box, "store/two/file");
+    g_autofree char *text = box_get(box, "store/one/file"), *other = box_get(box, "store/two/file");
     g_assert_cmpstr(text, ==, "1");
     g_assert_cmpstr(other, ==, "2");
 }
@@ -80,12 +75,10 @@ static void *get_in_thread(void *data)
     return get_ok(store, "same", getter->maker);
 }
 
-TEST("/sandbox/tree_cache", several_at_once_make_it_once)
+BOX_TEST("/sandbox/tree_cache", several_at_once_make_it_once)
 {
-    g_auto(Box) box;
-    box_init(&box);
     Maker maker = {.text = "x"};
-    Getter getter = {&box, &maker};
+    Getter getter = {box, &maker};
     pthread_t threads[4];
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_assert_cmpint(pthread_create(&threads[i], NULL, get_in_thread, &getter), ==, 0);
@@ -98,18 +91,15 @@ TEST("/sandbox/tree_cache", several_at_once_make_it_once)
     g_assert_cmpint(maker.made, ==, 1);
 }
 
-TEST("/sandbox/tree_cache", what_fails_leaves_nothing)
+BOX_TEST("/sandbox/tree_cache", what_fails_leaves_nothing)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     Maker maker = {.text = "x", .fails = true};
-    g_autoptr(AcrTreeCache) store = open_ok(&box);
-    g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &error));
-    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP);
-    g_assert_false(box_has(&box, "store/key"));
-    g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "");
+    g_autoptr(AcrTreeCache) store = open_ok(box);
+    assert_fails_with(acr_tree_cache_get(store, "key", make, &maker, &error), error,
+                      ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP);
+    g_assert_false(box_has(box, "store/key"));
+    assert_text(box_names(box, "store"), "");
     maker.fails = false;
     g_autofree char *path = get_ok(store, "key", &maker);
     g_assert_cmpint(maker.made, ==, 2);
@@ -136,92 +126,75 @@ static void make_three(const Box *box, Maker *maker)
         g_free(get_ok(store, keys[i], maker));
 }
 
-TEST("/sandbox/tree_cache", the_longest_unused_goes_first)
+BOX_TEST("/sandbox/tree_cache", the_longest_unused_goes_first)
 {
-    g_auto(Box) box;
-    box_init(&box);
     Maker maker = {.text = "x"};
-    make_three(&box, &maker);
-    pretend(&box, "a", GIB_10, 100);
-    pretend(&box, "b", GIB_10, 300);
-    pretend(&box, "c", "1000", 200);
-    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    make_three(box, &maker);
+    pretend(box, "a", GIB_10, 100);
+    pretend(box, "b", GIB_10, 300);
+    pretend(box, "c", "1000", 200);
+    g_autoptr(AcrTreeCache) store = open_ok(box);
     g_autofree char *path = get_ok(store, "d", &maker);
-    g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "a c d");
+    assert_text(box_names(box, "store"), "a c d");
 }
 
-TEST("/sandbox/tree_cache", what_is_in_use_stays)
+BOX_TEST("/sandbox/tree_cache", what_is_in_use_stays)
 {
-    g_auto(Box) box;
-    box_init(&box);
     Maker maker = {.text = "x"};
-    make_three(&box, &maker);
-    g_autoptr(AcrTreeCache) user = open_ok(&box);
+    make_three(box, &maker);
+    g_autoptr(AcrTreeCache) user = open_ok(box);
     g_autofree char *used = get_ok(user, "b", &maker);
-    pretend(&box, "a", GIB_10, 100);
-    pretend(&box, "b", GIB_10, 300);
-    pretend(&box, "c", "no number", 200);
-    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    pretend(box, "a", GIB_10, 100);
+    pretend(box, "b", GIB_10, 300);
+    pretend(box, "c", "no number", 200);
+    g_autoptr(AcrTreeCache) store = open_ok(box);
     g_autofree char *path = get_ok(store, "d", &maker);
     /* b is used: the next ones go until there is room. */
-    g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "b d");
+    assert_text(box_names(box, "store"), "b d");
     g_autoptr(GError) error = NULL;
-    g_autofree char *folder = box_path(&box, "store");
+    g_autofree char *folder = box_path(box, "store");
     g_assert_true(acr_sandbox_cache_clear(folder, &error));
-    g_autofree char *left = box_names(&box, "store");
-    g_assert_cmpstr(left, ==, "b d");
+    assert_text(box_names(box, "store"), "b d");
 }
 
-TEST("/sandbox/tree_cache", clearing_removes_what_nobody_uses)
+BOX_TEST("/sandbox/tree_cache", clearing_removes_what_nobody_uses)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     Maker maker = {.text = "x"};
-    make_three(&box, &maker);
-    g_autofree char *folder = box_path(&box, "store"), *none = box_path(&box, "none");
+    make_three(box, &maker);
+    g_autofree char *folder = box_path(box, "store"), *none = box_path(box, "none");
     g_assert_true(acr_sandbox_cache_clear(folder, &error));
     g_assert_true(acr_sandbox_cache_clear(none, &error)); /* there is nothing to clear */
-    g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "");
-    g_assert_false(box_has(&box, "none"));
+    assert_text(box_names(box, "store"), "");
+    g_assert_false(box_has(box, "none"));
 }
 
-TEST("/sandbox/tree_cache", what_a_crash_left_is_swept)
+BOX_TEST("/sandbox/tree_cache", what_a_crash_left_is_swept)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
-    box_put(&box, "store/tmp-AAAAAA/tree/file", "x", 0644);
-    box_put(&box, "store/key.lock", "", 0644);
-    box_put(&box, "store/notes", "mine", 0644); /* not one of the store's names */
-    box_put(&box, "store/layer-kept/tree/file", "x", 0644);
-    g_autoptr(AcrTreeCache) one = open_ok(&box);
-    g_autofree char *scratch = acr_tree_cache_scratch(one, &error);
-    g_assert_no_error(error);
-    g_autoptr(AcrTreeCache) two = open_ok(&box); /* leaves alone what the first is at work in */
+    box_put(box, "store/tmp-AAAAAA/tree/file", "x", 0644);
+    box_put(box, "store/key.lock", "", 0644);
+    box_put(box, "store/notes", "mine", 0644); /* not one of the store's names */
+    box_put(box, "store/layer-kept/tree/file", "x", 0644);
+    g_autoptr(AcrTreeCache) one = open_ok(box);
+    g_autofree char *scratch = made(acr_tree_cache_scratch(one, &error), error);
+    g_autoptr(AcrTreeCache) two = open_ok(box); /* leaves alone what the first is at work in */
     g_assert_true(g_file_test(scratch, G_FILE_TEST_IS_DIR));
-    g_assert_false(box_has(&box, "store/tmp-AAAAAA") || box_has(&box, "store/key.lock"));
-    g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/layer-kept/tree/file"));
+    g_assert_false(box_has(box, "store/tmp-AAAAAA") || box_has(box, "store/key.lock"));
+    g_assert_true(box_has(box, "store/notes") && box_has(box, "store/layer-kept/tree/file"));
     g_assert_true(acr_tree_cache_discard(one, scratch, &error));
     g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
 }
 
-TEST("/sandbox/tree_cache", scratch_goes_with_its_store)
+BOX_TEST("/sandbox/tree_cache", scratch_goes_with_its_store)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     g_autofree char *in_store = NULL, *temporary = NULL;
     {
-        g_autoptr(AcrTreeCache) store = open_ok(&box),
-                                own = acr_tree_cache_open(NULL, NULL, 0, &error);
-        g_assert_no_error(error);
+        g_autoptr(AcrTreeCache) store = open_ok(box),
+                                own = made(acr_tree_cache_open(NULL, NULL, 0, &error), error);
         in_store = acr_tree_cache_scratch(store, &error);
-        temporary = acr_tree_cache_scratch(own, &error);
-        g_assert_no_error(error);
+        temporary = made(acr_tree_cache_scratch(own, &error), error);
         g_assert_true(g_file_test(in_store, G_FILE_TEST_IS_DIR));
         g_assert_true(g_file_test(temporary, G_FILE_TEST_IS_DIR));
     }
@@ -232,94 +205,82 @@ TEST("/sandbox/tree_cache", scratch_goes_with_its_store)
 static char *place_ok(AcrTreeCache *store, const char *key)
 {
     g_autoptr(GError) error = NULL;
-    char *path = acr_tree_cache_place(store, key, &error);
-    g_assert_no_error(error);
+    char *path = made(acr_tree_cache_place(store, key, &error), error);
     return path;
 }
 
-TEST("/sandbox/tree_cache", a_place_has_one_user_and_is_new_for_the_next)
+BOX_TEST("/sandbox/tree_cache", a_place_has_one_user_and_is_new_for_the_next)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     AcrInterrupt now = {.signal = 2};
-    g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, 0, &error);
+    g_autofree char *folder = box_path(box, "store");
+    g_autoptr(AcrTreeCache) one = open_ok(box), two = acr_tree_cache_open(folder, &now, 0, &error);
     g_autofree char *mine = place_ok(one, "key");
     g_assert_null(acr_tree_cache_place(two, "key", &error)); /* waits, and is interrupted */
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
     g_clear_error(&error);
-    box_put(&box, "store/tmp-key/file", "x", 0644);
+    box_put(box, "store/tmp-key/file", "x", 0644);
     g_assert_true(acr_sandbox_cache_clear(folder, &error)); /* not what is in use */
-    g_assert_true(box_has(&box, "store/tmp-key/file"));
+    g_assert_true(box_has(box, "store/tmp-key/file"));
     g_assert_true(acr_tree_cache_discard(one, mine, &error));
-    g_autofree char *theirs = place_ok(two, "key"), *inside = box_names(&box, "store/tmp-key");
+    g_autofree char *theirs = place_ok(two, "key"), *inside = box_names(box, "store/tmp-key");
     g_assert_cmpstr(theirs, ==, mine);
     g_assert_cmpstr(inside, ==, "");
     g_assert_true(acr_tree_cache_discard(two, theirs, &error));
-    g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "");
+    assert_text(box_names(box, "store"), "");
 }
 
-TEST("/sandbox/tree_cache", what_a_killed_user_left_in_a_place_goes)
+BOX_TEST("/sandbox/tree_cache", what_a_killed_user_left_in_a_place_goes)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    g_autoptr(AcrTreeCache) store = open_ok(&box);
-    box_put(&box, "store/tmp-key/file", "x", 0644);
-    g_autofree char *path = place_ok(store, "key"), *inside = box_names(&box, "store/tmp-key");
+    g_autoptr(AcrTreeCache) store = open_ok(box);
+    box_put(box, "store/tmp-key/file", "x", 0644);
+    g_autofree char *path = place_ok(store, "key"), *inside = box_names(box, "store/tmp-key");
     g_assert_nonnull(path);
     g_assert_cmpstr(inside, ==, "");
 }
 
-TEST("/sandbox/tree_cache", a_link_is_never_a_place)
+BOX_TEST("/sandbox/tree_cache", a_link_is_never_a_place)
 {
-    g_auto(Box) box;
-    box_init(&box);
-    g_autoptr(AcrTreeCache) store = open_ok(&box);
-    box_put(&box, "out/file", "mine", 0644);
-    box_link(&box, "../out", "store/tmp-key");
-    g_autofree char *path = place_ok(store, "key"), *inside = box_names(&box, "store/tmp-key"),
-                    *outside = box_names(&box, "out");
+    g_autoptr(AcrTreeCache) store = open_ok(box);
+    box_put(box, "out/file", "mine", 0644);
+    box_link(box, "../out", "store/tmp-key");
+    g_autofree char *path = place_ok(store, "key"), *inside = box_names(box, "store/tmp-key"),
+                    *outside = box_names(box, "out");
     g_assert_nonnull(path);
     g_assert_cmpstr(inside, ==, "");
     g_assert_cmpstr(outside, ==, "file");
 }
 
-TEST("/sandbox/tree_cache", an_interrupted_wait_for_another_ends)
+BOX_TEST("/sandbox/tree_cache", an_interrupted_wait_for_another_ends)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL;
     AcrInterrupt now = {.signal = 2};
     Maker maker = {.text = "x"};
-    g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, 0, &error);
+    g_autofree char *folder = box_path(box, "store");
+    g_autoptr(AcrTreeCache) one = open_ok(box), two = acr_tree_cache_open(folder, &now, 0, &error);
     int fd = acr_tree_cache_lock(one, "key", &error);
     g_assert_cmpint(fd, >=, 0);
-    g_assert_null(acr_tree_cache_get(two, "key", make, &maker, &error));
-    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
+    assert_fails_with(acr_tree_cache_get(two, "key", make, &maker, &error), error,
+                      ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
     g_assert_cmpint(maker.made, ==, 0);
     acr_tree_cache_unlock(one, "key", fd);
     g_autofree char *path = get_ok(one, "key", &maker);
 }
 
-TEST("/sandbox/tree_cache", a_store_that_is_no_folder_is_told)
+BOX_TEST("/sandbox/tree_cache", a_store_that_is_no_folder_is_told)
 {
-    g_auto(Box) box;
-    box_init(&box);
     g_autoptr(GError) error = NULL, entry = NULL;
     Maker maker = {.text = "x"};
-    box_put(&box, "file", "x", 0644);
-    g_autofree char *path = box_path(&box, "file");
+    box_put(box, "file", "x", 0644);
+    g_autofree char *path = box_path(box, "file");
     g_assert_null(acr_tree_cache_open(path, NULL, 0, &error));
     g_assert_nonnull(strstr(error->message, path));
     /* A file in the place of an entry is somebody's: it is neither used nor removed. */
-    box_put(&box, "store/key", "mine", 0644);
-    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    box_put(box, "store/key", "mine", 0644);
+    g_autoptr(AcrTreeCache) store = open_ok(box);
     g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &entry));
     g_assert_nonnull(strstr(entry->message, "/store/key"));
-    g_autofree char *text = box_get(&box, "store/key");
+    g_autofree char *text = box_get(box, "store/key");
     g_assert_cmpstr(text, ==, "mine");
 }
 
@@ -335,21 +296,19 @@ TEST("/sandbox/tree_cache/subprocess", open_temporary)
 }
 
 /* In /tmp anybody may have made the folder first, and might change what is run. */
-TEST("/sandbox/tree_cache", a_temporary_folder_of_others_is_refused)
+BOX_TEST("/sandbox/tree_cache", a_temporary_folder_of_others_is_refused)
 {
-    g_auto(Box) box;
     g_autofree char *name = g_strdup_printf("tmp/acr-host-%u", geteuid());
-    box_init(&box);
-    box_make(&box, "tmp");
-    box_make(&box, "theirs");
-    g_autofree char *tmp = box_path(&box, "tmp"), *before = g_strdup(g_getenv("TMPDIR"));
+    box_make(box, "tmp");
+    box_make(box, "theirs");
+    g_autofree char *tmp = box_path(box, "tmp"), *before = g_strdup(g_getenv("TMPDIR"));
     g_setenv("TMPDIR", tmp, TRUE);
     g_test_trap_subprocess(OPEN_TEMPORARY, 0, 0);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr_unmatched("*belongs to*");
-    g_autofree char *own = box_path(&box, name);
+    g_autofree char *own = box_path(box, name);
     g_assert_true(acr_dir_remove(own, NULL));
-    box_link(&box, "../theirs", name);
+    box_link(box, "../theirs", name);
     g_test_trap_subprocess(OPEN_TEMPORARY, 0, 0);
     g_test_trap_assert_stderr("*belongs to another user*");
     if (before)

@@ -26,11 +26,10 @@ static void init_from(Fixture *fixture, char *dir, bool commit)
 {
     g_autoptr(GError) error = NULL;
     fixture->dir = dir;
-    g_autoptr(AcrRepo) repo = acr_repo_open(dir, &error);
-    g_assert_no_error(error);
-    g_autoptr(AcrSnapshot) snapshot = commit ? acr_snapshot_of_commit(repo, "HEAD", &error)
-                                             : acr_snapshot_of_worktree(repo, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrRepo) repo = made(acr_repo_open(dir, &error), error);
+    g_autoptr(AcrSnapshot) snapshot = made(commit ? acr_snapshot_of_commit(repo, "HEAD", &error)
+                                                  : acr_snapshot_of_worktree(repo, &error),
+                                           error);
     fixture->index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     fixture->search = acr_search_new(fixture->index);
@@ -49,8 +48,7 @@ void fixture_init_commit(Fixture *fixture, char *dir)
 void fixture_init(Fixture *fixture, const char *path, ...)
 {
     g_autoptr(GError) error = NULL;
-    char *dir = g_dir_make_tmp("acr-search-XXXXXX", &error);
-    g_assert_no_error(error);
+    char *dir = made(g_dir_make_tmp("acr-search-XXXXXX", &error), error);
     va_list args;
     va_start(args, path);
     for (const char *name = path; name; name = va_arg(args, const char *)) {
@@ -79,9 +77,7 @@ AcrAnswer fixture_call(Fixture *fixture, const char *name, const char *first, co
     call.values[1] = g_strdup(second);
     call.values[2] = g_strdup(third);
     AcrAnswer answer = {0};
-    bool done = acr_search_run(fixture->search, &call, &answer, &error);
-    g_assert_no_error(error);
-    g_assert_true(done);
+    assert_ok(acr_search_run(fixture->search, &call, &answer, &error), error);
     g_assert_true(g_utf8_validate(answer.output, -1, NULL));
     g_assert_cmpuint(strlen(answer.output), <=, ACR_SEARCH_MAX_OUTPUT);
     g_assert_cmpuint(answer.places->len, <=, ACR_SEARCH_MAX_PLACES);
@@ -103,8 +99,7 @@ char *fixture_places(const AcrAnswer *answer)
 
 void fixture_assert_places(const AcrAnswer *answer, const char *expected)
 {
-    g_autofree char *places = fixture_places(answer);
-    g_assert_cmpstr(places, ==, expected);
+    assert_text(fixture_places(answer), expected);
 }
 
 void fixture_expect(Fixture *fixture, const char *name, const char *first, const char *second,

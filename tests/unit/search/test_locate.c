@@ -56,9 +56,8 @@ TEST("/search/locate", places_are_unique_and_their_intentions_joined)
     g_ptr_array_add(locations, acr_bug_location_new(NULL, "Base", "name", "first"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, "Base", NULL, "third"));
     g_autoptr(GPtrArray) found = acr_search_locate(fixture.search, locations);
-    g_autofree char *text = described(found);
-    g_assert_cmpstr(text, ==,
-                    "bug method+class shapes.py:5-6 Base name\nbug class shapes.py:1-6 Base -");
+    assert_text(described(found),
+                "bug method+class shapes.py:5-6 Base name\nbug class shapes.py:1-6 Base -");
     const AcrLocated *method = g_ptr_array_index(found, 0), *klass = g_ptr_array_index(found, 1);
     g_assert_cmpstr(method->intended_behavior, ==, "first\nsecond");
     g_assert_cmpstr(klass->intended_behavior, ==, "third");

@@ -6,8 +6,7 @@
 static AcrJson *parsed(const char *text)
 {
     g_autoptr(GError) error = NULL;
-    AcrJson *json = acr_json_parse(text, strlen(text), &error);
-    g_assert_no_error(error);
+    AcrJson *json = made(acr_json_parse(text, strlen(text), &error), error);
     return json;
 }
 
@@ -98,8 +97,7 @@ TEST("/search/calls", print_as_python)
     call.values[0] = g_strdup("a\"b\\c\n.py");
     call.values[1] = g_strdup("12");
     call.values[2] = g_strdup("3");
-    g_autofree char *text = acr_call_print(&call);
-    g_assert_cmpstr(text, ==, "get_code_around_line(\"a\\\"b\\\\c\\n.py\", 12, 3)");
+    assert_text(acr_call_print(&call), "get_code_around_line(\"a\\\"b\\\\c\\n.py\", 12, 3)");
     g_assert_null(acr_search_call_spec("search_nothing"));
 }
 
@@ -123,8 +121,8 @@ TEST("/search/calls", a_missing_argument_is_a_bad_call)
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {.spec = acr_search_call_spec("search_class")};
     g_auto(AcrAnswer) answer = {0};
-    g_assert_false(acr_search_run(fixture.search, &call, &answer, &error));
-    g_assert_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL);
+    assert_fails_with(acr_search_run(fixture.search, &call, &answer, &error), error,
+                      ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL);
 }
 
 /* Every row has a schema whose members are its parameters, each described. */
@@ -160,9 +158,8 @@ TEST("/search/schema", answers_are_of_their_schema)
     g_autoptr(AcrJson) json = acr_answer_to_json("search_method(\"f\")", &answer),
                        schema = acr_answer_schema();
     const AcrJson *results = acr_json_get(json, "results"), *place = acr_json_first(results);
-    g_autofree char *printed = acr_json_print(place);
-    g_assert_cmpstr(printed, ==,
-                    "{\"file\":\"a.py\",\"start\":2,\"end\":3,\"class\":\"A\",\"func\":\"f\"}");
+    assert_text(acr_json_print(place),
+                "{\"file\":\"a.py\",\"start\":2,\"end\":3,\"class\":\"A\",\"func\":\"f\"}");
     g_assert_true(acr_json_get_bool(json, "ok", false));
     g_assert_cmpstr(acr_json_get_string(json, "output"), ==, answer.output);
     const AcrJson *required = acr_json_get(schema, "required");
@@ -177,10 +174,9 @@ TEST("/search/map", names_what_files_define)
     fixture_init(&fixture, "a.py",
                  "class A(B):\n    def f(self):\n        pass\ndef g():\n    pass\n", "b/c.py",
                  "x = 1\n", "tests/test_a.py", "def test():\n    pass\n", NULL);
-    g_autofree char *map = acr_search_map(fixture.index);
-    g_assert_cmpstr(map, ==,
-                    "2 source files, without tests:\na.py\n  class A(B), line 1\n  def g, line 4\n"
-                    "b/c.py\n");
+    assert_text(acr_search_map(fixture.index),
+                "2 source files, without tests:\na.py\n  class A(B), line 1\n  def g, line 4\n"
+                "b/c.py\n");
 }
 
 /* A repository of `n` files in folders of ten, with a class in each. */

@@ -26,8 +26,7 @@ static AcrRunSpec spec_of(const Place *place, AcrForVerb verb, const char *const
         const char *text = all->pdata[i], *value = strchr(text, '=') + 1;
         const AcrOption *option = acr_option_find(text, (gsize)(value - text) - 1, verb);
         g_autoptr(GError) error = NULL;
-        g_assert_true(acr_run_spec_set(&spec, option, text, value, &error));
-        g_assert_no_error(error);
+        assert_ok(acr_run_spec_set(&spec, option, text, value, &error), error);
     }
     g_assert_true(acr_run_spec_complete(&spec, NULL));
     return spec;
@@ -36,8 +35,7 @@ static AcrRunSpec spec_of(const Place *place, AcrForVerb verb, const char *const
 static AcrPrompts *load_prompts(const char *other)
 {
     g_autoptr(GError) error = NULL;
-    AcrPrompts *prompts = acr_prompts_load(ACR_SOURCE_DIR "/prompts", other, &error);
-    g_assert_no_error(error);
+    AcrPrompts *prompts = made(acr_prompts_load(ACR_SOURCE_DIR "/prompts", other, &error), error);
     return prompts;
 }
 
@@ -177,8 +175,8 @@ static void check_damaged(const char *text)
     g_auto(AcrRunSpec) out = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
     g_assert_nonnull(json);
-    g_assert_false(acr_meta_read(json, &out, &error));
-    g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
+    assert_fails_with(acr_meta_read(json, &out, &error), error, ACR_TASK_ERROR,
+                      ACR_TASK_ERROR_ENVIRONMENT);
 }
 
 PLACE_TEST("/task/meta", options_that_are_missing_are_damage)

@@ -45,10 +45,8 @@ PLACE_TEST("/task/outlines", what_failed_is_listed_with_why)
     place_write(place, "r/a.py", "x = 1\n");
     place_write(place, "r/b/c.py", "x = 2\n");
     g_autofree char *folder = place_path(place, "r");
-    g_autoptr(AcrRepo) repo = acr_repo_open(folder, &error);
-    g_assert_no_error(error);
-    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrRepo) repo = made(acr_repo_open(folder, &error), error);
+    g_autoptr(AcrSnapshot) snapshot = made(acr_snapshot_of_worktree(repo, &error), error);
     g_autoptr(AcrIndex) index =
         acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);

@@ -88,8 +88,8 @@ PLACE_TEST("/task/recorded_referee", another_question_is_a_divergence)
     g_autofree char *why = NULL;
     g_autoptr(GError) error = NULL;
     g_assert_true(ask(place, ACR_JOURNAL_APPEND, &linter, "x = 2\n", out, &why, NULL));
-    g_assert_false(ask(place, ACR_JOURNAL_READ, &linter, "x = 3\n", out, &why, &error));
-    g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED);
+    assert_fails_with(ask(place, ACR_JOURNAL_READ, &linter, "x = 3\n", out, &why, &error), error,
+                      ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED);
     g_assert_cmpuint(linter.asked, ==, 1);
 }
 
@@ -100,8 +100,8 @@ PLACE_TEST("/task/recorded_referee", an_error_is_not_recorded)
     guint out[3];
     g_autofree char *why = NULL;
     g_autoptr(GError) error = NULL;
-    g_assert_false(ask(place, ACR_JOURNAL_APPEND, &failing, "x = 2\n", out, &why, &error));
-    g_assert_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
+    assert_fails_with(ask(place, ACR_JOURNAL_APPEND, &failing, "x = 2\n", out, &why, &error), error,
+                      ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED);
     g_assert_true(ask(place, ACR_JOURNAL_APPEND, &sound, "x = 2\n", out, &why, NULL));
     g_assert_cmpuint(sound.asked, ==, 1);
 }

@@ -30,8 +30,7 @@ PLACE_TEST("/task/folder", a_missing_folder_is_made)
     g_auto(AcrFolder) folder = {0};
     g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
     g_assert_null(folder.meta);
-    g_autofree char *ignore = place_read(place, "out/.gitignore");
-    g_assert_cmpstr(ignore, ==, "*\n");
+    assert_text(place_read(place, "out/.gitignore"), "*\n");
 }
 
 PLACE_TEST("/task/folder", states_follow_each_other)
@@ -97,8 +96,7 @@ static void check_refused(const Place *place, const char *name, const char *text
     g_autofree char *inside = g_build_filename("out", name, NULL);
     place_write(place, inside, text);
     g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_TASK_ERROR_USAGE);
-    g_autofree char *now = place_read(place, inside);
-    g_assert_cmpstr(now, ==, text);
+    assert_text(place_read(place, inside), text);
     g_autofree char *path = place_path(place, inside), *out = place_path(place, "out");
     g_assert_cmpint(g_unlink(path), ==, 0);
     g_assert_cmpint(g_rmdir(out), ==, 0); /* nothing else was made in it */
@@ -115,8 +113,7 @@ PLACE_TEST("/task/folder", a_file_in_the_place_of_the_folder_is_named_as_such)
                          : acr_folder_open(path, &folder, &error));
         g_assert_nonnull(strstr(error->message, "is not a folder"));
     }
-    g_autofree char *left = place_read(place, "out");
-    g_assert_cmpstr(left, ==, "mine");
+    assert_text(place_read(place, "out"), "mine");
 }
 
 PLACE_TEST("/task/folder", other_folders_are_refused_untouched)
@@ -158,8 +155,7 @@ PLACE_TEST("/task/folder", a_file_is_no_folder)
     g_auto(AcrFolder) folder = {0};
     place_write(place, "out", "mine");
     g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_TASK_ERROR_USAGE);
-    g_autofree char *text = place_read(place, "out");
-    g_assert_cmpstr(text, ==, "mine");
+    assert_text(place_read(place, "out"), "mine");
 }
 
 PLACE_TEST("/task/folder", nothing_is_written_through_a_linked_lock)
@@ -170,8 +166,7 @@ PLACE_TEST("/task/folder", nothing_is_written_through_a_linked_lock)
     g_assert_cmpint(symlink(target, link), ==, 0);
     g_auto(AcrFolder) folder = {0};
     g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_TASK_ERROR_USAGE);
-    g_autofree char *text = place_read(place, "precious");
-    g_assert_cmpstr(text, ==, "4711\n");
+    assert_text(place_read(place, "precious"), "4711\n");
 }
 
 PLACE_TEST("/task/folder", artifacts_get_their_folders)
@@ -179,8 +174,7 @@ PLACE_TEST("/task/folder", artifacts_get_their_folders)
     g_auto(AcrFolder) folder = {0};
     g_autoptr(GError) error = NULL;
     g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
-    g_assert_true(acr_folder_write(&folder, "a/b/c.txt", "x\0y", 3, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_folder_write(&folder, "a/b/c.txt", "x\0y", 3, &error), error);
     g_autofree char *path = acr_folder_path(&folder, "a/b/c.txt");
     g_autoptr(GBytes) bytes = acr_file_read(path, 100, &error);
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\0y", 3);
@@ -199,8 +193,8 @@ PLACE_TEST("/task/folder", nothing_is_written_through_a_linked_folder)
         g_autofree char *link = place_path(place, links[i]);
         g_autoptr(GError) error = NULL;
         g_assert_cmpint(symlink(target, link), ==, 0);
-        g_assert_false(acr_folder_write(&folder, names[i], "x", 1, &error));
-        g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+        assert_fails_with(acr_folder_write(&folder, names[i], "x", 1, &error), error,
+                          ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
     }
     g_autoptr(GDir) dir = g_dir_open(target, 0, NULL);
     g_assert_cmpstr(g_dir_read_name(dir), ==, "mine");

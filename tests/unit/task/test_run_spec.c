@@ -121,11 +121,9 @@ TEST("/task/run_spec", a_spec_survives_as_json)
         g_autoptr(AcrJson) parsed = acr_json_parse(text, strlen(text), NULL);
         g_autoptr(GError) error = NULL;
         g_assert_true(acr_run_spec_from_json(&read, 0, nothing, &error)); /* sets nothing */
-        g_assert_true(acr_run_spec_from_json(&read, 0, parsed, &error));
-        g_assert_no_error(error);
+        assert_ok(acr_run_spec_from_json(&read, 0, parsed, &error), error);
         g_autoptr(AcrJson) again = acr_run_spec_to_json(&read, 0);
-        g_autofree char *printed = acr_json_print(again);
-        g_assert_cmpstr(printed, ==, text);
+        assert_text(acr_json_print(again), text);
     }
 }
 
@@ -181,8 +179,8 @@ TEST("/task/run_spec", json_of_another_type_is_refused)
         g_autoptr(GError) error = NULL;
         if (!json)
             continue;
-        g_assert_false(acr_run_spec_from_json(&spec, 0, json, &error));
-        g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+        assert_fails_with(acr_run_spec_from_json(&spec, 0, json, &error), error, ACR_TASK_ERROR,
+                          ACR_TASK_ERROR_USAGE);
     }
 }
 
@@ -207,12 +205,12 @@ PLACE_TEST("/task/spec_sources", a_file_sets_what_was_not_given)
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
     g_assert_true(set(&spec, acr_option_find("rounds", 6, ACR_FOR_RUN), "3", NULL));
-    g_assert_true(take_text(place, &spec,
-                            "# mine\n\n rounds = 7\ntries=5\nmodel = openai/a\n"
-                            "model = openai/b\nverbose = true\ntask-max-cost = 1\n"
-                            "validate = make X=1\n",
-                            &error));
-    g_assert_no_error(error);
+    assert_ok(take_text(place, &spec,
+                        "# mine\n\n rounds = 7\ntries=5\nmodel = openai/a\n"
+                        "model = openai/b\nverbose = true\ntask-max-cost = 1\n"
+                        "validate = make X=1\n",
+                        &error),
+              error);
     g_assert_cmpint(spec.rounds, ==, 3);
     g_assert_cmpint(spec.tries, ==, 5);
     g_assert_cmpstr(spec.models[1], ==, "openai/b");
@@ -309,8 +307,7 @@ TEST("/task/spec_sources", headers_of_the_environment_stand_first)
     g_assert_true(set(&spec, acr_option_find("header", 6, ACR_FOR_ASK), "X: given", NULL));
     g_assert_true(g_setenv("ACR_HEADERS", "A: 1\n\n B: 2\n", TRUE));
     g_assert_true(acr_run_spec_take_environment(&spec, NULL));
-    g_autofree char *all = g_strjoinv("|", spec.headers);
-    g_assert_cmpstr(all, ==, "A: 1|B: 2|X: given");
+    assert_text(g_strjoinv("|", spec.headers), "A: 1|B: 2|X: given");
     g_assert_true(g_setenv("ACR_HEADERS", "A: 1\ns3cret", TRUE));
     g_assert_false(acr_run_spec_take_environment(&bad, &error));
     g_assert_cmpstr(error->message, ==, "ACR_HEADERS number 2 must be 'Name: value'");

@@ -205,8 +205,7 @@ static guint pass(const Place *place, gint64 given, bool live)
     g_autofree char *path = place_path(place, "journal.jsonl");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJournal) journal =
-        acr_journal_open(path, live ? ACR_JOURNAL_APPEND : ACR_JOURNAL_READ, &error);
-    g_assert_no_error(error);
+        made(acr_journal_open(path, live ? ACR_JOURNAL_APPEND : ACR_JOURNAL_READ, &error), error);
     g_autoptr(AcrCost) cost = acr_cost_new();
     g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, NULL, NULL);
     guint calls = 0;

@@ -13,9 +13,7 @@ static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, cons
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = g_bytes_new(data, len);
-    bool done = acr_overlay_write(overlay, path, mode, bytes, &error);
-    g_assert_no_error(error);
-    g_assert_true(done);
+    assert_ok(acr_overlay_write(overlay, path, mode, bytes, &error), error);
 }
 
 /* Brings the files of folder "w" to what `overlay` holds, by hand. */
@@ -30,8 +28,7 @@ static void lay_out(const Sandbox *box, const AcrOverlay *overlay, const AcrSnap
         unlink(whole);
         if (!acr_overlay_has(overlay, paths[i]))
             continue;
-        g_autoptr(GBytes) bytes = acr_overlay_read(overlay, paths[i], &error);
-        g_assert_no_error(error);
+        g_autoptr(GBytes) bytes = made(acr_overlay_read(overlay, paths[i], &error), error);
         put_bytes(box, relative, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
     }
 }
@@ -53,8 +50,7 @@ static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const Acr
                                             "--binary", "--no-renames", NULL};
     static const char *const apply_argv[] = {"git", "apply", "--index", "-", NULL};
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) ours = acr_overlay_diff(overlay, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) ours = made(acr_overlay_diff(overlay, &error), error);
     git(box, "", "clone -q --shared r w");
     lay_out(box, overlay, snapshot, "w");
     for (gsize i = 0; exec && exec[i]; i++) {
@@ -81,33 +77,29 @@ static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const Acr
     g_autofree char *applied = git_output(box, "w", "write-tree");
     g_assert_cmpstr(tree, ==, applied);
     g_autofree char *path = sandbox_path(box, "w");
-    bool removed = acr_dir_remove(path, &error);
-    g_assert_no_error(error);
-    g_assert_true(removed);
+    assert_ok(acr_dir_remove(path, &error), error);
 }
 
-TEST("/vcs/diff", every_kind_of_change)
+BOX_TEST("/vcs/diff", every_kind_of_change)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/mod", "1\n2\n3\n");
-    put(&box, "r/gone", "1\n2\n");
-    put(&box, "r/gone-empty", "");
-    put(&box, "r/emptied", "1\n");
-    put(&box, "r/filled", "");
-    put(&box, "r/no-end", "1\n2");
-    put(&box, "r/gets-end", "1\n2");
-    put(&box, "r/loses-end", "1\n2\n");
-    put(&box, "r/mode", "1\n");
-    put(&box, "r/mode-and-text", "1\n");
-    put(&box, "r/run", "1\n");
-    put(&box, "r/crlf", "1\r\n2\r\n3\r\n");
-    put(&box, "r/latin", "caf\xe9\n2\n");
-    g_autofree char *run = sandbox_path(&box, "r/run");
+    make_repo(box, "r");
+    put(box, "r/mod", "1\n2\n3\n");
+    put(box, "r/gone", "1\n2\n");
+    put(box, "r/gone-empty", "");
+    put(box, "r/emptied", "1\n");
+    put(box, "r/filled", "");
+    put(box, "r/no-end", "1\n2");
+    put(box, "r/gets-end", "1\n2");
+    put(box, "r/loses-end", "1\n2\n");
+    put(box, "r/mode", "1\n");
+    put(box, "r/mode-and-text", "1\n");
+    put(box, "r/run", "1\n");
+    put(box, "r/crlf", "1\r\n2\r\n3\r\n");
+    put(box, "r/latin", "caf\xe9\n2\n");
+    g_autofree char *run = sandbox_path(box, "r/run");
     g_assert_cmpint(chmod(run, 0755), ==, 0);
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GError) error = NULL;
     write_ok(overlay, "mod", "1\nx\n3\n");
@@ -127,24 +119,22 @@ TEST("/vcs/diff", every_kind_of_change)
     write_ok(overlay, "new-empty", "");
     write_mode(overlay, "new-run", ACR_MODE_EXEC, "x", 1);
     const char *exec[] = {"mode", "mode-and-text", "run", "new-run", NULL};
-    expect_gits(&box, overlay, snapshot, exec, NULL);
+    expect_gits(box, overlay, snapshot, exec, NULL);
 }
 
-TEST("/vcs/diff", odd_names_are_quoted)
+BOX_TEST("/vcs/diff", odd_names_are_quoted)
 {
     static const char *const names[] = {
         "with blank",  "tab\there",  "new\nline",      "quote\"d", "back\\slash",
         "caf\xc3\xa9", "latin-\xe9", "bell\a\b\v\f\r", "del\x7f",  "esc\x1b ",
         "-dash",       "blank \xe9", "d r/with \"q",   " lead",    "trail "};
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
+    make_repo(box, "r");
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autofree char *path = g_strconcat("r/", names[i], NULL);
-        put(&box, path, "1\n");
+        put(box, path, "1\n");
     }
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GError) error = NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
@@ -155,7 +145,7 @@ TEST("/vcs/diff", odd_names_are_quoted)
             write_ok(overlay, names[i], "2\n");
         write_ok(overlay, new_name, "3\n");
     }
-    expect_gits(&box, overlay, snapshot, NULL, NULL);
+    expect_gits(box, overlay, snapshot, NULL, NULL);
 }
 
 /* Bytes with NULs; `similar` to a seed's, so that deltas are worth it. */
@@ -170,22 +160,20 @@ static void fill_binary(guint8 *data, gsize len, guint32 seed, guint32 noise)
     data[0] = 0;
 }
 
-TEST("/vcs/diff", binary_files_are_literals_or_deltas)
+BOX_TEST("/vcs/diff", binary_files_are_literals_or_deltas)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
+    make_repo(box, "r");
     static const gsize sizes[] = {1, 26, 52, 53, 1000, 20000, 100000};
     guint8 *data = g_malloc(100000);
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
         g_autofree char *path = g_strdup_printf("r/b%" G_GSIZE_FORMAT, i);
         fill_binary(data, sizes[i], (guint32)i, 0);
-        put_bytes(&box, path, data, sizes[i]);
+        put_bytes(box, path, data, sizes[i]);
     }
-    put(&box, "r/text", "now text\n");
-    put_bytes(&box, "r/gone", "a\0b", 3);
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    put(box, "r/text", "now text\n");
+    put_bytes(box, "r/gone", "a\0b", 3);
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GError) error = NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -198,34 +186,31 @@ TEST("/vcs/diff", binary_files_are_literals_or_deltas)
     g_assert_true(acr_overlay_remove(overlay, "gone", &error));
     g_free(data);
     const char *exec[] = {"text", NULL};
-    expect_gits(&box, overlay, snapshot, exec, NULL);
+    expect_gits(box, overlay, snapshot, exec, NULL);
 }
 
-TEST("/vcs/diff", symlinks_and_changes_of_type)
+BOX_TEST("/vcs/diff", symlinks_and_changes_of_type)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/file", "1\n");
-    g_autofree char *link = sandbox_path(&box, "r/link");
+    make_repo(box, "r");
+    put(box, "r/file", "1\n");
+    g_autofree char *link = sandbox_path(box, "r/link");
     g_assert_cmpint(symlink("file", link), ==, 0);
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_overlay_remove(overlay, "link", &error));
     write_mode(overlay, "file", ACR_MODE_LINK, "target", 6);
     write_mode(overlay, "new", ACR_MODE_LINK, "../away", 7);
-    g_autoptr(GBytes) ours = acr_overlay_diff(overlay, &error);
-    g_assert_no_error(error);
-    g_autofree char *file = sandbox_path(&box, "r/file");
-    g_autofree char *new = sandbox_path(&box, "r/new");
+    g_autoptr(GBytes) ours = made(acr_overlay_diff(overlay, &error), error);
+    g_autofree char *file = sandbox_path(box, "r/file");
+    g_autofree char *new = sandbox_path(box, "r/new");
     g_assert_cmpint(unlink(link), ==, 0);
     g_assert_cmpint(unlink(file), ==, 0);
     g_assert_cmpint(symlink("target", file), ==, 0);
     g_assert_cmpint(symlink("../away", new), ==, 0);
-    git(&box, "r", "add -A");
-    g_autofree char *theirs = git_output(&box, "r", "diff --cached --full-index --no-renames");
+    git(box, "r", "add -A");
+    g_autofree char *theirs = git_output(box, "r", "diff --cached --full-index --no-renames");
     g_assert_cmpmem(g_bytes_get_data(ours, NULL), g_bytes_get_size(ours), theirs, strlen(theirs));
 }
 
@@ -370,26 +355,24 @@ TEST("/vcs/diff", random_changes_give_gits_bytes)
         random_case(seed);
 }
 
-TEST("/vcs/diff", attributes_of_the_overlay_count)
+BOX_TEST("/vcs/diff", attributes_of_the_overlay_count)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.gitattributes", "*.py -diff\n");
-    put(&box, "r/a.py",
+    make_repo(box, "r");
+    put(box, "r/.gitattributes", "*.py -diff\n");
+    put(box, "r/a.py",
         "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        5\n");
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     write_ok(overlay, "a.py",
              "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        6\n");
-    expect_gits(&box, overlay, snapshot, NULL, NULL);
+    expect_gits(box, overlay, snapshot, NULL, NULL);
     write_ok(overlay, ".gitattributes", "*.py diff=python\n");
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) diff = acr_overlay_diff(overlay, &error);
     g_autofree char *text = g_strndup(g_bytes_get_data(diff, NULL), g_bytes_get_size(diff));
     g_assert_nonnull(strstr(text, "@@ -4,4 +4,4 @@ def f(self):\n"));
-    expect_gits(&box, overlay, snapshot, NULL, NULL);
+    expect_gits(box, overlay, snapshot, NULL, NULL);
 }
 
 /* Macros, words that take back or repeat others, quoted patterns, lines that git passes over. */
@@ -428,16 +411,14 @@ TEST("/vcs/diff", rules_of_attributes_are_gits)
     }
 }
 
-TEST("/vcs/diff", missing_content_is_an_error)
+BOX_TEST("/vcs/diff", missing_content_is_an_error)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "one\n");
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    make_repo(box, "r");
+    put(box, "r/f", "one\n");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_autofree char *object =
-        sandbox_path(&box, "r/.git/objects/56/26abf0f72e58d7a153368ba57db4c673c0e171");
+        sandbox_path(box, "r/.git/objects/56/26abf0f72e58d7a153368ba57db4c673c0e171");
     g_assert_cmpint(unlink(object), ==, 0);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     write_ok(overlay, "f", "two\n");

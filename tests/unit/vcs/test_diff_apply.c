@@ -56,16 +56,13 @@ static void expect_the_same_again(const Sandbox *box, AcrSnapshot *snapshot, con
     gsize len;
     const char *text = g_bytes_get_data(given, &len);
     g_test_message("%s", script);
-    bool ok = acr_overlay_apply_diff(overlay, text, len, &error);
-    g_assert_no_error(error);
-    g_assert_true(ok);
-    g_autoptr(GBytes) again = acr_overlay_diff(overlay, &error);
-    g_assert_no_error(error);
+    assert_ok(acr_overlay_apply_diff(overlay, text, len, &error), error);
+    g_autoptr(GBytes) again = made(acr_overlay_diff(overlay, &error), error);
     g_assert_cmpmem(g_bytes_get_data(again, NULL), g_bytes_get_size(again),
                     g_bytes_get_data(plain, NULL), g_bytes_get_size(plain));
 }
 
-TEST("/vcs/diff_apply", what_git_prints_of_any_change)
+BOX_TEST("/vcs/diff_apply", what_git_prints_of_any_change)
 {
     static const char *const scripts[] = {
         "sed -i s/five/FIVE/ a.py",
@@ -90,18 +87,16 @@ TEST("/vcs/diff_apply", what_git_prints_of_any_change)
         "printf -- '-- \\n--- a/x\\n+++ b/x\\n' >>a.py; printf 'diff --git a/x b/x\\n' >>bare",
         "printf -- '-- \\n++ x\\n' >dashes",
     };
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     for (gsize i = 0; i < G_N_ELEMENTS(scripts); i++)
-        expect_the_same_again(&box, snapshot, scripts[i]);
+        expect_the_same_again(box, snapshot, scripts[i]);
 }
 
 #define HEAD_OF(path) "diff --git a/" path " b/" path "\n"
 #define NEW_FILE "new file mode 100644\n--- /dev/null\n"
 #define ONE_LINE "@@ -0,0 +1 @@\n+x\n"
 
-TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
+BOX_TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
 {
     static const char *const diffs[] = {
         "",
@@ -124,9 +119,7 @@ TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
         HEAD_OF("n") NEW_FILE "+++ b/n\n" ONE_LINE HEAD_OF("gone") "--- a/gone\n+++ b/gone\n"
                                                                    "@@ -1 +1 @@\n-x\n+y\n",
     };
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     write_ok(overlay, "kept", "x\n");
     for (gsize i = 0; i < G_N_ELEMENTS(diffs); i++) {
@@ -145,40 +138,34 @@ TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
     }
 }
 
-TEST("/vcs/diff_apply", a_nul_byte_is_refused)
+BOX_TEST("/vcs/diff_apply", a_nul_byte_is_refused)
 {
     static const char diff[] =
         HEAD_OF("n") NEW_FILE "+++ b/n\n@@ -0,0 +1 @@\n+x\0yyyyyyyyyyyyyyy\n";
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    g_assert_false(acr_overlay_apply_diff(overlay, diff, sizeof diff - 1, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    assert_fails_with(acr_overlay_apply_diff(overlay, diff, sizeof diff - 1, &error), error,
+                      ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
     g_assert_false(acr_overlay_has(overlay, "n"));
 }
 
-TEST("/vcs/diff_apply", a_mode_that_is_not_told_stays)
+BOX_TEST("/vcs/diff_apply", a_mode_that_is_not_told_stays)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    g_assert_true(take(overlay,
-                       HEAD_OF("run") "--- a/run\n+++ b/run\n@@ -1 +1,2 @@\n #!/bin/sh\n+true\n",
-                       &error));
-    g_assert_no_error(error);
+    assert_ok(take(overlay,
+                   HEAD_OF("run") "--- a/run\n+++ b/run\n@@ -1 +1,2 @@\n #!/bin/sh\n+true\n",
+                   &error),
+              error);
     g_assert_cmphex(acr_overlay_mode(overlay, "run"), ==, ACR_MODE_EXEC);
 }
 
-TEST("/vcs/diff_apply", it_is_applied_to_what_the_overlay_holds)
+BOX_TEST("/vcs/diff_apply", it_is_applied_to_what_the_overlay_holds)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     static const char of_new[] = HEAD_OF("bare") "--- a/bare\n+++ b/bare\n@@ -1,2 +1,2 @@\n-first\n"
                                                  "+1st\n second\n";
@@ -197,19 +184,16 @@ TEST("/vcs/diff_apply", it_is_applied_to_what_the_overlay_holds)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
-TEST("/vcs/diff_apply", what_other_tools_leave_out)
+BOX_TEST("/vcs/diff_apply", what_other_tools_leave_out)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     static const char diff[] = /* no ids of the empty files, no end of the last line */
         HEAD_OF("p/__init__.py") "new file mode 100755\n" HEAD_OF(
             "empty") "deleted file mode 100644\n" HEAD_OF("n") NEW_FILE
         "+++ b/n\n@@ -0,0 +1 @@\n+x";
-    g_assert_true(take(overlay, diff, &error));
-    g_assert_no_error(error);
+    assert_ok(take(overlay, diff, &error), error);
     g_autoptr(GBytes) bytes = acr_overlay_read(overlay, "n", &error);
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\n", 2);
     g_assert_cmphex(acr_overlay_mode(overlay, "p/__init__.py"), ==, ACR_MODE_EXEC);

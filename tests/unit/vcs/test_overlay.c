@@ -15,7 +15,7 @@ static AcrSnapshot *sample(const Sandbox *box)
     return commit_ok(box, "r", "HEAD");
 }
 
-TEST("/vcs/overlay", paths_that_may_be_written)
+BOX_TEST("/vcs/overlay", paths_that_may_be_written)
 {
     static const char *const allowed[] = {"a/f",   "a/new",      "new/deep/file", "a b", "..x",
                                           "x/..y", ".gitignore", ".github/x",     "\xff"};
@@ -23,9 +23,7 @@ TEST("/vcs/overlay", paths_that_may_be_written)
         "",       "/",    "/etc/passwd", "a/../g", "..",          ".",           "./g",
         "a//f",   "a/",   "a/.",         ".git",   ".git/config", ".GIT/config", "a/.Git/x",
         "link/f", "link", "g/below",     "a",      "../x"};
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GBytes) text = bytes_of("x");
     for (gsize i = 0; i < G_N_ELEMENTS(allowed); i++)
@@ -34,8 +32,8 @@ TEST("/vcs/overlay", paths_that_may_be_written)
         g_autoptr(GError) error = NULL;
         g_test_message("%s", refused[i]);
         g_assert_false(acr_overlay_path_ok(overlay, refused[i]));
-        g_assert_false(acr_overlay_write(overlay, refused[i], 0, text, &error));
-        g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+        assert_fails_with(acr_overlay_write(overlay, refused[i], 0, text, &error), error,
+                          ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
     }
     write_ok(overlay, "n", "x");
     g_assert_false(acr_overlay_path_ok(overlay, "n/below"));
@@ -48,15 +46,12 @@ TEST("/vcs/overlay", paths_that_may_be_written)
 static void expect_changed(const AcrOverlay *overlay, const char *expected)
 {
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
-    g_autofree char *joined = g_strjoinv(" ", changed);
-    g_assert_cmpstr(joined, ==, expected);
+    assert_text(g_strjoinv(" ", changed), expected);
 }
 
-TEST("/vcs/overlay", only_what_differs_counts_as_changed)
+BOX_TEST("/vcs/overlay", only_what_differs_counts_as_changed)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GError) error = NULL;
     expect_changed(overlay, "");
@@ -66,12 +61,10 @@ TEST("/vcs/overlay", only_what_differs_counts_as_changed)
     expect_changed(overlay, "a/f b g");
     g_assert_false(acr_overlay_has(overlay, "a/f"));
     g_assert_true(acr_overlay_has(overlay, "b"));
-    g_assert_null(acr_overlay_read(overlay, "a/f", &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
-    g_clear_error(&error);
-    g_assert_false(acr_overlay_remove(overlay, "a/f", &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
-    g_clear_error(&error);
+    assert_fails_with(acr_overlay_read(overlay, "a/f", &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_NOT_FOUND);
+    assert_fails_with(acr_overlay_remove(overlay, "a/f", &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_NOT_FOUND);
     g_autoptr(AcrOverlay) copy = acr_overlay_copy(overlay);
     write_ok(overlay, "g", "two\n"); /* as in the snapshot */
     write_ok(overlay, "a/f", "one\n");
@@ -86,17 +79,15 @@ TEST("/vcs/overlay", only_what_differs_counts_as_changed)
     g_assert_cmpmem(g_bytes_get_data(untouched, NULL), g_bytes_get_size(untouched), "a", 1);
 }
 
-TEST("/vcs/overlay", new_files_that_git_ignores_are_named)
+BOX_TEST("/vcs/overlay", new_files_that_git_ignores_are_named)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.gitignore", "*.gen.py\n/build/\n");
-    put(&box, "r/pkg/.gitignore", "!kept.gen.py\nlocal\n");
-    put(&box, "r/.git/info/exclude", "*.tmp\n");
-    put(&box, "r/f", "x\n");
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/.gitignore", "*.gen.py\n/build/\n");
+    put(box, "r/pkg/.gitignore", "!kept.gen.py\nlocal\n");
+    put(box, "r/.git/info/exclude", "*.tmp\n");
+    put(box, "r/f", "x\n");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
     write_ok(overlay, "f", "y\n");
     write_ok(overlay, "pkg/kept.gen.py", "y\n");
@@ -112,23 +103,21 @@ TEST("/vcs/overlay", new_files_that_git_ignores_are_named)
     g_assert_null(strstr(told, "sub"));
 }
 
-TEST("/vcs/overlay", generated_files_of_packages_are_found)
+BOX_TEST("/vcs/overlay", generated_files_of_packages_are_found)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.gitignore", "_version.py\n*_pb2.py\nsettings.py\n");
-    put(&box, "r/src/p/__init__.py", "");
-    put(&box, "r/d/x.py", "");
-    commit_all(&box, "r");
-    put(&box, "r/src/p/_version.py", "v = 1\n");
-    put(&box, "r/src/p/a_pb2.py",
+    make_repo(box, "r");
+    put(box, "r/.gitignore", "_version.py\n*_pb2.py\nsettings.py\n");
+    put(box, "r/src/p/__init__.py", "");
+    put(box, "r/d/x.py", "");
+    commit_all(box, "r");
+    put(box, "r/src/p/_version.py", "v = 1\n");
+    put(box, "r/src/p/a_pb2.py",
         "# -*- coding: utf-8 -*-\n# Generated by the compiler.  DO NOT EDIT!\n");
-    put(&box, "r/src/p/settings.py", "KEY = 'secret'\n");
-    put(&box, "r/d/_version.py", "v = 1\n"); /* no package */
-    g_autofree char *link = sandbox_path(&box, "r/src/p/b_version.py");
+    put(box, "r/src/p/settings.py", "KEY = 'secret'\n");
+    put(box, "r/d/_version.py", "v = 1\n"); /* no package */
+    g_autofree char *link = sandbox_path(box, "r/src/p/b_version.py");
     g_assert_cmpint(symlink("/etc/passwd", link), ==, 0);
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r"), head = commit_ok(&box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r"), head = commit_ok(box, "r", "HEAD");
     g_autoptr(GHashTable) found = acr_snapshot_generated(tree), none = acr_snapshot_generated(head);
     g_assert_cmpuint(g_hash_table_size(found), ==, 2);
     g_assert_true(g_hash_table_contains(found, "src/p/_version.py"));

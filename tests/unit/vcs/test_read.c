@@ -85,50 +85,45 @@ static void many_files(const Sandbox *box, const char *dir)
     }
 }
 
-TEST("/vcs/read", many_at_once_are_as_one_by_one)
+BOX_TEST("/vcs/read", many_at_once_are_as_one_by_one)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    many_files(&box, "r");
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) loose = commit_ok(&box, "r", "HEAD");
+    make_repo(box, "r");
+    many_files(box, "r");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) loose = commit_ok(box, "r", "HEAD");
     expect_as_single(loose);
-    git(&box, "r", "gc -q");
-    git(&box, "", "clone -q --shared r s");
+    git(box, "r", "gc -q");
+    git(box, "", "clone -q --shared r s");
     acr_vcs_trust_links(); /* its alternates lead out of it */
-    g_autoptr(AcrSnapshot) packed = commit_ok(&box, "r", "HEAD");
-    g_autoptr(AcrSnapshot) borrowed = commit_ok(&box, "s", "HEAD");
+    g_autoptr(AcrSnapshot) packed = commit_ok(box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) borrowed = commit_ok(box, "s", "HEAD");
     g_assert_cmpuint(acr_snapshot_size(packed), ==, 300);
     expect_as_single(packed);
     expect_as_single(borrowed);
-    git(&box, "r", "-c repack.useDeltaBaseOffset=false repack -adfq"); /* deltas name their bases */
-    g_autoptr(AcrSnapshot) named = commit_ok(&box, "r", "HEAD");
+    git(box, "r", "-c repack.useDeltaBaseOffset=false repack -adfq"); /* deltas name their bases */
+    g_autoptr(AcrSnapshot) named = commit_ok(box, "r", "HEAD");
     expect_as_single(named);
     expect_sizes(loose);
     expect_sizes(named);
 }
 
-TEST("/vcs/read", many_kept_contents_are_as_one_by_one)
+BOX_TEST("/vcs/read", many_kept_contents_are_as_one_by_one)
 {
-    g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    many_files(&box, "r");
-    commit_all(&box, "r");
-    put(&box, "r/d1/f1", "changed\n");
-    put(&box, "r/new", "not committed\n");
-    many_files(&box, "plain");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "plain");
+    make_repo(box, "r");
+    many_files(box, "r");
+    commit_all(box, "r");
+    put(box, "r/d1/f1", "changed\n");
+    put(box, "r/new", "not committed\n");
+    many_files(box, "plain");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    g_autoptr(AcrSnapshot) plain = worktree_ok(box, "plain");
     expect_as_single(tree);
     expect_as_single(plain);
     expect_sizes(tree);
-    g_autofree char *saved = sandbox_path(&box, "saved");
+    g_autofree char *saved = sandbox_path(box, "saved");
     g_assert_true(acr_snapshot_save(plain, saved, &error));
-    g_autoptr(AcrSnapshot) loaded = acr_snapshot_load(NULL, saved, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrSnapshot) loaded = made(acr_snapshot_load(NULL, saved, &error), error);
     expect_as_single(loaded);
 }
 
@@ -140,18 +135,16 @@ static char *object_file(const Sandbox *box, const char *name)
     return g_strdup_printf("r/.git/objects/%.2s/%.38s", id, id + 2);
 }
 
-TEST("/vcs/read", a_missing_one_of_many_is_told_apart)
+BOX_TEST("/vcs/read", a_missing_one_of_many_is_told_apart)
 {
-    g_auto(Sandbox) box;
     g_auto(Given) given;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    many_files(&box, "r");
-    commit_all(&box, "r");
-    g_autofree char *file = object_file(&box, "HEAD:d3/f3");
-    g_autofree char *path = sandbox_path(&box, file);
+    make_repo(box, "r");
+    many_files(box, "r");
+    commit_all(box, "r");
+    g_autofree char *file = object_file(box, "HEAD:d3/f3");
+    g_autofree char *path = sandbox_path(box, file);
     g_assert_cmpint(unlink(path), ==, 0);
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     gsize gone = (gsize)acr_snapshot_find(snapshot, "d3/f3");
     read_all(snapshot, &given);
     for (gsize i = 0; i < given.n; i++)
@@ -159,34 +152,29 @@ TEST("/vcs/read", a_missing_one_of_many_is_told_apart)
     g_assert_error(given.errors[gone], ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
 }
 
-TEST("/vcs/read", an_object_under_a_wrong_id_is_refused)
+BOX_TEST("/vcs/read", an_object_under_a_wrong_id_is_refused)
 {
-    g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/one", "one\n");
-    put(&box, "r/two", "two\n");
-    commit_all(&box, "r");
-    g_autofree char *one = object_file(&box, "HEAD:one"), *two = object_file(&box, "HEAD:two");
-    g_autofree char *from = sandbox_path(&box, two), *to = sandbox_path(&box, one);
+    make_repo(box, "r");
+    put(box, "r/one", "one\n");
+    put(box, "r/two", "two\n");
+    commit_all(box, "r");
+    g_autofree char *one = object_file(box, "HEAD:one"), *two = object_file(box, "HEAD:two");
+    g_autofree char *from = sandbox_path(box, two), *to = sandbox_path(box, one);
     g_assert_cmpint(unlink(to), ==, 0);
     g_assert_cmpint(link(from, to), ==, 0);
-    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     g_assert_null(acr_snapshot_read(snapshot, 0, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
     g_assert_nonnull(strstr(error->message, "'one'"));
     g_assert_nonnull(strstr(error->message, "is damaged"));
-    g_autofree char *whole = content(snapshot, "two");
-    g_assert_cmpstr(whole, ==, "two\n");
+    assert_text(content(snapshot, "two"), "two\n");
 }
 
-TEST("/vcs/read", none_at_once)
+BOX_TEST("/vcs/read", none_at_once)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    put(&box, "plain/f", "x");
-    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "plain");
+    put(box, "plain/f", "x");
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(box, "plain");
     acr_snapshot_read_many(snapshot, NULL, 0, false, NULL, NULL);
     expect_as_single(snapshot);
 }

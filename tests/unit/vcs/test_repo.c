@@ -16,26 +16,22 @@ static void open_fails(const Sandbox *sandbox, const char *dir, int code, const 
     g_assert_null(strchr(error->message, '\n'));
 }
 
-TEST("/vcs/repo", missing_folder_and_file_are_told_apart)
+BOX_TEST("/vcs/repo", missing_folder_and_file_are_told_apart)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    put(&box, "file", "x");
-    open_fails(&box, "none", ACR_VCS_ERROR_NOT_FOUND, "no such folder");
-    open_fails(&box, "file/below", ACR_VCS_ERROR_NOT_FOUND, "no such folder");
-    open_fails(&box, "file", ACR_VCS_ERROR_FAILED, "is not a folder");
+    put(box, "file", "x");
+    open_fails(box, "none", ACR_VCS_ERROR_NOT_FOUND, "no such folder");
+    open_fails(box, "file/below", ACR_VCS_ERROR_NOT_FOUND, "no such folder");
+    open_fails(box, "file", ACR_VCS_ERROR_FAILED, "is not a folder");
 }
 
-TEST("/vcs/repo", folder_in_a_working_tree_opens_the_repository_around_it)
+BOX_TEST("/vcs/repo", folder_in_a_working_tree_opens_the_repository_around_it)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/sub/deep/f", "x");
-    g_autoptr(AcrRepo) top = open_ok(&box, "r");
-    g_autoptr(AcrRepo) below = open_ok(&box, "r/sub/deep");
-    g_autofree char *expected = sandbox_path(&box, "r");
-    g_autofree char *git_folder = sandbox_path(&box, "r/.git");
+    make_repo(box, "r");
+    put(box, "r/sub/deep/f", "x");
+    g_autoptr(AcrRepo) top = open_ok(box, "r");
+    g_autoptr(AcrRepo) below = open_ok(box, "r/sub/deep");
+    g_autofree char *expected = sandbox_path(box, "r");
+    g_autofree char *git_folder = sandbox_path(box, "r/.git");
     g_assert_true(acr_repo_is_git(top));
     g_assert_false(acr_repo_is_bare(top));
     g_assert_cmpstr(acr_repo_workdir(top), ==, expected);
@@ -43,160 +39,138 @@ TEST("/vcs/repo", folder_in_a_working_tree_opens_the_repository_around_it)
     g_assert_cmpstr(acr_repo_workdir(below), ==, expected);
 }
 
-TEST("/vcs/repo", plain_folder_has_no_git)
+BOX_TEST("/vcs/repo", plain_folder_has_no_git)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    put(&box, "p/f", "x");
-    put(&box, "p/.venv/pyvenv.cfg", "home = /usr/bin");
-    g_autoptr(AcrRepo) repo = open_ok(&box, "p");
-    g_autofree char *expected = sandbox_path(&box, "p");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "p");
+    put(box, "p/f", "x");
+    put(box, "p/.venv/pyvenv.cfg", "home = /usr/bin");
+    g_autoptr(AcrRepo) repo = open_ok(box, "p");
+    g_autofree char *expected = sandbox_path(box, "p");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "p");
     g_assert_cmpuint(acr_snapshot_size(tree), ==, 1);
     g_assert_false(acr_repo_is_git(repo));
     g_assert_false(acr_repo_is_bare(repo));
     g_assert_cmpstr(acr_repo_workdir(repo), ==, expected);
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_snapshot_of_commit(repo, "HEAD", &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
+    assert_fails_with(acr_snapshot_of_commit(repo, "HEAD", &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_NOT_FOUND);
 }
 
-TEST("/vcs/repo", git_file_that_leads_nowhere_is_an_error)
+BOX_TEST("/vcs/repo", git_file_that_leads_nowhere_is_an_error)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    put(&box, "p/.git", "gitdir: /nowhere/at/all\n");
-    open_fails(&box, "p", ACR_VCS_ERROR_FAILED, ".git");
+    put(box, "p/.git", "gitdir: /nowhere/at/all\n");
+    open_fails(box, "p", ACR_VCS_ERROR_FAILED, ".git");
 }
 
-TEST("/vcs/repo", bare_is_seen_without_configuration)
+BOX_TEST("/vcs/repo", bare_is_seen_without_configuration)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "x");
-    commit_all(&box, "r");
-    git(&box, "", "clone -q --bare r named.git");
-    g_autoptr(AcrRepo) named = open_ok(&box, "named.git");
+    make_repo(box, "r");
+    put(box, "r/f", "x");
+    commit_all(box, "r");
+    git(box, "", "clone -q --bare r named.git");
+    g_autoptr(AcrRepo) named = open_ok(box, "named.git");
     g_assert_true(acr_repo_is_bare(named));
     g_assert_null(acr_repo_workdir(named));
     /* a git folder without a configuration file, and one whose configuration says it is not bare,
      * lying about */
-    git(&box, "", "clone -q --bare r shape");
-    g_autofree char *config = sandbox_path(&box, "shape/config");
+    git(box, "", "clone -q --bare r shape");
+    g_autofree char *config = sandbox_path(box, "shape/config");
     unlink(config);
-    g_autoptr(AcrRepo) shape = open_ok(&box, "shape");
+    g_autoptr(AcrRepo) shape = open_ok(box, "shape");
     g_assert_true(acr_repo_is_bare(shape));
-    put(&box, "shape/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
-    g_autoptr(AcrRepo) copied = open_ok(&box, "shape");
+    put(box, "shape/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
+    g_autoptr(AcrRepo) copied = open_ok(box, "shape");
     g_assert_true(acr_repo_is_bare(copied));
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_snapshot_of_worktree(shape, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED);
+    assert_fails_with(acr_snapshot_of_worktree(shape, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_UNSUPPORTED);
 }
 
-TEST("/vcs/repo", linked_working_tree_has_its_own_head_and_files)
+BOX_TEST("/vcs/repo", linked_working_tree_has_its_own_head_and_files)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "one");
-    commit_all(&box, "r");
-    git(&box, "r", "worktree add -q -b other ../linked");
-    put(&box, "linked/f", "two");
-    put(&box, "linked/g", "new");
-    commit_all(&box, "linked");
-    put(&box, "linked/f", "three");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "linked");
-    g_autoptr(AcrSnapshot) head = commit_ok(&box, "linked", "HEAD");
-    g_autofree char *lying = content(tree, "f");
-    g_autofree char *committed = content(head, "f");
-    g_assert_cmpstr(lying, ==, "three");
-    g_assert_cmpstr(committed, ==, "two");
+    make_repo(box, "r");
+    put(box, "r/f", "one");
+    commit_all(box, "r");
+    git(box, "r", "worktree add -q -b other ../linked");
+    put(box, "linked/f", "two");
+    put(box, "linked/g", "new");
+    commit_all(box, "linked");
+    put(box, "linked/f", "three");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "linked");
+    g_autoptr(AcrSnapshot) head = commit_ok(box, "linked", "HEAD");
+    assert_text(content(tree, "f"), "three");
+    assert_text(content(head, "f"), "two");
     g_assert_cmpstr(acr_snapshot_commit(tree), ==, acr_snapshot_commit(head));
     /* of a bare repository, too, with a folder inside */
-    git(&box, "", "clone -q --bare r bare.git");
-    git(&box, "bare.git", "worktree add -q ../of-bare main");
-    g_autoptr(AcrRepo) of_bare = open_ok(&box, "of-bare");
+    git(box, "", "clone -q --bare r bare.git");
+    git(box, "bare.git", "worktree add -q ../of-bare main");
+    g_autoptr(AcrRepo) of_bare = open_ok(box, "of-bare");
     g_assert_false(acr_repo_is_bare(of_bare));
 }
 
-TEST("/vcs/repo", git_folder_may_lie_elsewhere)
+BOX_TEST("/vcs/repo", git_folder_may_lie_elsewhere)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    git(&box, "", "init -q -b main --separate-git-dir=apart w");
-    git(&box, "w", "config core.worktree ../w"); /* else it does not name its tree */
-    put(&box, "w/f", "x");
-    commit_all(&box, "w");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "w");
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 f\n");
+    git(box, "", "init -q -b main --separate-git-dir=apart w");
+    git(box, "w", "config core.worktree ../w"); /* else it does not name its tree */
+    put(box, "w/f", "x");
+    commit_all(box, "w");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "w");
+    assert_text(listing(tree), "100644 f\n");
 }
 
-TEST("/vcs/repo", harmless_extensions_do_not_matter)
+BOX_TEST("/vcs/repo", harmless_extensions_do_not_matter)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "x");
-    commit_all(&box, "r");
-    git(&box, "r", "config core.repositoryformatversion 1");
-    git(&box, "r", "config extensions.partialclone origin");
-    git(&box, "r", "config extensions.worktreeConfig true");
-    git(&box, "r", "config extensions.preciousObjects true");
-    git(&box, "r", "config extensions.objectFormat sha1");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/f", "x");
+    commit_all(box, "r");
+    git(box, "r", "config core.repositoryformatversion 1");
+    git(box, "r", "config extensions.partialclone origin");
+    git(box, "r", "config extensions.worktreeConfig true");
+    git(box, "r", "config extensions.preciousObjects true");
+    git(box, "r", "config extensions.objectFormat sha1");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
     g_assert_cmpuint(acr_snapshot_size(tree), ==, 1);
-    put(&box, "r/.git/config.worktree", "[core]\n\tbare = true\n");
-    g_autoptr(AcrRepo) bare = open_ok(&box, "r");
+    put(box, "r/.git/config.worktree", "[core]\n\tbare = true\n");
+    g_autoptr(AcrRepo) bare = open_ok(box, "r");
     g_assert_true(acr_repo_is_bare(bare));
 }
 
-TEST("/vcs/repo", sha256_is_refused_by_name)
+BOX_TEST("/vcs/repo", sha256_is_refused_by_name)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    git(&box, "", "init -q --object-format=sha256 r");
-    put(&box, "r/d/f", "x");
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r/d");
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 d/f\n");
+    git(box, "", "init -q --object-format=sha256 r");
+    put(box, "r/d/f", "x");
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r/d");
+    assert_text(listing(tree), "100644 d/f\n");
     g_assert_nonnull(strstr(acr_snapshot_remarks(tree), "its working tree is read as a folder"));
-    git(&box, "", "clone -q --bare r bare");
-    open_fails(&box, "bare", ACR_VCS_ERROR_UNSUPPORTED,
+    git(box, "", "clone -q --bare r bare");
+    open_fails(box, "bare", ACR_VCS_ERROR_UNSUPPORTED,
                "uses SHA-256 object ids, which acr-host cannot read");
 }
 
-TEST("/vcs/repo", unknown_formats_are_unsupported)
+BOX_TEST("/vcs/repo", unknown_formats_are_unsupported)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.git/config",
+    make_repo(box, "r");
+    put(box, "r/.git/config",
         "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
-    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "a format other than files");
-    put(&box, "r/.git/config",
+    open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "a format other than files");
+    put(box, "r/.git/config",
         "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
-    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
+    open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
 }
 
-TEST("/vcs/repo", owner_does_not_matter)
+BOX_TEST("/vcs/repo", owner_does_not_matter)
 {
     if (geteuid() != 0) {
         g_test_skip("only root can give a folder away");
         return;
     }
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "x");
-    commit_all(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/f", "x");
+    commit_all(box, "r");
     const char *argv[] = {"chown", "-R", "12345:12345", "r", NULL};
-    g_assert_cmpint(run_in(&box, "", argv, NULL, NULL), ==, 0);
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    g_assert_cmpint(run_in(box, "", argv, NULL, NULL), ==, 0);
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    g_autoptr(AcrSnapshot) head = commit_ok(box, "r", "HEAD");
     g_assert_cmpuint(acr_snapshot_size(tree), ==, 1);
     g_assert_cmpuint(acr_snapshot_size(head), ==, 1);
 }
@@ -215,42 +189,37 @@ static bool opens_with_chain(const Sandbox *box, guint n, GError **error)
     return snapshot != NULL;
 }
 
-TEST("/vcs/repo", alternates_of_alternates_are_followed_as_far_as_git_does)
+BOX_TEST("/vcs/repo", alternates_of_alternates_are_followed_as_far_as_git_does)
 {
-    g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "x\n");
-    commit_all(&box, "r");
-    g_autofree char *first = g_strdup_printf("%s/r/o1\n", box.root);
-    put(&box, "r/.git/objects/info/alternates", first);
-    bool opens = opens_with_chain(&box, 5, &error); /* as many as git follows */
+    make_repo(box, "r");
+    put(box, "r/f", "x\n");
+    commit_all(box, "r");
+    g_autofree char *first = g_strdup_printf("%s/r/o1\n", box->root);
+    put(box, "r/.git/objects/info/alternates", first);
+    bool opens = opens_with_chain(box, 5, &error); /* as many as git follows */
     g_assert_no_error(error);
     g_assert_true(opens);
-    g_assert_false(opens_with_chain(&box, 6, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(opens_with_chain(box, 6, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_TOO_BIG);
 }
 
-TEST("/vcs/repo", alternates_have_a_number)
+BOX_TEST("/vcs/repo", alternates_have_a_number)
 {
-    g_auto(Sandbox) box;
     g_autoptr(GString) names = g_string_new(NULL);
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "x\n");
-    commit_all(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/f", "x\n");
+    commit_all(box, "r");
     for (guint i = 1; i <= 64; i++) {
         g_autoptr(GError) error = NULL;
         g_autofree char *file = g_strdup_printf("r/o%u/info/alternates", i + 1);
-        put(&box, file, "");
-        g_string_append_printf(names, "%s/r/o%u\n", box.root, i + 1);
-        put(&box, "r/.git/objects/info/alternates", names->str);
+        put(box, file, "");
+        g_string_append_printf(names, "%s/r/o%u\n", box->root, i + 1);
+        put(box, "r/.git/objects/info/alternates", names->str);
         if (i == 63) /* with the repository's own: the most */
-            g_assert_true(opens_with_chain(&box, 0, &error));
-        g_assert_no_error(error);
+            assert_ok(opens_with_chain(box, 0, &error), error);
     }
     g_autoptr(GError) error = NULL;
-    g_assert_false(opens_with_chain(&box, 0, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(opens_with_chain(box, 0, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_TOO_BIG);
 }

@@ -10,77 +10,69 @@
 static void expect_listing(const Sandbox *box, const char *dir, const char *expected)
 {
     g_autoptr(AcrSnapshot) tree = worktree_ok(box, dir);
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, expected);
+    assert_text(listing(tree), expected);
 }
 
-TEST("/vcs/worktree", files_are_taken_as_they_lie)
+BOX_TEST("/vcs/worktree", files_are_taken_as_they_lie)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/modified", "old");
-    put(&box, "r/deleted", "old");
-    put(&box, "r/staged", "old");
-    put(&box, "r/unstaged/x", "old");
-    put(&box, "r/same", "same");
-    commit_all(&box, "r");
-    put(&box, "r/modified", "new\r\n");
-    put(&box, "r/staged", "new");
-    put(&box, "r/added", "new");
-    git(&box, "r", "add staged added");
-    git(&box, "r", "rm -q --cached unstaged/x");
-    put(&box, "r/untracked/deep/file", "new");
-    put(&box, "r/env/pyvenv.cfg", "home = /usr/bin");
-    put(&box, "r/env/lib/site.py", "");
-    g_autofree char *deleted = sandbox_path(&box, "r/deleted");
-    g_autofree char *same = sandbox_path(&box, "r/same");
+    make_repo(box, "r");
+    put(box, "r/modified", "old");
+    put(box, "r/deleted", "old");
+    put(box, "r/staged", "old");
+    put(box, "r/unstaged/x", "old");
+    put(box, "r/same", "same");
+    commit_all(box, "r");
+    put(box, "r/modified", "new\r\n");
+    put(box, "r/staged", "new");
+    put(box, "r/added", "new");
+    git(box, "r", "add staged added");
+    git(box, "r", "rm -q --cached unstaged/x");
+    put(box, "r/untracked/deep/file", "new");
+    put(box, "r/env/pyvenv.cfg", "home = /usr/bin");
+    put(box, "r/env/lib/site.py", "");
+    g_autofree char *deleted = sandbox_path(box, "r/deleted");
+    g_autofree char *same = sandbox_path(box, "r/same");
     g_assert_cmpint(unlink(deleted), ==, 0);
     g_assert_cmpint(chmod(same, 0755), ==, 0);
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==,
-                    "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
-                    "100644 untracked/deep/file\n");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    assert_text(listing(tree),
+                "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
+                "100644 untracked/deep/file\n");
     g_assert_true(acr_snapshot_is_worktree(tree));
     /* and it stays so */
-    put(&box, "r/modified", "later");
-    g_autofree char *text = content(tree, "modified");
-    g_autofree char *unchanged = content(tree, "same");
-    g_assert_cmpstr(text, ==, "new\r\n");
-    g_assert_cmpstr(unchanged, ==, "same");
+    put(box, "r/modified", "later");
+    assert_text(content(tree, "modified"), "new\r\n");
+    assert_text(content(tree, "same"), "same");
 }
 
-TEST("/vcs/worktree", ignored_files_are_left_out_tracked_ones_not)
+BOX_TEST("/vcs/worktree", ignored_files_are_left_out_tracked_ones_not)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "excludes", "*.global\n");
-    g_autofree char *excludes = g_strdup_printf("config core.excludesFile %s/excludes", box.root);
-    git(&box, "r", excludes);
-    put(&box, "r/.gitignore", "*.o\nbuild/\n/top\n!keep.o\ndocs/**/gen\n");
-    put(&box, "r/.git/info/exclude", "*.local\n");
-    put(&box, "r/sub/.gitignore", "!x.o\nonly-here\n");
-    put(&box, "r/build/tracked", "x");
-    git(&box, "r", "add -f build/tracked");
-    put(&box, "r/build/other", "x");
-    put(&box, "r/build/more/below", "x");
-    put(&box, "r/a.o", "x");
-    put(&box, "r/keep.o", "x");
-    put(&box, "r/b.global", "x");
-    put(&box, "r/b.local", "x");
-    put(&box, "r/top", "x");
-    put(&box, "r/sub/top", "x");
-    put(&box, "r/sub/x.o", "x");
-    put(&box, "r/sub/y.o", "x");
-    put(&box, "r/sub/only-here", "x");
-    put(&box, "r/docs/a/b/gen", "x");
-    put(&box, "r/docs/a/b/src", "x");
-    expect_listing(&box, "r",
+    make_repo(box, "r");
+    put(box, "excludes", "*.global\n");
+    g_autofree char *excludes = g_strdup_printf("config core.excludesFile %s/excludes", box->root);
+    git(box, "r", excludes);
+    put(box, "r/.gitignore", "*.o\nbuild/\n/top\n!keep.o\ndocs/**/gen\n");
+    put(box, "r/.git/info/exclude", "*.local\n");
+    put(box, "r/sub/.gitignore", "!x.o\nonly-here\n");
+    put(box, "r/build/tracked", "x");
+    git(box, "r", "add -f build/tracked");
+    put(box, "r/build/other", "x");
+    put(box, "r/build/more/below", "x");
+    put(box, "r/a.o", "x");
+    put(box, "r/keep.o", "x");
+    put(box, "r/b.global", "x");
+    put(box, "r/b.local", "x");
+    put(box, "r/top", "x");
+    put(box, "r/sub/top", "x");
+    put(box, "r/sub/x.o", "x");
+    put(box, "r/sub/y.o", "x");
+    put(box, "r/sub/only-here", "x");
+    put(box, "r/docs/a/b/gen", "x");
+    put(box, "r/docs/a/b/src", "x");
+    expect_listing(box, "r",
                    "100644 .gitignore\n100644 build/tracked\n100644 docs/a/b/src\n100644 keep.o\n"
                    "100644 sub/.gitignore\n100644 sub/top\n100644 sub/x.o\n");
-    g_autofree char *gits = git_output(&box, "r", "ls-files -co --exclude-standard");
+    g_autofree char *gits = git_output(box, "r", "ls-files -co --exclude-standard");
     g_assert_cmpstr(
         gits, ==,
         ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
@@ -140,112 +132,95 @@ TEST("/vcs/worktree", random_ignore_rules_give_what_git_lists)
     }
 }
 
-TEST("/vcs/worktree", odd_names_symlinks_and_fifos)
+BOX_TEST("/vcs/worktree", odd_names_symlinks_and_fifos)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "outside/secret", "secret");
-    put(&box, "r/f", "x");
-    put(&box, "r/latin-\xe9/\xff", "x");
-    put(&box, "r/line\nbreak", "x");
-    g_autofree char *outside = sandbox_path(&box, "outside");
-    g_autofree char *link = sandbox_path(&box, "r/link");
-    g_autofree char *loop = sandbox_path(&box, "r/loop");
-    g_autofree char *fifo = sandbox_path(&box, "r/fifo");
+    make_repo(box, "r");
+    put(box, "outside/secret", "secret");
+    put(box, "r/f", "x");
+    put(box, "r/latin-\xe9/\xff", "x");
+    put(box, "r/line\nbreak", "x");
+    g_autofree char *outside = sandbox_path(box, "outside");
+    g_autofree char *link = sandbox_path(box, "r/link");
+    g_autofree char *loop = sandbox_path(box, "r/loop");
+    g_autofree char *fifo = sandbox_path(box, "r/fifo");
     g_assert_cmpint(symlink(outside, link), ==, 0);
     g_assert_cmpint(symlink("loop", loop), ==, 0);
     g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
     g_autofree char *list = listing(tree);
     g_assert_cmpstr(
         list, ==,
         "100644 f\n100644 latin-\\xe9/\\xff\n100644 line\\x0abreak\n120000 link\n120000 loop\n");
-    g_autofree char *target = content(tree, "link");
-    g_assert_cmpstr(target, ==, outside);
+    assert_text(content(tree, "link"), outside);
 }
 
-TEST("/vcs/worktree", folder_that_became_a_symlink_is_not_followed)
+BOX_TEST("/vcs/worktree", folder_that_became_a_symlink_is_not_followed)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/d/f", "inside");
-    put(&box, "outside/f", "secret");
-    commit_all(&box, "r");
-    g_autofree char *file = sandbox_path(&box, "r/d/f");
-    g_autofree char *folder = sandbox_path(&box, "r/d");
+    make_repo(box, "r");
+    put(box, "r/d/f", "inside");
+    put(box, "outside/f", "secret");
+    commit_all(box, "r");
+    g_autofree char *file = sandbox_path(box, "r/d/f");
+    g_autofree char *folder = sandbox_path(box, "r/d");
     g_assert_cmpint(unlink(file), ==, 0);
     g_assert_cmpint(rmdir(folder), ==, 0);
     g_assert_cmpint(symlink("../outside", folder), ==, 0);
-    expect_listing(&box, "r", "120000 d\n");
+    expect_listing(box, "r", "120000 d\n");
 }
 
-TEST("/vcs/worktree", nested_repositories_are_left_out)
+BOX_TEST("/vcs/worktree", nested_repositories_are_left_out)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "x");
-    make_repo(&box, "r/inner");
-    put(&box, "r/inner/g", "x");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 f\n");
+    make_repo(box, "r");
+    put(box, "r/f", "x");
+    make_repo(box, "r/inner");
+    put(box, "r/inner/g", "x");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    assert_text(listing(tree), "100644 f\n");
     g_assert_cmpstr(acr_snapshot_remarks(tree), ==, "1 nested repository was left out: inner");
 }
 
-TEST("/vcs/worktree", unreadable_paths_are_left_out_and_said)
+BOX_TEST("/vcs/worktree", unreadable_paths_are_left_out_and_said)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/open", "x");
-    put(&box, "r/shut", "x");
-    put(&box, "r/closed/f", "x");
-    g_autofree char *shut = sandbox_path(&box, "r/shut");
-    g_autofree char *closed = sandbox_path(&box, "r/closed");
+    make_repo(box, "r");
+    put(box, "r/open", "x");
+    put(box, "r/shut", "x");
+    put(box, "r/closed/f", "x");
+    g_autofree char *shut = sandbox_path(box, "r/shut");
+    g_autofree char *closed = sandbox_path(box, "r/closed");
     g_assert_cmpint(chmod(shut, 0), ==, 0);
     g_assert_cmpint(chmod(closed, 0), ==, 0);
     if (access(shut, R_OK) == 0) {
         g_test_skip("root reads everything");
     } else {
-        g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-        g_autofree char *list = listing(tree);
-        g_assert_cmpstr(list, ==, "100644 open\n");
+        g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+        assert_text(listing(tree), "100644 open\n");
         g_assert_cmpstr(acr_snapshot_remarks(tree), ==,
                         "2 paths cannot be read and were left out: closed, shut");
     }
     g_assert_cmpint(chmod(closed, 0755), ==, 0);
 }
 
-TEST("/vcs/worktree", plain_folder_is_taken_whole)
+BOX_TEST("/vcs/worktree", plain_folder_is_taken_whole)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    put(&box, "p/a/f", "x");
-    put(&box, "p/.gitignore", "*");
-    make_repo(&box, "p/inner");
-    put(&box, "p/inner/g", "y");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "p");
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 .gitignore\n100644 a/f\n100644 inner/g\n");
+    put(box, "p/a/f", "x");
+    put(box, "p/.gitignore", "*");
+    make_repo(box, "p/inner");
+    put(box, "p/inner/g", "y");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "p");
+    assert_text(listing(tree), "100644 .gitignore\n100644 a/f\n100644 inner/g\n");
     g_assert_null(acr_snapshot_commit(tree));
-    g_autofree char *text = content(tree, "inner/g");
-    g_assert_cmpstr(text, ==, "y");
+    assert_text(content(tree, "inner/g"), "y");
 }
 
-TEST("/vcs/worktree", too_large_file_is_listed_not_read)
+BOX_TEST("/vcs/worktree", too_large_file_is_listed_not_read)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/big", "");
-    put(&box, "r/small", "x");
-    g_autofree char *big = sandbox_path(&box, "r/big");
+    make_repo(box, "r");
+    put(box, "r/big", "");
+    put(box, "r/small", "x");
+    g_autofree char *big = sandbox_path(box, "r/big");
     g_assert_cmpint(truncate(big, (off_t)ACR_VCS_MAX_FILE_BYTES + 1), ==, 0);
-    g_autofree char *id = git_output(&box, "r", "hash-object --no-filters big");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *id = git_output(box, "r", "hash-object --no-filters big");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
     gssize at = acr_snapshot_find(tree, "big");
     g_assert_cmpint(at, >=, 0);
     char hex[3];
@@ -254,59 +229,49 @@ TEST("/vcs/worktree", too_large_file_is_listed_not_read)
         g_assert_cmpmem(hex, 2, id + 2 * i, 2);
     }
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_snapshot_read(tree, (gsize)at, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
-    g_clear_error(&error);
-    commit_all(&box, "r");
-    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
-    g_assert_null(acr_snapshot_read(head, (gsize)acr_snapshot_find(head, "big"), &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(acr_snapshot_read(tree, (gsize)at, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_TOO_BIG);
+    commit_all(box, "r");
+    g_autoptr(AcrSnapshot) head = commit_ok(box, "r", "HEAD");
+    assert_fails_with(acr_snapshot_read(head, (gsize)acr_snapshot_find(head, "big"), &error), error,
+                      ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
-TEST("/vcs/worktree", too_deep_folders_are_refused)
+BOX_TEST("/vcs/worktree", too_deep_folders_are_refused)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     GString *path = g_string_new("p");
     for (int i = 0; i < 210; i++)
         g_string_append(path, "/d");
     g_string_append(path, "/f");
-    put(&box, path->str, "x");
+    put(box, path->str, "x");
     g_string_free(path, TRUE);
-    g_autoptr(AcrRepo) plain = open_ok(&box, "p");
+    g_autoptr(AcrRepo) plain = open_ok(box, "p");
     g_autoptr(GError) error = NULL;
-    g_assert_null(acr_snapshot_of_worktree(plain, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
-    g_clear_error(&error);
-    make_repo(&box, "p");
-    commit_all(&box, "p");
-    g_autoptr(AcrRepo) repo = open_ok(&box, "p");
-    g_assert_null(acr_snapshot_of_commit(repo, "HEAD", &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    assert_fails_with(acr_snapshot_of_worktree(plain, &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_TOO_BIG);
+    make_repo(box, "p");
+    commit_all(box, "p");
+    g_autoptr(AcrRepo) repo = open_ok(box, "p");
+    assert_fails_with(acr_snapshot_of_commit(repo, "HEAD", &error), error, ACR_VCS_ERROR,
+                      ACR_VCS_ERROR_TOO_BIG);
 }
 
-TEST("/vcs/worktree", the_commit_below_is_told_and_empty_where_there_is_none)
+BOX_TEST("/vcs/worktree", the_commit_below_is_told_and_empty_where_there_is_none)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     g_autoptr(GError) error = NULL;
-    put(&box, "r/f", "committed\n");
-    g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "r");
-    g_autoptr(AcrSnapshot) nothing = acr_snapshot_committed(plain, &error);
-    g_assert_no_error(error);
+    put(box, "r/f", "committed\n");
+    g_autoptr(AcrSnapshot) plain = worktree_ok(box, "r");
+    g_autoptr(AcrSnapshot) nothing = made(acr_snapshot_committed(plain, &error), error);
     g_assert_cmpuint(acr_snapshot_size(nothing), ==, 0);
-    make_repo(&box, "r");
-    commit_all(&box, "r");
-    put(&box, "r/f", "changed\n");
-    put(&box, "r/new", "new\n");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autoptr(AcrSnapshot) below = acr_snapshot_committed(tree, &error);
-    g_assert_no_error(error);
-    g_autofree char *text = content(below, "f");
-    g_assert_cmpstr(text, ==, "committed\n");
+    make_repo(box, "r");
+    commit_all(box, "r");
+    put(box, "r/f", "changed\n");
+    put(box, "r/new", "new\n");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    g_autoptr(AcrSnapshot) below = made(acr_snapshot_committed(tree, &error), error);
+    assert_text(content(below, "f"), "committed\n");
     g_assert_cmpuint(acr_snapshot_size(below), ==, 1);
-    g_autoptr(AcrSnapshot) same = acr_snapshot_committed(below, &error);
-    g_assert_no_error(error);
+    g_autoptr(AcrSnapshot) same = made(acr_snapshot_committed(below, &error), error);
     g_assert_true(same == below);
 }
 
@@ -371,97 +336,87 @@ TEST("/vcs/worktree", line_endings_are_gits)
     }
 }
 
-TEST("/vcs/worktree", modes_are_the_indexs_where_the_disk_has_none)
+BOX_TEST("/vcs/worktree", modes_are_the_indexs_where_the_disk_has_none)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
     g_autoptr(GError) error = NULL;
-    make_repo(&box, "r");
-    put(&box, "r/plain", "x\n");
-    put(&box, "r/run", "x\n");
-    git(&box, "r", "add -A");
-    git(&box, "r", "update-index --chmod=+x run");
-    git(&box, "r", "commit -qm x");
-    git(&box, "r", "config core.fileMode false");
-    put(&box, "r/new", "x\n");
-    g_autofree char *plain = sandbox_path(&box, "r/plain"), *new = sandbox_path(&box, "r/new");
+    make_repo(box, "r");
+    put(box, "r/plain", "x\n");
+    put(box, "r/run", "x\n");
+    git(box, "r", "add -A");
+    git(box, "r", "update-index --chmod=+x run");
+    git(box, "r", "commit -qm x");
+    git(box, "r", "config core.fileMode false");
+    put(box, "r/new", "x\n");
+    g_autofree char *plain = sandbox_path(box, "r/plain"), *new = sandbox_path(box, "r/new");
     g_assert_true(chmod(plain, 0755) == 0 && chmod(new, 0755) == 0);
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autofree char *list = listing(tree), *root = sandbox_path(&box, "r");
-    g_assert_cmpstr(list, ==, "100644 new\n100644 plain\n100755 run\n");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    assert_text(listing(tree), "100644 new\n100644 plain\n100755 run\n");
+    g_autofree char *root = sandbox_path(box, "r");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
     write_ok(overlay, "plain", "y\n");
     write_ok(overlay, "run", "y\n");
-    g_assert_true(acr_overlay_apply(overlay, root, &error));
-    g_assert_no_error(error);
+    assert_ok(acr_overlay_apply(overlay, root, &error), error);
     g_assert_true(g_file_test(plain, G_FILE_TEST_IS_EXECUTABLE));
 }
 
-TEST("/vcs/worktree", split_index_is_survived)
+BOX_TEST("/vcs/worktree", split_index_is_survived)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.gitignore", "*.o\n");
-    put(&box, "r/kept.o", "x");
-    git(&box, "r", "add -f kept.o");
-    commit_all(&box, "r");
-    put(&box, "r/other.o", "x");
-    git(&box, "r", "update-index --split-index");
-    put(&box, "r/new", "x");
-    git(&box, "r", "add new");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 .gitignore\n100644 kept.o\n100644 new\n");
+    make_repo(box, "r");
+    put(box, "r/.gitignore", "*.o\n");
+    put(box, "r/kept.o", "x");
+    git(box, "r", "add -f kept.o");
+    commit_all(box, "r");
+    put(box, "r/other.o", "x");
+    git(box, "r", "update-index --split-index");
+    put(box, "r/new", "x");
+    git(box, "r", "add new");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    assert_text(listing(tree), "100644 .gitignore\n100644 kept.o\n100644 new\n");
 }
 
-TEST("/vcs/worktree", conflicts_and_sparse_checkouts)
+BOX_TEST("/vcs/worktree", conflicts_and_sparse_checkouts)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/f", "base\n");
-    put(&box, "r/out/g", "x");
-    commit_all(&box, "r");
-    git(&box, "r", "checkout -q -b side");
-    put(&box, "r/f", "side\n");
-    commit_all(&box, "r");
-    git(&box, "r", "checkout -q main");
-    put(&box, "r/f", "main\n");
-    commit_all(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/f", "base\n");
+    put(box, "r/out/g", "x");
+    commit_all(box, "r");
+    git(box, "r", "checkout -q -b side");
+    put(box, "r/f", "side\n");
+    commit_all(box, "r");
+    git(box, "r", "checkout -q main");
+    put(box, "r/f", "main\n");
+    commit_all(box, "r");
     const char *argv[] = {"git", "merge", "-q", "side", NULL};
     g_autoptr(GBytes) out = NULL;
-    g_assert_cmpint(run_in(&box, "r", argv, NULL, &out), !=, 0);
-    expect_listing(&box, "r", "100644 f\n100644 out/g\n");
-    git(&box, "r", "reset -q --hard");
-    git(&box, "r", "sparse-checkout set --cone --sparse-index other");
-    expect_listing(&box, "r", "100644 f\n");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_assert_cmpint(run_in(box, "r", argv, NULL, &out), !=, 0);
+    expect_listing(box, "r", "100644 f\n100644 out/g\n");
+    git(box, "r", "reset -q --hard");
+    git(box, "r", "sparse-checkout set --cone --sparse-index other");
+    expect_listing(box, "r", "100644 f\n");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
     g_assert_nonnull(strstr(acr_snapshot_remarks(tree),
                             "1 file outside the sparse checkout was left out: out/g"));
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
     g_assert_false(acr_overlay_path_ok(overlay, "out/g"));
 }
 
-TEST("/vcs/worktree", nothing_in_the_repository_changes)
+BOX_TEST("/vcs/worktree", nothing_in_the_repository_changes)
 {
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.gitignore", "ignored\n");
-    put(&box, "r/f", "one\n");
-    put(&box, "r/g", "two\n");
-    commit_all(&box, "r");
-    put(&box, "r/f", "changed\n");
-    put(&box, "r/ignored", "x");
-    put(&box, "r/untracked", "x");
+    make_repo(box, "r");
+    put(box, "r/.gitignore", "ignored\n");
+    put(box, "r/f", "one\n");
+    put(box, "r/g", "two\n");
+    commit_all(box, "r");
+    put(box, "r/f", "changed\n");
+    put(box, "r/ignored", "x");
+    put(box, "r/untracked", "x");
     const char *touch[] = {"touch", "-d", "2001-01-01", "r/g", NULL}; /* makes the index stale */
-    g_assert_cmpint(run_in(&box, "", touch, NULL, NULL), ==, 0);
-    g_autofree char *before = state_of(&box, "r");
+    g_assert_cmpint(run_in(box, "", touch, NULL, NULL), ==, 0);
+    g_autofree char *before = state_of(box, "r");
     g_autoptr(GError) error = NULL;
-    g_autofree char *saved = sandbox_path(&box, "saved");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    g_autofree char *saved = sandbox_path(box, "saved");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, "r");
+    g_autoptr(AcrSnapshot) head = commit_ok(box, "r", "HEAD");
     g_autofree char *text = content(head, "g");
     g_assert_true(acr_snapshot_save(tree, saved, &error));
     AcrSnapshot *const snapshots[] = {tree, head};
@@ -469,11 +424,10 @@ TEST("/vcs/worktree", nothing_in_the_repository_changes)
         g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshots[i]);
         write_ok(overlay, "f", "overlaid\n");
         write_ok(overlay, "new/file", "overlaid\n");
-        g_autoptr(GBytes) diff = acr_overlay_diff(overlay, &error);
-        g_assert_no_error(error);
+        g_autoptr(GBytes) diff = made(acr_overlay_diff(overlay, &error), error);
         g_assert_nonnull(diff);
     }
-    g_autofree char *after = state_of(&box, "r");
+    g_autofree char *after = state_of(box, "r");
     g_assert_cmpstr(before, ==, after);
 }
 
@@ -482,12 +436,11 @@ static AcrSnapshot *settled(AcrRepo *repo)
 {
     g_autoptr(GError) error = NULL;
     g_usleep(50 * 1000);
-    AcrSnapshot *tree = acr_snapshot_of_worktree_marked(repo, &error);
-    g_assert_no_error(error);
+    AcrSnapshot *tree = made(acr_snapshot_of_worktree_marked(repo, &error), error);
     return tree;
 }
 
-TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
+BOX_TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
 {
     static const char *const steps[] = {
         "printf new > r/a",     /* another content of the same size */
@@ -503,66 +456,59 @@ TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
         "printf c > r/.git/info/exclude",                       /* … outside the tree */
         "git -C r rm -q --cached a", /* an ignored file is not tracked any more */
     };
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/a", "old");
-    put(&box, "r/sub/b", "b");
-    commit_all(&box, "r");
-    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/a", "old");
+    put(box, "r/sub/b", "b");
+    commit_all(box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(box, "r");
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
         g_autoptr(AcrSnapshot) before = settled(repo);
         g_assert_true(acr_snapshot_is_current(before));
         const char *const argv[] = {"sh", "-c", steps[i], NULL};
-        g_assert_cmpint(run_in(&box, "", argv, NULL, NULL), ==, 0);
+        g_assert_cmpint(run_in(box, "", argv, NULL, NULL), ==, 0);
         if (acr_snapshot_is_current(before))
             g_error("not seen: %s", steps[i]);
     }
 }
 
 /* So many that several threads look: whichever file it is, it is seen. */
-TEST("/vcs/worktree", a_change_is_seen_among_many_files)
+BOX_TEST("/vcs/worktree", a_change_is_seen_among_many_files)
 {
     enum { N_FILES = 1100 };
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    make_repo(&box, "r");
+    make_repo(box, "r");
     for (int i = 0; i < N_FILES; i++) {
         g_autofree char *name = g_strdup_printf("r/%d/%d", i % 7, i);
-        put(&box, name, "old");
+        put(box, name, "old");
     }
-    commit_all(&box, "r");
-    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    commit_all(box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(box, "r");
     for (int i = 0; i < N_FILES; i += N_FILES / 4 + 1) {
         g_autofree char *name = g_strdup_printf("r/%d/%d", i % 7, i);
         g_autoptr(AcrSnapshot) before = settled(repo);
         g_assert_true(acr_snapshot_is_current(before));
-        put(&box, name, "new");
+        put(box, name, "new");
         g_assert_false(acr_snapshot_is_current(before));
     }
 }
 
 /* One that was taken just after a change, and those that have no marks. */
-TEST("/vcs/worktree", snapshots_that_are_never_current)
+BOX_TEST("/vcs/worktree", snapshots_that_are_never_current)
 {
-    g_auto(Sandbox) box;
     g_autoptr(GError) error = NULL;
-    sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/a", "old");
-    commit_all(&box, "r");
-    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    make_repo(box, "r");
+    put(box, "r/a", "old");
+    commit_all(box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(box, "r");
     bool is_current = true;
     for (int i = 0; i < 100 && is_current; i++) { /* a busy machine may let it settle first */
-        put(&box, "r/a", "new");
-        g_autoptr(AcrSnapshot) hasty = acr_snapshot_of_worktree_marked(repo, &error);
-        g_assert_no_error(error);
+        put(box, "r/a", "new");
+        g_autoptr(AcrSnapshot) hasty = made(acr_snapshot_of_worktree_marked(repo, &error), error);
         is_current = acr_snapshot_is_current(hasty);
     }
     g_assert_false(is_current);
     g_usleep(50 * 1000);
-    g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "r");
-    g_autoptr(AcrSnapshot) commit = commit_ok(&box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) plain = worktree_ok(box, "r");
+    g_autoptr(AcrSnapshot) commit = commit_ok(box, "r", "HEAD");
     g_assert_false(acr_snapshot_is_current(plain));
     g_assert_false(acr_snapshot_is_current(commit));
 }

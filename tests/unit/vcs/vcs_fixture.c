@@ -40,9 +40,7 @@ void sandbox_init(Sandbox *sandbox)
 void sandbox_clear(Sandbox *sandbox)
 {
     g_autoptr(GError) error = NULL;
-    bool removed = acr_dir_remove(sandbox->root, &error);
-    g_assert_no_error(error);
-    g_assert_true(removed);
+    assert_ok(acr_dir_remove(sandbox->root, &error), error);
     g_clear_pointer(&sandbox->root, g_free);
 }
 
@@ -61,9 +59,7 @@ int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBy
     spawn.input = input ? g_bytes_get_data(input, &len) : NULL;
     spawn.input_len = len;
     g_auto(AcrSpawnResult) result = {0};
-    bool started = acr_spawn_run(&spawn, &result, &error);
-    g_assert_no_error(error);
-    g_assert_true(started);
+    assert_ok(acr_spawn_run(&spawn, &result, &error), error);
     if (result.exit_code != 0 && result.err && !out_stdout)
         g_test_message("%s: %.*s", argv[0], (int)g_bytes_get_size(result.err),
                        (const char *)g_bytes_get_data(result.err, NULL));
@@ -128,8 +124,7 @@ AcrRepo *open_ok(const Sandbox *sandbox, const char *dir)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = sandbox_path(sandbox, dir);
-    AcrRepo *repo = acr_repo_open(path, &error);
-    g_assert_no_error(error);
+    AcrRepo *repo = made(acr_repo_open(path, &error), error);
     g_assert_nonnull(repo);
     return repo;
 }
@@ -138,8 +133,7 @@ AcrSnapshot *commit_ok(const Sandbox *sandbox, const char *dir, const char *rev)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrRepo) repo = open_ok(sandbox, dir);
-    AcrSnapshot *snapshot = acr_snapshot_of_commit(repo, rev, &error);
-    g_assert_no_error(error);
+    AcrSnapshot *snapshot = made(acr_snapshot_of_commit(repo, rev, &error), error);
     g_assert_nonnull(snapshot);
     return snapshot;
 }
@@ -148,8 +142,7 @@ AcrSnapshot *worktree_ok(const Sandbox *sandbox, const char *dir)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrRepo) repo = open_ok(sandbox, dir);
-    AcrSnapshot *snapshot = acr_snapshot_of_worktree(repo, &error);
-    g_assert_no_error(error);
+    AcrSnapshot *snapshot = made(acr_snapshot_of_worktree(repo, &error), error);
     g_assert_nonnull(snapshot);
     return snapshot;
 }
@@ -172,8 +165,7 @@ char *content(AcrSnapshot *snapshot, const char *path)
     g_autoptr(GError) error = NULL;
     gssize at = acr_snapshot_find(snapshot, path);
     g_assert_cmpint(at, >=, 0);
-    g_autoptr(GBytes) bytes = acr_snapshot_read(snapshot, (gsize)at, &error);
-    g_assert_no_error(error);
+    g_autoptr(GBytes) bytes = made(acr_snapshot_read(snapshot, (gsize)at, &error), error);
     return g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
 }
 
@@ -186,9 +178,7 @@ void write_ok(AcrOverlay *overlay, const char *path, const char *text)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of(text);
-    bool done = acr_overlay_write(overlay, path, 0, bytes, &error);
-    g_assert_no_error(error);
-    g_assert_true(done);
+    assert_ok(acr_overlay_write(overlay, path, 0, bytes, &error), error);
 }
 
 static int compare_names(const void *a, const void *b)

@@ -20,6 +20,9 @@ void sandbox_init(Sandbox *sandbox);
 void sandbox_clear(Sandbox *sandbox);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Sandbox, sandbox_clear)
 
+/* A test in a temporary folder, `box`. */
+#define BOX_TEST(group, name) TEST_IN(group, name, Sandbox, box, sandbox_init)
+
 char *sandbox_path(const Sandbox *sandbox, const char *name); /* owned */
 /* Runs git in `dir` (below the root; "" is the root); the command line is split at blanks. Must
  * succeed. Owned output. */

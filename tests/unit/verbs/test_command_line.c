@@ -20,8 +20,7 @@ static void check_rounds(const char *const *words, gint64 rounds)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
-    g_assert_true(parse(&acr_verb_run, words, &spec, &error));
-    g_assert_no_error(error);
+    assert_ok(parse(&acr_verb_run, words, &spec, &error), error);
     g_assert_cmpint(spec.rounds, ==, rounds);
 }
 
@@ -66,8 +65,7 @@ TEST("/verbs/command_line", what_is_after_two_dashes_is_an_argument)
 {
     g_auto(AcrRunSpec) exec = acr_run_spec_of(ACR_FOR_EXEC), ask = acr_run_spec_of(ACR_FOR_ASK);
     g_assert_true(parse(&acr_verb_exec, WORDS("--json", "--", "ls", "--json", "--"), &exec, NULL));
-    g_autofree char *command = g_strjoinv(" ", exec.arguments);
-    g_assert_cmpstr(command, ==, "ls --json --");
+    assert_text(g_strjoinv(" ", exec.arguments), "ls --json --");
     g_assert_true(parse(&acr_verb_ask, WORDS("--", "--why"), &ask, NULL));
     g_assert_cmpstr(ask.arguments[0], ==, "--why");
 }
