@@ -99,9 +99,8 @@ static void add_thoughts(Split *split, const char *from, gsize len)
         g_string_append_printf(split->thoughts, "%s%s", split->thoughts->len ? "\n\n" : "", part);
 }
 
-/* Takes the thoughts whose opening mark is at `at`, and returns the position after them, or `at`
- * if there are none. If no closing mark follows and no answer precedes, the whole rest is
- * thoughts. */
+/* Takes the thoughts whose opening mark is at `at`, and returns the position after them, or `at` if
+ * there are none. If no closing mark follows and no answer precedes, the whole rest is thoughts. */
 static const char *take_thoughts(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {

@@ -13,9 +13,9 @@ typedef struct {
 
 /*
  * Finds the records of a journal file without parsing each.
- *   entries gets an AcrJournalEntry for each complete record.
- *   out_end offset after the last complete record; the file must be truncated there.
- *   out_remark owned (g_free); why bytes after out_end must be dropped; NULL if there are none.
+ *   entries     gets an AcrJournalEntry for each complete record.
+ *   out_end     offset after the last complete record; the file must be truncated there.
+ *   out_remark  owned (g_free); why bytes after out_end must be dropped; NULL if there are none.
  * Errors: DAMAGED, FAILED. O(bytes).
  */
 bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark,

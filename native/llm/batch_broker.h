@@ -51,9 +51,8 @@ typedef struct {
 } AcrBatchRequest;
 void acr_batch_request_clear(AcrBatchRequest *request);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchRequest, acr_batch_request_clear)
-/* Sends the exchange to the broker instead of the provider. The broker identifies the call by
- * its task, its conversation and the number of retries, so that a repeated call finds its
- * result. */
+/* Sends the exchange to the broker instead of the provider. The broker identifies the call by its
+ * task, its conversation and the number of retries, so that a repeated call finds its result. */
 void acr_batch_address(AcrBatchRequest *out, const char *broker, const char *instance,
                        const AcrModelRequest *call, guint retries, AcrHttpRequest *request);
 /* The response body for ACR_BATCH_NO_ANSWER, which gives the reason; owned. */

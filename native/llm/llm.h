@@ -132,9 +132,8 @@ void acr_model_answer_split(AcrModelAnswer *answer);
 const char *acr_model_answer_problem(const AcrModelAnswer *answer);
 /* The answer's text, followed by its calls as `name(argument="value")`; owned (g_free). */
 char *acr_model_answer_text(const AcrModelAnswer *answer) ACR_MUST_USE;
-/* Adds an answer. If the answer calls tools, the user's next message answers all calls: its
- * whole text becomes the result of the first call, unless acr_conversation_set_results divides
- * it. */
+/* Adds an answer. If the answer calls tools, the user's next message answers all calls: its whole
+ * text becomes the result of the first call, unless acr_conversation_set_results divides it. */
 void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer);
 /* Sets the results of the tool calls that the last message (the user's) answers: call n gets
  * text n. */

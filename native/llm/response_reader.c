@@ -55,9 +55,8 @@ static bool is_half(const char *at, const char *digits)
            strchr(digits, at[3] | (g_ascii_isalpha(at[3]) ? ' ' : 0)) && at[3];
 }
 
-/* Some servers cut an answer between the two escapes of a surrogate pair. Moves the first half
- * from the end of one event's text to the beginning of the next; returns the event's text,
- * owned. */
+/* Some servers cut an answer between the two escapes of a surrogate pair. Moves the first half from
+ * the end of one event's text to the beginning of the next; returns the event's text, owned. */
 static char *join_halves(AcrReader *reader, const AcrEvent *event)
 {
     GString *text = g_string_new_len(event->data, (gssize)event->len);

@@ -1,9 +1,10 @@
 /*
  * A ledger: an append-only file of JSON lines under one lock. Each access reads the lines after
  * those that it has already read.
- *   {"ledger":1} the first line {"reserve":ID,"pico","tokens","pid","start","boot","note","time"} a
- *   call may use that much {"settle":ID,"pico","tokens","time"} it has used that much {"stale":ID}
- *   its process has ended, so all of it counts as spent
+ *   {"ledger":1}                                    the first line
+ *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}  a call may use that much
+ *   {"settle":ID,"pico","tokens","time"}            the call has used that much
+ *   {"stale":ID}                                    its process has ended: all counts as spent
  *
  * Every decision is made under the lock, after all lines are read. A reservation counts once it is
  * on disk. A last line without its line feed is what a crash left of a write that never counted: it

@@ -282,9 +282,8 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
-/* The only path in a sentence: a word, or text between backquotes. Owned; "" if there are
- * several, NULL if there is none. Outside backquotes, a word with a dot but no slash is usually
- * code. */
+/* The only path in a sentence: a word, or text between backquotes. Owned; "" if there are several,
+ * NULL if there is none. Outside backquotes, a word with a dot but no slash is usually code. */
 static char *path_in_sentence(const char *s, gsize len)
 {
     g_autofree char *sentence = g_strndup(s, len <= MAX_SENTENCE ? len : 0), *found = NULL;

@@ -134,9 +134,8 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
     acr_helper_words(spec->argv, how, from, to, NULL);
 }
 
-/* Mounts /proc read-only, so that the command can change neither kernel settings nor
- * oom_score_adj. Hides the memory of the first process: it is bubblewrap and belongs to the same
- * user. */
+/* Mounts /proc read-only, so that the command can change neither kernel settings nor oom_score_adj.
+ * Hides the memory of the first process: it is bubblewrap and belongs to the same user. */
 static void add_proc(AcrHelperSpec *spec)
 {
     static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};

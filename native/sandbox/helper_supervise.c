@@ -54,9 +54,8 @@ static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* If the machine runs out of memory, the kernel should kill these processes first: our samples
- * miss memory that no process has mapped, and the kernel would kill other processes because of
- * it. */
+/* If the machine runs out of memory, the kernel should kill these processes first: our samples miss
+ * memory that no process has mapped, and the kernel would kill other processes because of it. */
 void acr_helper_offer_to_end(const char *score)
 {
     ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

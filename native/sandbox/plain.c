@@ -42,9 +42,8 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
-/* Makes a folder with a copy of the tree and a home (the set-up's or the snapshot's); owned.
- * After a set-up it is the folder in which the set-up ran, which only one process at a time may
- * use. */
+/* Makes a folder with a copy of the tree and a home (the set-up's or the snapshot's); owned. After
+ * a set-up it is the folder in which the set-up ran, which only one process at a time may use. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)
 {
     const State *state = sandbox->state;

@@ -103,9 +103,8 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 /* Writes and removes files (AcrHelperFile *) below the folder `root`, without following links.
  * New files belong to `uid` (-1: this user). */
 bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error) ACR_MUST_USE;
-/* Copies a tree into the folder `to`, parts of which may exist, sharing blocks if the file
- * system can do that. Symbolic links are copied as links; only files, folders and links are
- * copied. */
+/* Copies a tree into the folder `to`, parts of which may exist, sharing blocks if the file system
+ * can do that. Symbolic links are copied as links; only files, folders and links are copied. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
 /* Makes a folder with this mode, whatever the umask is; an existing one is not changed. */
 bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE;

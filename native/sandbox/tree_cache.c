@@ -63,9 +63,8 @@ static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
     return 0;
 }
 
-/* Opens an entry's folder or lock file, but not a link, because a command without isolation
- * could have made one. Such a command may also have removed the rights of a folder, so restores
- * them. */
+/* Opens an entry's folder or lock file, but not a link, because a command without isolation could
+ * have made one. Such a command may also have removed the rights of a folder, so restores them. */
 static int open_own(const char *path, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC;

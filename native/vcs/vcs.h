@@ -156,9 +156,8 @@ GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) AC
  * known. */
 gsize acr_snapshot_content_size(AcrSnapshot *snapshot, gsize index);
 
-/* Small generated Python files in the packages of a working tree, which the snapshot lacks
- * because git ignores them: path -> GBytes, with their current contents; owned
- * (g_hash_table_unref). */
+/* Small generated Python files in the packages of a working tree, which the snapshot lacks because
+ * git ignores them: path -> GBytes, with their current contents; owned (g_hash_table_unref). */
 GHashTable *acr_snapshot_generated(const AcrSnapshot *snapshot) ACR_MUST_USE;
 
 #define ACR_VCS_MAX_READERS 8u /* limit of the threads of one bulk read */

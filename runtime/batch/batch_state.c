@@ -90,7 +90,7 @@ static void add_count(AcrJson *counts, const char *word, guint more)
         acr_json_set_int(counts, word, acr_json_get_int(counts, word, 0) + more);
 }
 
-/* Takes a row of the summary; `row` is borrowed as long as the state exists. */
+/* Takes a row of the summary; `row` must live as long as the state. */
 static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
 {
     const char *status = acr_json_get_string(row, "status");
@@ -125,7 +125,6 @@ static guint take_rows(Reader *reader, GHashTable *wanted)
     return taken;
 }
 
-/* Takes a running task, and removes it from the set of ended ones. */
 static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
 {
     const char *id = acr_json_get_string(task, "task");
@@ -137,13 +136,12 @@ static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
     running->id = g_strdup(id);
     running->begun_ms = begun_ms;
     acr_live_run_read(reader->out, inside, &running->run);
-    if (running->run.process.begun_ms < begun_ms) /* the note is left from an earlier command */
+    if (running->run.process.begun_ms < begun_ms) /* the note is from an earlier command */
         acr_doing_clear(&running->run.doing);
     acr_spent_add(&reader->state->spent, acr_doing_spent(&running->run.doing));
     g_ptr_array_add(reader->state->running, running);
 }
 
-/* Takes the tasks that the batch's own note names. */
 static void take_tasks(Reader *reader)
 {
     AcrBatchState *state = reader->state;
@@ -160,7 +158,7 @@ static void take_tasks(Reader *reader)
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     for (guint i = taken; i < n; i++)
         add_count(state->by_status, ACR_STATUS_STOPPED,
-                  1); /* tasks that did not start because a limit was reached */
+                  1); /* limits kept the other tasks from starting */
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
@@ -191,7 +189,7 @@ static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *pro
                                                   : ACR_PART_GONE;
 }
 
-/* Reads the grades, which are all that an evaluation without a batch has. */
+/* Reads the progress of grading; an evaluation without a batch has no other note. */
 static bool take_grading(Reader *reader, bool has_batch)
 {
     AcrBatchState *state = reader->state;
@@ -228,7 +226,7 @@ static void take_part(Reader *reader, guint parts)
     bool is_graded = take_grading(reader, note);
     if (!note && is_graded)
         return;
-    if (!note) { /* written by an earlier version, or a shard without tasks */
+    if (!note) { /* an earlier version wrote the folder, or the shard has no tasks */
         guint taken = take_rows(reader, NULL);
         part->state = taken || reader->planned == 0 || parts == 1 ? ACR_PART_OVER : ACR_PART_WAITS;
         state->n_ended += taken;

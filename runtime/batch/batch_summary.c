@@ -1,5 +1,5 @@
 /*
- * The summary of a batch: rows in their JSON form, from which the sums and the table are made.
+ * The summary of a batch: keeps rows as JSON, and makes the sums and the table from them.
  */
 #include "batch/batch_summary.h"
 
@@ -9,21 +9,20 @@
 #include "layout/layout.h"
 #include "task/cost.h"
 
-#define WARN_TASKS 3u /* fewer tasks may be exceptions */
+#define WARN_TASKS 3u /* the warning needs at least so many tasks */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef struct {
     AcrJson *json; /* owned */
-    bool is_new;   /* added by this command, not read from the file */
+    bool is_new;   /* this command added the row; it was not in the file */
 } Row;
 
 struct AcrBatchSummary {
     char *path;
-    char *dataset; /* as it was given; NULL: not known */
+    char *dataset; /* as the user gave it; NULL: not known */
     GArray *rows;  /* of Row */
 };
 
-/* A group of tasks that are counted together. */
 typedef struct {
     guint tasks;
     double seconds;
@@ -132,7 +131,7 @@ const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char 
     return row ? row_text(row, "status") : NULL;
 }
 
-/* The class of a failure that no model caused. */
+/* The class of a failure for which no model is responsible. */
 static const char *error_class_of(const AcrRunResult *result)
 {
     if (!result->error || result->error_class)
@@ -173,8 +172,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
 
 /* ---- Sums ---- */
 
-/* Sums up the rows (`only_new`: only added ones) whose member `key` is `value`; `key` NULL: all
- * rows. */
+/* Sums up the rows (with `only_new`, only those of this command) whose member `key` is `value`;
+ * `key` NULL: all rows. */
 static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key, const char *value)
 {
     Sum sum = {0};
@@ -211,7 +210,7 @@ char *acr_batch_summary_warning(const AcrBatchSummary *summary)
                            : NULL;
 }
 
-/* Counts the rows by the value of a member, in the order of the rows: {value: number}; owned. */
+/* Counts the rows by the value of a member, {value: number} in the order of the rows; owned. */
 static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const char *key)
 {
     AcrJson *json = acr_json_new_object();
@@ -255,7 +254,7 @@ static void add_sum_line(GString *text, const char *name, const Sum *sum)
                            MAX(acr_usage_tokens(&sum->cost.usage), 0), sum->seconds);
 }
 
-/* "verdicts: 2 verified, 1 none"; nothing if no row has that member. */
+/* Appends "verdicts: 2 verified, 1 none"; nothing if no row has that member. */
 static void add_value_counts(GString *text, const char *name, const AcrBatchSummary *summary,
                              const char *key)
 {

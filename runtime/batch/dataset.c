@@ -25,7 +25,7 @@ void acr_instance_free(AcrInstance *instance)
 #define MAX_NAME_BYTES 200u
 #define MAX_SHOWN_REPOS 5u
 
-/* Whether the batch uses that name for a file or folder of its own, beside those of tasks. */
+/* Whether the batch itself uses that name for a file or folder. */
 static bool is_own_name(const char *name)
 {
     static const char *const own[] = {ACR_FILE_PREDICTIONS, ACR_FILE_SUMMARY,     ACR_DIR_SHARED,

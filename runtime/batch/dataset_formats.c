@@ -1,7 +1,7 @@
 /*
- * Data sets that are not SWE-bench's rows in JSON: a Python program (python/acr/dataset/rows.py),
- * started with the user's python3, prints their rows in SWE-bench's fields as JSON lines, which are
- * then parsed like any others.
+ * Reads data sets in other formats than SWE-bench's JSON: a Python program
+ * (python/acr/dataset/rows.py), run by the user's python3, converts their rows to JSON lines with
+ * SWE-bench's fields.
  */
 #include "batch/batch.h"
 
@@ -24,8 +24,9 @@ static bool is_json_file(const char *path)
     return !g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 
-/* Whether the rows are SWE-bench's: they lack the fields by which tables recognise other data sets
- * (sets/), and the user has no tables. (Quotes inside a row's text have a backslash.) */
+/* Whether the rows have SWE-bench's format: the user has no tables of other data sets, and the
+ * rows lack the fields by which our tables (sets/) recognise one. (Quotes inside a row's text
+ * have a backslash.) */
 static bool is_of_swe_bench(GBytes *bytes)
 {
     static const char *const fields[] = {"\"install_config\"", "\"test_cmds\"", "\"dockerhub_tag\"",

@@ -1,6 +1,6 @@
 /*
- * Merges the shards of a batch into the files that one batch would have written: the predictions
- * and the summary, in the order of the data set.
+ * Merges the shards of a batch into the files of a single batch: the predictions and the summary,
+ * in the order of the data set.
  */
 #include <string.h>
 
@@ -14,9 +14,9 @@
 /* All members are owned, except the shards. */
 typedef struct {
     const AcrShards *shards;
-    GPtrArray *summaries; /* AcrBatchSummary *; NULL: the shard has none */
+    GPtrArray *summaries; /* AcrBatchSummary * by shard; NULL: the shard has none */
     GHashTable *lines;    /* id -> its line of predictions */
-    guint ended;          /* number of ended tasks */
+    guint ended;          /* number of tasks that have ended */
 } Merging;
 
 static void merging_clear(Merging *merging)
@@ -47,8 +47,8 @@ static bool read_part_folder(Merging *merging, guint number, GError **error)
            acr_predictions_each(dir, keep_line, merging->lines, error);
 }
 
-/* Checks that an existing result in `out` was merged from shards; otherwise merging would overwrite
- * the result of a batch without shards. */
+/* Checks that an existing result in `out` is not that of a batch without shards, which merging
+ * would overwrite. */
 static bool check_replaced(const Merging *merging, GError **error)
 {
     g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

@@ -1,7 +1,7 @@
 /*
- * OUT/preds.jsonl: one line for each ended task, in the order of the data set. It is rewritten from
- * the run folders each time, so that it is complete after a kill; lines of other instances, and of
- * folders that other models have filled, are kept.
+ * OUT/preds.jsonl: one line for each ended task, in the order of the data set. Each time, it is
+ * rewritten from all run folders, so that it is complete after a kill. Lines of other instances and
+ * of other models' run folders are kept.
  */
 #include "batch/batch.h"
 #include "layout/layout.h"
@@ -13,8 +13,8 @@
 /* Who made the result in a run folder. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether the line of a task is rewritten; a line of other models, or of another batch's task, is
- * kept. */
+/* Whether to rewrite the line of a task: not if it belongs to other models or to a task of
+ * another batch. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)
@@ -54,8 +54,8 @@ static void keep_other(void *ctx, const char *id, const char *line)
         g_string_append_printf(others->text, "%s\n", line);
 }
 
-/* Reads the run folder of an instance. A run would reject a folder of other models or with damaged
- * options, so its patch does not belong to this batch. Errors: the result is damaged. */
+/* Reads the run folder of an instance. The patch in a folder of other models, or with damaged
+ * options, does not belong to this batch. Errors: the result is damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
                           GError **error)
 {
@@ -126,7 +126,7 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
     g_autoptr(GError) damaged =
-        NULL; /* keeps the first error; a damaged folder does not affect the lines of others */
+        NULL; /* reports the first error later; lines of other folders are still written */
     for (guint i = 0; i < instances->len; i++) {
         g_auto(AcrRunResult) result = {0};
         results[i] = read_result(spec, instances->pdata[i], &result, damaged ? NULL : &damaged);

@@ -7,7 +7,6 @@
 
 #define MAX_FILE_BYTES ((gsize)1024 * 1024 * 1024)
 
-/* Adds an answer to those of a task; the text is taken. */
 static void add_answer(GHashTable *answers, const char *id, char *text)
 {
     GPtrArray *known = g_hash_table_lookup(answers, id);
@@ -18,7 +17,7 @@ static void add_answer(GHashTable *answers, const char *id, char *text)
     g_ptr_array_add(known, text);
 }
 
-/* Takes {"instance_id", "answer"}; false: it is something else. */
+/* Takes {"instance_id", "answer"}; false if the JSON is something else. */
 static bool take_saved(GHashTable *answers, const AcrJson *line)
 {
     const AcrJson *answer = acr_json_get(line, "answer");

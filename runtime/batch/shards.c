@@ -1,7 +1,8 @@
 /*
  * Shards of a batch. Each shard writes its tasks into its folder (shard.json) before it begins,
- * with digests of what all shards share, so that shards of different batches are never mixed and
- * merging knows what is missing. Task k of shard I of N is task k * N + I - 1 of the whole batch.
+ * with digests of what must be equal in all shards. So shards of different batches are never mixed,
+ * and merging knows which tasks are missing. Task k of shard I of N is task k * N + I - 1 of the
+ * whole batch.
  */
 #include "batch/shards.h"
 
@@ -11,9 +12,9 @@
 #include "layout/layout.h"
 #include "task/live.h"
 
-#define PREDICTIONS "predictions" /* member of an evaluation's note */
+#define PREDICTIONS "predictions" /* member of the note of an evaluation's shard */
 #define MAX_NOTE_BYTES ((gsize)64 * 1024 * 1024)
-#define MAX_NAMED 5u /* most tasks that a line names */
+#define MAX_NAMED 5u /* limit of tasks that a line names */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
@@ -88,7 +89,7 @@ static bool is_note(const AcrJson *note, Part part)
            acr_json_get_string(note, "ids") && acr_json_get_string(note, "options");
 }
 
-/* Reads the note of a shard. *out_note (owned) NULL: it has none. */
+/* Reads the note of a shard; *out_note (owned) is NULL if it has none. */
 static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL);
@@ -106,7 +107,7 @@ static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **e
     return true;
 }
 
-/* Names what differs between the batches of two shards; NULL: they belong together. */
+/* Names the difference between the batches of two shards; NULL if it is the same batch. */
 static const char *difference(const AcrJson *one, const AcrJson *other)
 {
     const char *predictions = acr_json_get_string(one, PREDICTIONS),
@@ -139,7 +140,7 @@ static bool read_number(const char *text, guint *out)
     return ok;
 }
 
-/* The shard's number that the engine sets: Slurm's arrays are 1-N, Kubernetes counts from 0. */
+/* The shard's number as the engine sets it: Slurm counts from 1 to N, Kubernetes from 0. */
 static bool read_engine(const char *text, Part *out, GError **error)
 {
     guint number = 0;
@@ -180,7 +181,8 @@ static void keep_own(GPtrArray *rows, Part part)
             g_ptr_array_remove_index(rows, i);
 }
 
-/* Divides the limits equally, rounded down: together the shards stay below the batch's limits. */
+/* Divides the limits equally, rounded down, so that all shards together stay below the batch's
+ * limits. */
 static void share_ceilings(AcrRunSpec *spec, Part part)
 {
     if (spec->max_cost > 0)
@@ -189,8 +191,8 @@ static void share_ceilings(AcrRunSpec *spec, Part part)
         spec->max_tokens_total = MAX(spec->max_tokens_total / part.of, 1);
 }
 
-/* Checks that the shards in `out` belong to this batch: the same number of shards, and the same
- * digests in one note. */
+/* Checks that the shards in `out` belong to this batch: they have the same number of shards, and
+ * an existing note has the same digests. */
 static bool check_others(const char *out, const AcrJson *note, Part part, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -212,7 +214,7 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
     return check_begun(where, then, note, error);
 }
 
-/* Writes the shard's note, or checks an existing one: the tasks of a shard never change. */
+/* Writes the shard's note. If there is one, checks that it names the same tasks. */
 static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL),

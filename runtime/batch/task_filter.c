@@ -45,7 +45,7 @@ static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
     return rows->len > 0 || refuse(error, "--instances: no task matches '%s'", text);
 }
 
-/* The name in a line: the line itself, or the "instance_id" of a row in JSON; owned; NULL: none. */
+/* The name in a line: the whole line, or the "instance_id" of a row in JSON; owned; NULL: none. */
 static char *name_in(const char *line)
 {
     if (*line != '{')
@@ -109,8 +109,7 @@ static void shuffle(GPtrArray *rows, gint64 seed)
     }
 }
 
-/* Keeps the slice "a:b" (a or b may be missing): from number a, counted from 0, up to before number
- * b. */
+/* Keeps the slice "a:b", as in Python: from number a, counted from 0, up to b - 1. */
 static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
 {
     g_auto(GStrv) ends = g_strsplit(text, ":", 2);

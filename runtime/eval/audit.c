@@ -1,8 +1,8 @@
 /*
  * Audits a task: runs its tests several times with the reference patch and without a patch, each
- * time in a fresh place, and looks for the fix in the history that a solver could read. Every
- * second run uses another hash seed and time zone. Of the other runs, all but the first run
- * pytest's tests in reverse order and, if libfaketime is installed, on another day.
+ * time in a fresh copy, and looks for the fix in the git history that a solver could read. Every
+ * second run uses another hash seed and time zone. The other runs, except the first, reverse the
+ * order of pytest's tests and, if libfaketime is installed, change the date.
  * python/acr/grading/audit.py judges the results.
  */
 #include "eval/eval_private.h"
@@ -56,14 +56,14 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
                  : NULL;
 }
 
-/* Runs the tests once; run `number` 0 is the run that an evaluation makes. */
+/* Runs the tests once; run 0 is not varied. */
 static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *task,
                            const AcrGradingPlan *plan, const char *patch, gint64 number,
                            gint64 deadline_us, GError **error)
 {
     g_auto(GStrv) env = acr_eval_varied_env(number);
     if (number % 2 == 0)
-        g_clear_pointer(&env[1], g_free); /* keeps the time zone of the place */
+        g_clear_pointer(&env[1], g_free); /* keep the time zone of the image or machine */
     g_autofree char *script = g_strconcat(vary, plan->script, vary_end, NULL);
     AcrGradingTrial trial = {.script = script};
     AcrEvalWay way = {.patch = patch,
@@ -77,7 +77,7 @@ static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *tas
 
 /* ---- The history ---- */
 
-/* Whether the image's repository holds the files as the patch leaves them. */
+/* Whether git objects in the image's repository contain the files as the patch leaves them. */
 static AcrJson *look_in_image(const AcrEvalOptions *options, const AcrInstance *task,
                               const AcrGradingPlan *plan, const char *patch,
                               const AcrEvalRun *first, GError **error)

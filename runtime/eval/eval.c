@@ -1,6 +1,6 @@
 /*
- * Grades many predictions: a few threads take one after the other; then the final report and the
- * summary are made from all grades (final.c).
+ * Grades many predictions: a few threads take them one by one; then final.c makes the final report
+ * and the summary from all grades.
  */
 #include "eval/eval_private.h"
 
@@ -22,8 +22,8 @@ struct AcrEval {
     guint next, ended, resolved;
     AcrLiveNote note;
     AcrEvalOptions own;  /* a copy of the caller's options with `images` set */
-    bool has_own_images; /* `images` was made here and not by the caller */
-    const char *stopped; /* why no more tests can be run, borrowed; NULL: tests can be run */
+    bool has_own_images; /* acr_eval_new made `images`, not the caller */
+    const char *stopped; /* why no more tests can run, borrowed; NULL: they can */
 };
 
 void acr_eval_result_clear(AcrEvalResult *result)
@@ -163,7 +163,7 @@ void acr_eval_free(AcrEval *eval)
 
 /* ---- At the end ---- */
 
-/* Finds why a prediction was not resolved if its logs blame the environment: [reason, tier], owned;
+/* If the prediction was not resolved and its logs blame the environment: [reason, tier], owned;
  * else NULL. */
 static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **error)
 {
@@ -174,7 +174,7 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     bool has_failed = grade == ACR_GRADE_UNRESOLVED || grade == ACR_GRADE_ERROR;
     if (!eval->is_graded[i] || !has_failed ||
         !acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
-        return true; /* the grade already reports that the folder cannot be opened */
+        return true; /* the grade already says that the folder cannot be opened */
     g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_FILE_EVAL_OUTPUT),
                       log = acr_eval_folder_read(&folder, ACR_FILE_EVAL_LOG);
     GBytes *logs[2];
@@ -190,8 +190,8 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     return true;
 }
 
-/* The name of the file that the data set's own harness writes beside the final report; it is in the
- * rows. Owned; NULL: none. */
+/* The name of the file that the data set's own harness writes beside the final report, as given
+ * in the rows. Owned; NULL: none. */
 static char *find_results_name(const AcrEval *eval)
 {
     const AcrInstance *task = eval->tasks->len ? eval->tasks->pdata[0] : NULL;

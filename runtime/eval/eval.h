@@ -1,6 +1,6 @@
 /*
  * eval: grades predictions for benchmark tasks, with the files that SWE-bench's own harness reads
- * and writes. Official fields follow that harness; verdict.json holds our own findings.
+ * and writes. The official report follows that harness; verdict.json has our own results.
  */
 #ifndef ACR_EVAL_H
 #define ACR_EVAL_H
@@ -12,9 +12,9 @@
 
 typedef enum {
     ACR_EVAL_ERROR_FAILED,
-    /* predictions that are missing, malformed, repeated or for unknown tasks */
+    /* predictions are missing, malformed, repeated, or for unknown tasks */
     ACR_EVAL_ERROR_INPUT,
-    ACR_EVAL_ERROR_STOP, /* no more tests can be run: no engine answers, or its disk is full */
+    ACR_EVAL_ERROR_STOP, /* no more tests can run: no engine answers, or its disk is full */
 } AcrEvalError;
 #define ACR_EVAL_ERROR acr_eval_error_quark()
 GQuark acr_eval_error_quark(void);
@@ -25,9 +25,9 @@ GQuark acr_eval_error_quark(void);
 typedef struct {
     char *instance_id, *model; /* model: the model's name in a form for paths */
     char *patch;               /* a diff; NULL: no patch */
-    guint number;              /* number in its source, from 0 */
-    bool is_baseline;          /* its tests are run although it has no patch */
-    bool is_reference;         /* a reference patch: it is believed, and tells about the task */
+    guint number;              /* position in its source, from 0 */
+    bool is_baseline;          /* has no patch, but its tests are run */
+    bool is_reference;         /* a reference patch, whose result shows whether the task is sound */
 } AcrPrediction;
 void acr_prediction_free(AcrPrediction *prediction);
 
@@ -40,15 +40,15 @@ char *acr_prediction_model(const char *model) ACR_MUST_USE;
 /*
  * The predictions for `tasks` (AcrInstance, with rows): from a file (a JSON array, JSON lines, or
  * an object of predictions or patches by id), a folder (preds.jsonl, all_preds.jsonl or preds.json,
- * else ID.diff, ID.patch or ID/patch.diff each), the reference patches ("gold"), or no patches
- * ("empty"). Owned array of AcrPrediction in the file's order. Errors: INPUT, naming a repeated or
- * unknown id; with `ignore_unknown` unknown ones are left out: *out_unknown, their number and
- * names, owned; NULL: none.
+ * else ID.diff, ID.patch or ID/patch.diff each), the reference patches ("gold"), or empty patches
+ * ("empty"). Owned array of AcrPrediction in the file's order. Errors: INPUT (names a repeated or
+ * unknown id). `ignore_unknown`: skips unknown ids; *out_unknown (owned) has their number and
+ * names; NULL: none.
  */
 GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool ignore_unknown,
                                 char **out_unknown, GError **error) ACR_MUST_USE;
 
-/* How a prediction ended. */
+/* The grade of a prediction. */
 typedef enum {
     ACR_GRADE_RESOLVED,
     ACR_GRADE_UNRESOLVED,
@@ -58,7 +58,7 @@ typedef enum {
 } AcrGrade;
 const char *acr_grade_name(AcrGrade grade); /* "resolved", … */
 
-/* What it took to grade one prediction; 0: unknown or nothing. */
+/* What grading one prediction took; 0: unknown or nothing. */
 typedef struct {
     gint64 total_ms, tests_ms; /* the whole time, and that of the test script */
     gint64 peak_bytes, image_bytes;
@@ -68,14 +68,14 @@ typedef struct {
 typedef struct {
     AcrGrade grade;
     bool is_kept;  /* kept from an earlier run of the same command */
-    bool stops;    /* no later prediction can be run either */
-    bool is_late;  /* the time limit was reached before it was graded */
-    char *error;   /* why there is no report, one line; NULL: there is one, or none is needed */
+    bool stops;    /* no other prediction can be run either */
+    bool is_late;  /* the time limit was reached before grading */
+    char *error;   /* why there is no report, in one line; NULL: there is one, or none is needed */
     char *failure; /* the class of the failure, one word; NULL: no failure */
     AcrEvalCost cost;
-    char *doubt;      /* why a resolved task is not believed, in one line; NULL: it is */
+    char *doubt;      /* why a resolved task is not believed, in one line; NULL: it is believed */
     AcrJson *audit;   /* the audit of its task (python/acr/grading/audit.py); NULL: none */
-    char *ungradable; /* why its task cannot be graded here; NULL: it can, or unchecked */
+    char *ungradable; /* why the task cannot be graded; NULL: it can be, or was not checked */
 } AcrGraded;
 void acr_graded_clear(AcrGraded *graded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGraded, acr_graded_clear)
@@ -87,16 +87,16 @@ typedef struct {
     const char *recipes;    /* JSON with the user's recipes of environments; NULL: none */
     const AcrHost *host;    /* its progress receives an event for each prediction */
     AcrPython *python;
-    struct AcrEvalImages *images; /* NULL: acr_eval_new makes them if they are needed */
+    struct AcrEvalImages *images; /* NULL: acr_eval_new opens them if they are needed */
     const gint64 *spent_microusd; /* cost of each prediction, read at the end; NULL: unknown */
     AcrExtensions *extensions;    /* extensions whose log parsers a row may name; NULL: none */
 } AcrEvalOptions;
 
 typedef struct {
     guint tasks, predictions, resolved, unresolved, errors, empty;
-    guint unrun;      /* whose tests could not be run here */
-    guint late;       /* not graded because the time limit was reached */
-    guint doubted;    /* resolved, but not believed */
+    guint unrun;      /* predictions whose tests could not be run */
+    guint late;       /* predictions not graded because the time limit was reached */
+    guint doubted;    /* resolved predictions that are doubted */
     guint ungradable; /* predictions for tasks that cannot be graded here */
     char *path;       /* the path of the final report; owned */
     char *table;      /* the result of each task with its reason, for people; owned */
@@ -108,29 +108,28 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)
 
 /* ---- Where the code of a task runs (task_place.c) ---- */
 
-/* Plans the run of a task's tests: in its image, by the name of --image-template or the row, or in
- * its environment. Errors: those of grading, INPUT. */
+/* Plans the run of a task's tests, in its image (named by --image-template or the row) or in its
+ * environment. Errors: those of grading, INPUT. */
 bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
                    GError **error) ACR_MUST_USE;
-/* The Python of a plan's environment, which is made if it does not exist: in the user's cache, or
- * below `out` if there is no cache (NULL: nowhere); owned. Errors: FAILED (no folder), those of
- * acr_project_environment. */
+/* The Python of a plan's environment; makes the environment if it does not exist, in the user's
+ * cache, or if there is no cache, below `out` (may be NULL); owned. Errors: FAILED (no folder),
+ * those of acr_project_environment. */
 char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
                            gint64 deadline_us, GError **error) ACR_MUST_USE;
 
 /*
  * Grades `predictions` for `tasks`, several at a time, and writes the final report and our summary.
- * A rerun keeps existing grades: a report counts for the patch, script, image and rules from which
- * it was made. Errors: FAILED (a folder cannot be written), INPUT (the run to compare with), STOP,
- * those of py.
+ * A rerun keeps a grade if it was made from the same patch, script, image and rules. Errors: FAILED
+ * (a folder cannot be written), INPUT (the run to compare with), STOP, those of py.
  */
 bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,
                   const GPtrArray *predictions, AcrEvalResult *out, GError **error) ACR_MUST_USE;
 
 /*
- * The same in steps, for predictions that arrive one by one. Any thread may fill in a prediction
- * once, before it is graded; one that is not graded counts as empty. `deadline_us`: monotonic time
- * at which running tests are stopped and no new ones start; 0: none.
+ * acr_eval_run in steps, for predictions that arrive one by one. Any thread may fill in a
+ * prediction once, before it is graded; one that is not graded counts as empty. `deadline_us`:
+ * monotonic time at which running tests are stopped and no new ones start; 0: none.
  */
 typedef struct AcrEval AcrEval;
 AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
@@ -142,14 +141,14 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error) ACR_MUST
 
 /* ---- In parts (parts.c); batch/shards.h has how they are entered ---- */
 
-/* A digest of what all shards share besides tasks and predictions; owned. */
+/* A digest of the options that must be equal in all shards; owned. */
 char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *recipes) ACR_MUST_USE;
 /*
  * Makes the final report and the summary from the grades of all shards: of an evaluation, or of a
- * batch with --grade, which has spent `spent_microusd` (NULL: unknown). *out_missing: shards that
- * have not graded all of their tasks, one line each, owned. If there are any, or nothing was to be
- * graded, no report is made, and out->path is NULL. Errors: INPUT (a shard is damaged or of another
- * evaluation; the folder has an evaluation without shards), FAILED, those of base and py.
+ * batch with --grade that has spent `spent_microusd` (NULL: unknown). *out_missing (owned): a line
+ * for each shard that has not graded all of its tasks. If there are such lines, or if nothing was
+ * to be graded, makes no report, and out->path is NULL. Errors: INPUT (a shard is damaged or of
+ * another evaluation; the folder has an evaluation without shards), FAILED, those of base and py.
  */
 bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
                     GPtrArray **out_missing, AcrEvalResult *out, GError **error) ACR_MUST_USE;

@@ -7,33 +7,33 @@
 
 #define ACR_EVAL_MAX_BYTES ((gsize)1024 * 1024 * 1024)
 
-/* Makes and locks the folder of a run, so that no other process grades in it; an open descriptor;
- * -1: an error, FAILED or of base. */
+/* Makes and locks the folder of a run, so that no other process grades in it; returns an open
+ * descriptor, or -1 (FAILED, or errors of base). */
 int acr_eval_run_open(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Writes the final report; the next run replaces one that a kill truncated. */
+/* Writes the final report. The next run replaces a report that a kill truncated. */
 bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *text,
                           GError **error) ACR_MUST_USE;
 
 /* The row for planning, with the name of its log parser added if an extension provides that parser;
  * owned. */
 char *acr_eval_row(const AcrEvalOptions *options, const char *row) ACR_MUST_USE;
-/* The row for grading, with the results that the extension reads from the logs; owned. Errors:
- * those of acr_extensions_parse and of py. */
+/* The row for grading, with the results that an extension's parser reads from the logs; owned.
+ * Errors: those of acr_extensions_parse and of py. */
 char *acr_eval_row_with(const AcrEvalOptions *options, const char *row, GBytes *const *logs,
                         guint n, GError **error) ACR_MUST_USE;
 
-/* An open folder for writing; errors call it `path`. */
+/* An open folder for writing; error messages name it `path`. */
 typedef struct {
     int fd;
     char *path;
 } AcrEvalFolder;
 void acr_eval_folder_clear(AcrEvalFolder *folder);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalFolder, acr_eval_folder_clear)
-/* Opens or, with `make`, makes the folder of a prediction, never through a link; `fd` is -1 if it
- * does not exist. Errors: FAILED. */
+/* Opens the folder of a prediction, never through a link; with `make`, creates it; `fd` is -1 if
+ * it does not exist. Errors: FAILED. */
 bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *prediction, bool make,
                           AcrEvalFolder *out, GError **error) ACR_MUST_USE;
-/* Reads a file in that folder; owned; NULL: missing or unreadable. */
+/* Reads a file in that folder; owned; NULL if it is missing or unreadable. */
 GBytes *acr_eval_folder_read(const AcrEvalFolder *folder, const char *name) ACR_MUST_USE;
 bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const void *data,
                            gsize len, GError **error) ACR_MUST_USE;
@@ -41,46 +41,46 @@ void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
 
 /*
  * Reads another evaluation to compare with, in the form that python/acr/evaluation.py needs: from a
- * final report, a folder that contains one, or the reports of its predictions, ours or the
- * package's. Owned JSON. Errors: INPUT, those of py.
+ * final report, a folder that contains one, or the reports of its predictions (by us or by the
+ * swebench package). Owned JSON. Errors: INPUT, those of py.
  */
 AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error) ACR_MUST_USE;
 
-/* A whole run, for its report; all borrowed. */
+/* The results of a whole run, for its report; all borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
     const AcrJson *tasks;       /* array of the tasks' ids */
     const AcrJson *rows;        /* the row of each prediction, in their order */
     const AcrJson *other;       /* from acr_eval_read_other; NULL: no comparison */
-    const GPtrArray *instances; /* AcrInstance, with rows; NULL: their rows are not known */
-    const char *results_name;   /* file name that the data set's own harness uses; NULL: none */
+    const GPtrArray *instances; /* AcrInstance with rows; NULL: the rows are unknown */
+    const char *results_name;   /* results file of the data set's own harness; NULL: none */
 } AcrEvalSums;
 
-/* The row of a prediction in grades.json; `sign`: why its logs blame the environment, [reason,
- * tier], taken, may be NULL. Owned. */
+/* The row of a prediction in grades.json; `sign` (taken, may be NULL): [reason, tier] if its
+ * logs blame the environment. Owned. */
 AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *graded, bool is_graded,
                          AcrJson *sign) ACR_MUST_USE;
-/* The grade in a row; -1: none, or an unknown one. */
+/* The grade in a row; -1 if it is missing or unknown. */
 int acr_eval_row_grade(const AcrJson *row) ACR_MUST_USE;
 
 /* ---- The whole run (final.c) ---- */
 
 void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out);
-/* Writes OUT/MODEL.RUN_ID.json, with the first prediction's model, and the summary beside the logs;
- * fills in all of `out` except the counts. Errors: FAILED, those of base and py. */
+/* Writes OUT/MODEL.RUN_ID.json (MODEL: the first prediction's) and the summary beside the logs;
+ * fills in `out` except the counts. Errors: FAILED, those of base and py. */
 bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error) ACR_MUST_USE;
-/* Writes what version 5 of the package keeps about a run, so that the run can be graded again.
+/* Writes the file about the run that version 5 of the swebench package needs to grade it again.
  * Errors: those of base. */
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Writes the result of a shard (parts.c): a row for each of its tasks, beside those graded before.
- * Errors: those of base. */
+/* Writes the result of a shard (parts.c): a row for each of its tasks; keeps rows of earlier
+ * runs. Errors: those of base. */
 bool acr_eval_part_write(const AcrEvalSums *sums, GError **error) ACR_MUST_USE;
 
 /* The result of running a task's tests with a patch. Texts are owned. */
 typedef struct {
-    gint64 deadline_us; /* set by the caller: the monotonic time at which it must end; 0: never */
-    GBytes *output;     /* both streams of the script together; NULL: the script was not run */
-    char *log;          /* what was done, one line each */
+    gint64 deadline_us; /* set by the caller: monotonic time when the tests must end; 0: never */
+    GBytes *output;     /* stdout and stderr of the script together; NULL: the script did not run */
+    char *log;          /* a log of the steps, one line each */
     char *applied_by;   /* the command that applied the patch; NULL: none did, or no patch */
     bool timed_out;
     int exit_code;
@@ -93,30 +93,30 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalRun, acr_eval_run_clear)
 /* How the tests are run; all borrowed. */
 typedef struct {
     const char *patch;            /* NULL: none */
-    const AcrGradingTrial *trial; /* a trial with its own script; NULL: as the package does it */
+    const AcrGradingTrial *trial; /* a trial with its own script; NULL: the official run */
     const char *const *env;       /* "NAME=VALUE"; NULL: no additions */
 } AcrEvalWay;
-/* Applies the patch to a fresh copy of the project, and runs the plan's script there. Errors: those
- * of sandbox, vcs; FAILED. */
+/* Applies the patch to a fresh copy of the project, and runs the plan's script in it. Errors:
+ * those of sandbox, vcs; FAILED. */
 bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
                         const AcrGradingPlan *plan, const AcrEvalWay *way, AcrEvalRun *out,
                         GError **error) ACR_MUST_USE;
 
 /*
- * Decides by experiments with its tests, each in a fresh copy, whether to believe a task that `run`
- * resolved (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned.
- * `output`: of the run with canaries, owned; NULL: not needed. Errors: those of running the tests,
- * and of grading.
+ * Decides by experiments, each in a fresh copy, whether to believe that `run` resolved the task
+ * (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned. *output:
+ * that of the experiment with canaries, owned; NULL: not needed. Errors: those of running the
+ * tests, and of grading.
  */
 bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                     AcrJson **out, GBytes **output, GError **error) ACR_MUST_USE;
-/* The hash seed and time zone of a varied run, as an environment; owned (g_strfreev). */
+/* Variables that set hash seed and time zone of varied run `number`; owned (g_strfreev). */
 char **acr_eval_varied_env(gint64 number) ACR_MUST_USE;
 /*
- * Runs the tests `times` times in all, every other time with a fixed hash seed and time zone. *out:
- * {"runs", "flaky": {test: how often it passed}, "why"}, over the tests that count, including the
- * first run; "why": a test that the patch must fix does not always pass. Owned.
+ * Runs the tests until there are `times` runs (including the first), every other time with a fixed
+ * hash seed and time zone. *out (owned): {"runs", "flaky": {test: how often it passed}, "why"} for
+ * the tests that count; "why" is set if a test that the patch must fix does not always pass.
  */
 bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
                      const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
@@ -126,15 +126,15 @@ bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
 AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task,
                            GError **error) ACR_MUST_USE;
 /*
- * Audits a task by `audit` runs with its reference patch, of which `first` is one, and as many
- * without a patch. *out: the judgement of python/acr/grading/audit.py, owned. Errors: those of
- * running the tests, and of grading.
+ * Audits a task by `audit` runs with its reference patch, including `first`, and as many without a
+ * patch. *out: the judgement of python/acr/grading/audit.py, owned. Errors: those of running the
+ * tests, and of grading.
  */
 bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *first,
                     AcrJson **out, GError **error) ACR_MUST_USE;
 
-/* Grades one prediction: from an earlier run's files, or by running its tests before
+/* Grades one prediction: takes the grade from an earlier run's files, or runs its tests before
  * `deadline_us`. */
 void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
                          const AcrPrediction *prediction, gint64 deadline_us, AcrGraded *out);

@@ -1,6 +1,6 @@
 /*
- * The files of a whole run: the final report, the summary beside the logs, and what version 5 keeps
- * about a run. python/acr/evaluation.py makes their contents.
+ * Writes the files of a whole run: the final report, the summary beside the logs, and the file that
+ * version 5 of the swebench package needs. python/acr/evaluation.py makes their contents.
  */
 #include "eval/eval_private.h"
 
@@ -81,8 +81,8 @@ static bool write_text(const char *path, const char *text, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-/* Writes sound.jsonl: the rows of tasks in which the audit found no fault, each with its audit; a
- * task whose row is unknown gets only its id. */
+/* Writes sound.jsonl: the rows of tasks in which the audit found no fault, each with its audit;
+ * if the row is unknown, only the task's id. */
 static bool write_sound(const AcrEvalSums *sums, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);

@@ -1,6 +1,7 @@
 /*
  * Grades one prediction: keeps an earlier result if it was made from the same input, otherwise runs
- * the tests and grades their log. verdict.json is written last; other files do not count alone.
+ * the tests and grades their log. verdict.json is written last; without it, the other files are
+ * ignored.
  */
 #include "eval/eval_private.h"
 
@@ -8,7 +9,7 @@
 
 #include "eval/images.h"
 
-#define VERDICT_VERSION 3 /* verdicts of other versions are ignored and made again */
+#define VERDICT_VERSION 3 /* verdicts of other versions are made again */
 #define MAX_REFUSAL_BYTES 300u
 
 typedef struct {
@@ -17,13 +18,13 @@ typedef struct {
     const AcrPrediction *prediction;
     AcrEvalFolder folder;
     AcrGradingPlan plan;
-    char *digest; /* digest of everything that the verdict depends on */
+    char *digest; /* digest of all inputs of the verdict */
     AcrEvalRun run;
     gint64 begun_us;
-    char *ungradable;         /* why the task cannot be graded here; NULL: it can */
+    char *ungradable;         /* why the task cannot be graded on this machine; NULL: it can */
     bool is_partial;          /* the second run failed, so its results are not kept */
-    AcrJson *trust, *repeats; /* about a resolved task; NULL: not checked */
-    AcrJson *reward;          /* that a Harbor task's verifier wrote; NULL: none */
+    AcrJson *trust, *repeats; /* results of the checks of a resolved task; NULL: not checked */
+    AcrJson *reward;          /* written by the verifier of a Harbor task; NULL: none */
 } Work;
 
 static void grading_clear(Work *work)
@@ -70,7 +71,7 @@ static char *digest_grading(const Work *work)
     const AcrRunSpec *spec = work->options->spec;
     g_string_append_printf(text, "%" G_GINT64_FORMAT " %d %d %" G_GINT64_FORMAT "\n", spec->rules,
                            spec->network, spec->official_only || work->prediction->is_reference,
-                           MAX(spec->repeat, 1)); /* swe-bench has no --repeat */
+                           MAX(spec->repeat, 1)); /* swebench has no --repeat */
     g_string_append(text, work->ungradable ? work->ungradable : "");
     if (spec->audit > 0)
         g_string_append_printf(text, "audit %" G_GINT64_FORMAT "\n", spec->audit);
@@ -81,8 +82,8 @@ static char *digest_grading(const Work *work)
 
 /* ---- What an earlier run left ---- */
 
-/* Whether an earlier verdict was made from the same input and has its report; a verdict that blames
- * the environment does not count. */
+/* Whether an earlier verdict was made from the same input, has its report, and does not blame
+ * the environment. */
 static bool take_kept(const Work *work, AcrGraded *out)
 {
     g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT),
@@ -168,7 +169,8 @@ static bool run_task_tests(Work *work, GError **error)
 
 /* ---- Grading ---- */
 
-/* Adds our own "resolved": true if the task is resolved and the result can be trusted; null if this was not checked. */
+/* Adds "resolved" in our sense: true if the task is resolved and the result is believed; null if
+ * this was not checked. */
 static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *json)
 {
     const AcrJson *evidence = acr_json_get(work->trust, "evidence");
@@ -236,7 +238,7 @@ static char *find_refusal(const char *log)
     return NULL;
 }
 
-/* Finds why a run of the tests gives no report; false: it gives one. */
+/* Sets the reason if a run of the tests gives no report; false if it gives one. */
 static bool find_failure(const Work *work, AcrGraded *out)
 {
     const char *failure = NULL;
@@ -256,7 +258,7 @@ static bool find_failure(const Work *work, AcrGraded *out)
     return failure != NULL;
 }
 
-/* Runs the tests of a resolved task again, and decides whether to believe it. */
+/* Runs the tests of a resolved task again, to decide whether to believe the result. */
 static bool look_closer(Work *work, AcrGraded *out, GError **error)
 {
     const AcrEvalOptions *options = work->options;
@@ -279,13 +281,14 @@ static bool look_closer(Work *work, AcrGraded *out, GError **error)
            acr_eval_folder_write(&work->folder, ACR_FILE_WATCHED_OUTPUT, data, len, error);
 }
 
-/* Whether the time limit stopped the tests, so that they show nothing. */
+/* Whether the time limit stopped the tests, so that their result means nothing. */
 static bool is_late(const Work *work)
 {
     return work->run.deadline_us && g_get_monotonic_time() >= work->run.deadline_us;
 }
 
-/* Keeps the official result even if the closer check fails; the next run repeats the check. */
+/* Checks a resolved task. If the check fails, keeps the official result; the next run repeats
+ * the check. */
 static void doubt(Work *work, AcrGraded *out)
 {
     g_autoptr(GError) error = NULL;
@@ -336,7 +339,7 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
                                    : grade_log(work, work->run.output, out, error);
 }
 
-/* Like the official harness, regrades only predictions that have a log. */
+/* Grades the existing log again; skips predictions without a log, as the official harness does. */
 static bool grade_again(Work *work, AcrGraded *out, GError **error)
 {
     g_autoptr(GBytes) log = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_OUTPUT);
@@ -355,7 +358,7 @@ static bool make_plan(Work *work, GError **error)
     bool is_planned = acr_eval_plan(options, work->task, &work->plan, &reason);
     if (is_planned || !options->spec->regrade)
         return is_planned || acr_pass_error(error, &reason);
-    /* Regrading needs no script. */
+    /* No script is needed, because the log exists. */
     g_autofree char *row = acr_eval_row(options, work->task->row);
     g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), error);
     if (!json)
@@ -377,7 +380,7 @@ static bool prepare_grading(Work *work, GError **error)
 
 /* ---- Whether a task can be graded here ---- */
 
-/* These runs use model names of their own, and their results are kept like others. */
+/* Names of models for these runs, whose results are kept like those of others. */
 #define GOLD "baseline-gold"
 #define EMPTY "baseline-empty"
 
@@ -397,7 +400,7 @@ static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance
 }
 
 /* Why the tests cannot grade this task, because they pass without a patch or fail with the
- * reference patch; owned; NULL: they can. */
+ * reference patch; owned; NULL if they can. */
 static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *task,
                              gint64 deadline_us)
 {

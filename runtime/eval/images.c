@@ -1,6 +1,7 @@
 /*
- * The images of a run. Only one thread at a time fetches an image; others that need the image wait.
- * After their last user, images that the run itself fetched are removed, unless --cache keeps them.
+ * Fetches and removes the images of a run. Only one thread at a time fetches an image; others that
+ * need the same image wait. When no prediction needs an image any more, it is removed if this run
+ * fetched it, unless --cache keeps it.
  */
 #include "eval/images.h"
 
@@ -18,9 +19,9 @@
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
 
 typedef struct {
-    char *name;  /* the name that the task asks for */
-    char *found; /* the name under which the engine has it; NULL: not known yet */
-    guint users; /* predictions that need it and have not ended */
+    char *name;  /* the name in the task's row */
+    char *found; /* the name that the engine has; NULL: not known yet */
+    guint users; /* number of predictions that need the image and have not ended */
     bool is_busy, is_ours;
 } Image;
 
@@ -44,8 +45,8 @@ static void image_free(void *data)
 
 /* ---- Names ---- */
 
-/* The name that version 4 of the package gives to an image that it builds itself, derived from the
- * published image's name; owned; NULL: the same. */
+/* The name that version 4 of the swebench package gives to an image that it builds itself;
+ * owned; NULL if it is that of the published image. */
 static char *built_name(const char *name)
 {
     if (!g_str_has_prefix(name, PUBLISHED))
@@ -67,7 +68,7 @@ static Image *need(AcrEvalImages *images, const char *name)
     return image;
 }
 
-/* Counts the image of a task. A task that cannot be planned has no image, and its grade says so. */
+/* Counts the image of a task. A task that cannot be planned has none; its grade will say so. */
 static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
     Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
@@ -161,8 +162,8 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
                   GError **error)
 {
     const AcrRunSpec *spec = images->options->spec;
-    bool has_recipe =
-        spec->verb == ACR_FOR_EVAL && spec->setup; /* in other verbs --setup means another set-up */
+    /* in other verbs --setup means the set-up of the sandbox */
+    bool has_recipe = spec->verb == ACR_FOR_EVAL && spec->setup;
     g_autofree char *folder = find_context(images, task);
     g_autoptr(GError) reason = NULL;
     if (!folder && !has_recipe && spec->no_pull)
@@ -228,7 +229,7 @@ bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char *
 
 /* ---- Removing ---- */
 
-/* Only `eval` has that option. */
+/* Only `eval` has --cache. */
 static Cache level_of(const AcrEvalImages *images)
 {
     gint64 level = images->options->spec->cache_level;
@@ -256,7 +257,7 @@ void acr_eval_images_release(AcrEvalImages *images, const char *instance_id)
     drop(engine, image->name);
 }
 
-/* Whether the cache level removes an image of that name, given without registry and namespace. */
+/* Whether the cache level removes an image of that name (without registry and namespace). */
 static bool goes(const char *name, Cache level)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -264,7 +265,7 @@ static bool goes(const char *name, Cache level)
            (level == CACHE_NONE && g_str_has_prefix(base, "sweb.base."));
 }
 
-/* Removes the layers that builds have left: environment images before their base images. */
+/* Removes the bases of built images: environment images before their base images. */
 static void drop_layers(const AcrEvalImages *images)
 {
     Cache level = level_of(images);

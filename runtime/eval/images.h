@@ -1,26 +1,26 @@
-/* images: the images of a run's tasks, which several threads need. */
+/* images: the images of a run's tasks, shared by several threads. */
 #ifndef ACR_EVAL_IMAGES_H
 #define ACR_EVAL_IMAGES_H
 
 #include "eval/eval.h"
 
-/* A new folder with the build context of a task's image by --base-image and --setup; owned, to be
- * removed. Errors: FAILED, those of base. */
+/* A new folder with the build context of a task's image, made from --base-image and --setup;
+ * owned; the caller removes it. Errors: FAILED, those of base. */
 char *acr_eval_image_context(const AcrEvalOptions *options, const AcrInstance *task,
                              GError **error) ACR_MUST_USE;
 
 /* Thread-safe. */
 typedef struct AcrEvalImages AcrEvalImages;
-/* Counts the users of each image. Does not ask the engine. Errors: INPUT. */
+/* Counts the predictions that use each image. Does not ask the engine. Errors: INPUT. */
 AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *tasks,
                                    const GPtrArray *predictions, GError **error) ACR_MUST_USE;
 /* Removes the images that the run's cache level does not keep. */
 void acr_eval_images_free(AcrEvalImages *images);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEvalImages, acr_eval_images_free)
 /*
- * Makes sure that the image of a task exists: under its own name, under the name of a built image,
- * built from a local Dockerfile or the user's recipe, or pulled. *image (owned) becomes its name.
- * Errors: STOP (no engine answers, or the disk is full), those of sandbox.
+ * Makes sure that the image of a task exists: finds it under its own name or that of a built image,
+ * builds it from a local Dockerfile or the user's recipe, or pulls it. *image (owned) becomes its
+ * name. Errors: STOP (no engine answers, or the disk is full), those of sandbox.
  */
 bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char **image,
                           GError **error) ACR_MUST_USE;

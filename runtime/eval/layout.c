@@ -1,7 +1,7 @@
 /*
- * The folders of a run and of a prediction, laid out as SWE-bench's harness does it. The grading
- * process holds a lock on the run's folder, so it can safely remove unfinished files that killed
- * processes left.
+ * The folders of a run and of a prediction, in the layout of SWE-bench's harness. The grading
+ * process holds a lock on the run's folder, so it can safely remove unfinished files of killed
+ * processes.
  */
 #include "eval/eval_private.h"
 
@@ -13,7 +13,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Removes the temporary files of an open folder. */
 static void sweep_folder(int folder)
 {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /*
- * Handles rows whose logs are parsed by an extension of the user's or by code of the data set: adds
- * the results to the row, where the rules find them (python/acr/grading/parsers.py). A data set's
- * code runs only in bubblewrap, on an empty tree.
+ * Handles rows whose logs are parsed by an extension or by code in the data set: adds the parsed
+ * results to the row, where the rules find them (python/acr/grading/parsers.py). A data set's code
+ * runs only in bubblewrap, on an empty tree.
  */
 #include "eval/eval_private.h"
 
@@ -73,8 +73,7 @@ static bool parse_by_source(const AcrEvalOptions *options, const char *source, c
     return ok;
 }
 
-/* The row with its parser's identity; NULL: neither an extension nor the row provides its
- * parser. */
+/* The row with the digest of its parser; NULL: neither an extension nor the row provides one. */
 static AcrJson *take_up(const AcrEvalOptions *options, const char *row, const char **out_name)
 {
     bool may_have = options->extensions || strstr(row, "\"" SOURCE "\"");

@@ -1,7 +1,7 @@
 /*
- * An evaluation in shards. Each shard leaves grades.json in its folder, with a row for each of its
- * tasks; merging the rows makes the files that a single process would have written. Times and
- * memory in the rows were measured on the shards' machines.
+ * An evaluation in shards. Each shard writes grades.json to its folder, with a row for each of its
+ * tasks; merging the rows makes the files of a single process. Times and memory in the rows were
+ * measured on the shards' machines.
  */
 #include "eval/eval_private.h"
 
@@ -43,7 +43,7 @@ static AcrJson *describe_part(const AcrEvalSums *sums)
                        NULL);
 }
 
-/* Keeps rows of tasks that this run lacks: with the same options they are still valid. */
+/* Keeps earlier rows of tasks that this run lacks; they are valid, as the options are equal. */
 static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, AcrJson *rows)
 {
     if (g_strcmp0(acr_json_get_string(was, "options"), acr_json_get_string(now, "options")) != 0)
@@ -56,7 +56,7 @@ static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, A
     }
 }
 
-/* *out is owned; NULL: there is no file. */
+/* *out is owned; NULL if there is no file. */
 static bool read_grades(const char *path, AcrJson **out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -102,10 +102,10 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
 /* All members are owned, except the shards. */
 typedef struct {
     const AcrShards *shards;
-    GPtrArray *parts;              /* AcrJson * by number from 0; NULL: the shard has no grades */
-    const AcrJson *first;          /* the first of these that exists */
-    GHashTable *found;             /* id -> its row in its shard's grades, borrowed */
-    AcrJson *tasks, *rows, *other; /* in the form that AcrEvalSums uses */
+    GPtrArray *parts;              /* AcrJson * by shard from 0; NULL: the shard has no grades */
+    const AcrJson *first;          /* the first element of `parts` that exists */
+    GHashTable *found;             /* id -> the task's row in the grades of its shard, borrowed */
+    AcrJson *tasks, *rows, *other; /* the members that AcrEvalSums needs */
 } Merging;
 
 static void merging_clear(Merging *merging)
@@ -157,7 +157,7 @@ static bool take_part(Merging *merging, guint number, GError **error)
 static bool has_row(void *ctx, guint number, const char *id)
 {
     const Merging *merging = ctx;
-    return (!merging->first && !merging->shards->is_eval) || /* a batch that does not grade */
+    return (!merging->first && !merging->shards->is_eval) ||
            g_hash_table_contains(merging->found, id);
 }
 
@@ -168,8 +168,8 @@ static gint by_number(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* Sorts the rows by the numbers of their predictions; the rows of a batch have no numbers and keep
- * the order of its tasks. */
+/* Sorts the rows by the numbers of their predictions; rows of a batch have no numbers and keep
+ * their order. */
 static void sort_rows(Merging *merging)
 {
     g_autoptr(GPtrArray) ids = acr_shards_tasks(merging->shards), rows = g_ptr_array_new();
@@ -185,8 +185,8 @@ static void sort_rows(Merging *merging)
         acr_json_append(merging->rows, acr_json_copy(rows->pdata[i]));
 }
 
-/* Refuses to replace a report that was made without shards, because its logs would no longer match
- * the report. */
+/* Fails if the folder has a report that was made without shards: its logs would not match the
+ * new report. */
 static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GError **error)
 {
     for (const AcrJson *at = acr_json_first(merging->rows); at; at = acr_json_next(at)) {

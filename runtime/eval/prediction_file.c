@@ -10,7 +10,7 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 #define GOLD "gold"
 #define EMPTY "empty"
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-#define MAX_NAMED 5u /* number of ids that a message names */
+#define MAX_NAMED 5u /* limit of ids that a message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
 
@@ -60,7 +60,7 @@ static const AcrJson *get_any(const AcrJson *json, const char *name, const char 
 }
 
 /* Reads one prediction: an object (SWE-bench Pro names the patch "patch" and the model "prefix"),
- * or a member whose name is the id and whose value is an object without id, or the patch itself. */
+ * or a member whose name is the id, and whose value is such an object without id, or the patch. */
 static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
@@ -103,8 +103,8 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     return true;
 }
 
-/* Reads one JSON document, whatever the file's name; if the file is not one document, JSON
- * lines. */
+/* Reads one JSON document, or if the file is not a single document, JSON lines; the file's name
+ * does not matter. */
 static bool read_prediction_file(Reader *reader, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -128,7 +128,7 @@ static bool read_prediction_file(Reader *reader, GError **error)
 
 /* ---- Folders ---- */
 
-/* A prediction file that another program left in its folder; owned; NULL: none. */
+/* The file of predictions that another program wrote to its folder; owned; NULL: none. */
 static char *find_prediction_file(const char *folder)
 {
     static const char *const names[] = {ACR_FILE_PREDICTIONS, "all_preds.jsonl", "preds.json"};
@@ -140,8 +140,8 @@ static char *find_prediction_file(const char *folder)
     return NULL;
 }
 
-/* Whether a file or folder name denotes a patch as harnesses leave it: ID.diff, ID.patch, or ID/
- * with patch.diff in it. *out_path and *out_id describe the patch, owned. */
+/* Whether a file or folder is a patch of a harness: ID.diff, ID.patch, or ID/ with patch.diff in
+ * it. *out_path and *out_id describe the patch, owned. */
 static bool find_diff(const char *folder, const char *name, char **out_path, char **out_id)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL),
@@ -154,7 +154,7 @@ static bool find_diff(const char *folder, const char *name, char **out_path, cha
     return true;
 }
 
-/* The file ID.pred or ID/ID.pred in which SWE-agent keeps one prediction; owned; NULL: none. */
+/* The file ID.pred or ID/ID.pred, to which SWE-agent writes a prediction; owned; NULL: none. */
 static char *find_pred(const char *folder, const char *name)
 {
     g_autofree char *file = g_strconcat(name, ".pred", NULL),
@@ -232,7 +232,7 @@ static bool take_prediction_rows(Reader *reader, const GPtrArray *tasks, bool is
     return true;
 }
 
-/* "(N): ID, ID, …" of the unknown tasks; owned; NULL: there are none. */
+/* "(N): ID, ID, …" with the unknown ids; owned; NULL if there are none. */
 static char *name_unknown(const Reader *reader)
 {
     guint n = reader->unknown->len;

@@ -23,12 +23,13 @@
 #define ENDED "ended with "
 #define CHANGED "changed "
 
-/* $1: the rules; $2: where to write the script; $3: the environment's programs, or nothing; $4: the
- * project's folder, or nothing: the current one; $5: a branch to check out first, or nothing; then
- * files to be kept unchanged. Version 5 starts each try on a clean tree, and counts a patch as
- * applied if it can be reverted. A tree without git folder gets one for the duration of a try.
- * Files that the patch changed are found by their ctime, which it cannot set. The word is in no
- * command line, where tests could read it. */
+/* Arguments: $1 the rules; $2 where to write the script; $3 the folder of the environment's
+ * programs, or ""; $4 the project's folder, or "" for the current one; $5 a branch to check out
+ * first, or ""; then files that must stay unchanged. By the rules of version 5, each try to
+ * apply the patch starts on a clean tree, and a patch counts as applied if it can be reverted. A
+ * tree without git folder gets one during the try. Files that the patch changed are found by
+ * their ctime, which no program can set. The random word is read from standard input, because
+ * tests can read command lines. */
 static const char driver[] =
     "IFS=' ' read -r patch script word || exit 125\n"
     "head -c \"$patch\" >/tmp/patch.diff && head -c \"$script\" >\"$2\" || exit 125\n"
@@ -82,7 +83,7 @@ void acr_eval_run_clear(AcrEvalRun *run)
     g_clear_pointer(&run->changed, g_free);
 }
 
-/* The driver's input: a line with the sizes and the word, then patch and script. */
+/* The driver's input: a line with the sizes and the random word, then patch and script. */
 static GBytes *make_input(const char *patch, const char *script, const char *word)
 {
     GString *text = g_string_new(NULL);
@@ -92,8 +93,7 @@ static GBytes *make_input(const char *patch, const char *script, const char *wor
     return g_string_free_to_bytes(text);
 }
 
-/* Finds the last line that begins with the driver's word and `begin`, and returns the rest; owned;
- * NULL: none. */
+/* The rest of the last line that begins with the driver's word and `begin`; owned; NULL: none. */
 static char *find_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -101,7 +101,7 @@ static char *find_told(const char *text, const char *word, const char *begin)
     return at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
 }
 
-/* The rest of all such lines; owned. */
+/* The rest of all lines that begin with the driver's word and `begin`; owned. */
 static char *find_all_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -159,7 +159,8 @@ static void add_lines(GPtrArray *argv, const char *text)
             g_clear_pointer(&lines[i], g_free);
 }
 
-/* The command that starts the driver. It puts a trial's script where no patch can find it. */
+/* The command that starts the driver. It writes a trial's script to a place where no patch can
+ * find it. */
 static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPlan *plan,
                                const AcrGradingTrial *trial, const char *bin)
 {

@@ -9,8 +9,8 @@
 
 #define MAX_NAME_BYTES 1024u
 
-/* The text that replaces a field in an image's name: "{arch}" as image names write it, "{id_1776}"
- * the id as published names write it, otherwise the row's field in a form for names. Owned; NULL:
+/* The text that replaces a field in an image's name: "{arch}" and "{id_1776}" (the id) in the
+ * spelling of published image names, otherwise the row's field in a form for names. Owned; NULL:
  * the row has no such field. */
 static char *image_value(const char *field, const AcrJson *row)
 {

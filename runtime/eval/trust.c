@@ -1,6 +1,6 @@
 /*
- * Decides whether to believe a resolved task: makes one run after the other
- * (python/acr/grading/trust.py chooses the runs and judges their logs), and repeats runs.
+ * Decides whether to believe a resolved task: makes the runs that python/acr/grading/trust.py
+ * chooses, which also judges their logs, and repeats runs.
  */
 #include "eval/eval_private.h"
 
@@ -52,7 +52,7 @@ bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
 
 /* ---- Repeated runs ---- */
 
-/* Adds the passed tests to the counts, [{test: times}, {test: times}] as in acr_grading_tests. */
+/* Adds the passed tests to the counts, [{test: times}, {test: times}]; see acr_grading_tests. */
 static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *plan, GBytes *log,
                          AcrJson *const passes[2], GError **error)
 {
@@ -72,7 +72,7 @@ static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *pl
     return tests != NULL;
 }
 
-/* Moves tests that did not pass `runs` times to `flaky`; returns the first of them, or NULL. */
+/* Adds tests that passed fewer than `runs` times to `flaky`; returns the first of them, or NULL. */
 static const AcrJson *find_flaky(const AcrJson *passes, gint64 runs, AcrJson *flaky)
 {
     const AcrJson *first = NULL;

@@ -1,7 +1,7 @@
 /*
- * The loaded extensions: what each adds, how often each of its functions failed, and how they are
- * called. The journal is asked first each time. Failures are recorded too, so that a replay
- * switches a function off where the run did.
+ * The loaded extensions: the functions that each adds, how often each function failed, and calls of
+ * these functions. Each call first looks in the journal. Failures are recorded too, so that a
+ * replay switches off a function at the same call as the run.
  */
 #include "extensions/extensions_private.h"
 
@@ -16,7 +16,7 @@ G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
 typedef struct {
     char *path, *label;   /* label: the name of the extension in messages */
     GBytes *source;       /* NULL: the file cannot be read now */
-    AcrJson *added;       /* what the file adds, or {"error"} */
+    AcrJson *added;       /* the functions that the file adds, or {"error"} */
     GHashTable *failures; /* "check 'name'" -> number of failures */
     AcrExtensionProcess process;
 } Extension;
@@ -122,7 +122,7 @@ static AcrJson *encode_question(void *call, GError **error)
         NULL);
 }
 
-/* Asks the process; a process that was started with another version of the file only fails. */
+/* Asks the process; fails if the process was started with another version of the file. */
 static bool ask_process(const Question *asked, AcrJson **out, GError **error)
 {
     Extension *one = asked->one;
@@ -155,7 +155,8 @@ static AcrJson *question_live(void *call, AcrJson *time, GError **error)
 static const AcrJournalPort question_port = {
     .event = "extension", .encode = encode_question, .live = question_live};
 
-/* Asks the journal, then the process; `question` NULL: load the extension. */
+/* Gets the answer from the journal, otherwise from the process; `question` NULL: load the
+ * extension. */
 static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *question,
                           AcrSearch *search, AcrJson **out, GError **error)
 {
@@ -171,8 +172,8 @@ static AcrJson *make_question(const char *kind, const char *name, AcrJson *argum
 }
 
 /*
- * Calls one function. *out (owned): {"error"} after a failure, which was reported; NULL: the
- * function is switched off.
+ * Calls one function. *out (owned): its answer; {"error"} after a failure, which was reported; NULL
+ * if the function is switched off.
  */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
@@ -372,7 +373,7 @@ AcrJson *acr_extensions_describe(const AcrExtensions *all)
 
 /* ---- Observers ---- */
 
-/* Whether a row of "events" is for that event; *out_name is borrowed. */
+/* Whether the row of "events" is for that event; *out_name is borrowed. */
 static bool is_for(const AcrJson *row, const char *event, const char **out_name)
 {
     *out_name = acr_json_get_string(row, "name");
@@ -426,7 +427,7 @@ static bool has_checks(const AcrExtensions *all)
     return false;
 }
 
-/* {"diff", "files": [{"path", "before", "after"}]}; owned. */
+/* The patch as {"diff", "files": [{"path", "before", "after"}]}; owned. */
 static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBytes *diff,
                                GError **error)
 {
@@ -452,8 +453,8 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
     return g_steal_pointer(&json);
 }
 
-/* Calls each function that `list` names of an extension; adds their answers to *out_text, a line
- * each, after the functions' names. */
+/* Calls each function in the extension's list `list`; appends the function's name and its answer
+ * to *out_text, a line each. */
 static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
                      AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {
@@ -501,7 +502,7 @@ bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *
 
 /* ---- Sources of issues, parsers of logs ---- */
 
-/* The extension that has `name` in its list of that kind. */
+/* The extension whose list of that kind contains `name`. */
 static Extension *find_extension(const AcrExtensions *all, const char *list, const char *name)
 {
     for (guint i = 0; all && name && i < all->list->len; i++) {
@@ -536,8 +537,8 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
 
 /* ---- Tests ---- */
 
-/* Makes one call whose failure is not counted: *out_answer (owned), or *out_why (owned): why it
- * failed. */
+/* Makes a call whose failure is not counted: sets *out_answer (owned), or after a failure
+ * *out_why (owned). */
 static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      AcrJson *argument, AcrSearch *search, AcrJson **out_answer, char **out_why,
                      GError **error)

@@ -9,11 +9,12 @@
 
 /* ---- The process (process.c) ---- */
 
-/* The process of one extension: started for the first call, and again after it ended. */
+/* The process of one extension: started for the first call, and restarted for the next call
+ * after it ended. */
 typedef struct {
     const AcrExtensionOptions *options;
     const char *path; /* borrowed */
-    GBytes *source;   /* contents of the file; borrowed */
+    GBytes *source;   /* contents of the extension's file; borrowed */
     AcrPeer peer;
     AcrTreeCache *cache; /* holds the process's working folder */
 } AcrExtensionProcess;

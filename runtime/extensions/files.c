@@ -1,6 +1,6 @@
 /*
- * Checks the files of extensions before they run: finds the named files, rejects those inside the
- * repository, and finds the prompts beside them.
+ * Checks the files of extensions before they run: finds files by name, rejects files inside the
+ * repository, and finds the prompts beside a file.
  */
 #include "extensions/extensions_private.h"
 

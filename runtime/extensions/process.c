@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define START_TIMEOUT_MS 60000
-#define GRACE_MS 2000 /* time in which a process must end after its socket was closed */
+#define GRACE_MS 2000 /* how long a process may take to end after its socket was closed */
 
 void acr_extension_process_clear(AcrExtensionProcess *process)
 {
@@ -27,7 +27,7 @@ static AcrJson *failure(const char *format, ...)
     return answer;
 }
 
-/* The environment that the user's code needs, without variables that may hold a key. Owned. */
+/* The environment for the user's code, without variables that may hold a key. Owned. */
 static char **make_worker_environment(void)
 {
     static const char *const kept[] = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", NULL};
@@ -40,8 +40,7 @@ static char **make_worker_environment(void)
     return (char **)g_ptr_array_free(out, FALSE);
 }
 
-/* Starts the process in a folder of its own, because nothing may be imported from the
- * repository. */
+/* Starts the process in a separate folder, so that Python imports nothing from the repository. */
 static bool spawn(AcrExtensionProcess *process, GError **error)
 {
     const AcrExtensionOptions *options = process->options;
@@ -53,7 +52,7 @@ static bool spawn(AcrExtensionProcess *process, GError **error)
            acr_peer_start(argv, (const char *const *)environment, folder, &process->peer, error);
 }
 
-/* Explains a reply that is not an answer; kills the process. */
+/* Sets an answer that explains a failed reply, and kills the process. */
 static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gint64 timeout_ms,
                             AcrJson **out, GError **error)
 {
@@ -133,7 +132,7 @@ static bool ask_running_process(AcrExtensionProcess *process, const char *name,
     return exchange_with_process(process, sent, search, process->options->timeout_ms, out, error);
 }
 
-/* Restarts the process and sends its first question: the function `name` of extension_worker. */
+/* Restarts the process and sends its first question, which calls `name` in extension_worker. */
 static bool begin_process(AcrExtensionProcess *process, const char *name, const AcrJson *question,
                           AcrJson **out, GError **error)
 {

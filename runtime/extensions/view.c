@@ -1,6 +1,6 @@
 /*
- * What an extension can read of the code: files of the snapshot, symbols of the index, and the
- * built-in calls. If something is missing, the answer says so.
+ * Answers the questions of extensions about the code: files of the snapshot, symbols of the index,
+ * and built-in calls.
  */
 #include "extensions/extensions_private.h"
 
@@ -79,7 +79,7 @@ static AcrJson *symbols(AcrSearch *search, const AcrJson *asked)
     return answer;
 }
 
-/* Answers only built-in calls, because an extension's own calls would lead back here. */
+/* Answers only built-in calls, because an extension's own calls would cause a recursion. */
 static AcrJson *answer_view_call(AcrSearch *search, const AcrJson *asked)
 {
     const char *name = acr_json_get_string(asked, "name");

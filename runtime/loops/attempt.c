@@ -1,6 +1,6 @@
 /*
- * Drives the attempt machine: for each state, one function does its step and returns the event of
- * its result. A step that cannot be done reports why, and the next step begins.
+ * Drives the attempt machine: each state has a function that performs its step and returns the
+ * resulting event. If a step is impossible, the function reports why, and the next step begins.
  */
 #include "loops/attempt_work.h"
 
@@ -13,9 +13,10 @@ typedef struct {
     GPtrArray *candidates; /* candidates of all attempts */
     GHashTable *said;      /* made by acr_said_new */
     GPtrArray *scripts;    /* made by acr_scripts_new */
-    guint samples, found;  /* finished samples, and those with an applicable patch */
-    guint before;          /* number of candidates when this sample began */
-    char *reason;          /* why the last attempt without an answer ended, or NULL */
+    /* number of patches written from this retrieval, and of those that apply */
+    guint samples, found;
+    guint before; /* number of candidates when the current one was begun */
+    char *reason; /* why the last attempt without an answer ended, or NULL */
     GError *failure;
 } Driver;
 
@@ -42,8 +43,8 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->choice, g_free);
 }
 
-/* The event of a step. A step that cannot be done does not fail the run; if a step does fail it,
- * the error is in driver->failure. */
+/* The event of a step. If a step fails the run, the error is in driver->failure; an impossible
+ * step does not fail it. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 {
     if (step == ACR_STEP_FAILED)
@@ -75,7 +76,7 @@ static AcrAttemptEvent do_reproduce(Driver *driver)
 
 /* ---- Retrieval and patch --------------------------------------------------------------------- */
 
-/* What the reproducer showed; NULL: nothing. Owned. */
+/* The output of the reproducer as a clue; NULL: none. Owned. */
 static char *reproducer_clue(const Driver *driver)
 {
     const AcrReproducer *reproducer = &driver->work.reproducer;
@@ -88,15 +89,15 @@ static char *reproducer_clue(const Driver *driver)
                               output, NULL);
 }
 
-/* Appends a part of a clue (may be NULL) after its introduction. */
+/* Appends a part of a clue (may be NULL) after a sentence that introduces it. */
 static void add_part(GString *clue, const char *introduction, const char *part)
 {
     if (part)
         g_string_append_printf(clue, "%s%s%s", clue->len ? "\n\n" : "", introduction, part);
 }
 
-/* What the search agent is shown beside the issue: the reproducer's output, where failing tests
- * point, what extensions suspect. *out: owned; NULL: nothing. */
+/* Makes the text that the search agent sees with the issue: the reproducer's output, code that
+ * failing tests run, places that extensions suspect. *out: owned; NULL: none. */
 static AcrStep make_clue(Driver *driver, char **out)
 {
     const AcrRun *run = driver->run;
@@ -127,14 +128,14 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
-/* The latest patch, if it has not been judged; else NULL. */
+/* The latest patch if it has not been judged, else NULL. */
 static AcrCandidate *open_patch(const AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
     return latest && latest->diff && !latest->is_judged ? latest : NULL;
 }
 
-/* Marks the latest patch as judged when nothing can judge it any more; its proof stays. */
+/* Marks the latest patch as judged because no check is left; its proof stays the same. */
 static void settle_latest(AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
@@ -145,8 +146,8 @@ static void settle_latest(AcrAttemptWork *work)
         latest->why = g_strdup(work->unproved);
 }
 
-/* Whether to give up the model: it repeats itself, or it did so before and has now written no edit.
- * The attempt ends with that reason. */
+/* Whether to give up the model: it repeats itself, or it did so before and has now written no
+ * edit. The reason ends the attempt. */
 static bool is_given_up(Driver *driver)
 {
     const AcrAttemptWork *work = &driver->work;
@@ -197,8 +198,8 @@ static AcrAttemptEvent do_review(Driver *driver)
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 
-/* Judges the patch by the validation alone. After a review that stopped, the latest patch may be
- * judged already, or not be applicable. */
+/* Judges the patch by the validation alone. After a review that stopped, the latest patch may
+ * already be judged or may not apply. */
 static AcrAttemptEvent do_validate(Driver *driver)
 {
     AcrCandidate *latest = open_patch(&driver->work);
@@ -218,7 +219,7 @@ static AcrAttemptEvent do_regress(Driver *driver)
 
 /* ---- Selection ------------------------------------------------------------------------------- */
 
-/* The best candidate of the attempt; if samples are gathered, of this sample. */
+/* The best candidate of the attempt, or of the current sample if the run gathers samples. */
 static AcrCandidate *best_of_sample(const Driver *driver)
 {
     if (driver->run->max_samples <= 1)
@@ -230,7 +231,7 @@ static AcrCandidate *best_of_sample(const Driver *driver)
 }
 
 /* Validates the attempt's best patch if a reviewer approved the patch but rejected the test,
- * because then it was not validated yet. */
+ * because the review did not validate it then. */
 static AcrStep validate_best(Driver *driver)
 {
     AcrCandidate *best;
@@ -261,9 +262,9 @@ static bool is_enough(const Driver *driver)
            (best->proof >= ACR_PROOF_APPROVED || (best->proof == ACR_PROOF_NONE && !is_doubtful));
 }
 
-/* A retrieval is used for at most so many answers. It gets another one if its last patch applied
- * but was not fully proved, because only an independent patch can confirm it. Every model gets its
- * turn. */
+/* At most so many patches are written from one retrieval. A second one is written if the first
+ * applied but was not fully proved, because only an independent patch can confirm it. The models
+ * take turns. */
 #define ANSWERS_OF_A_RETRIEVAL 2u
 static bool may_answer_again(const Driver *driver, const AcrCandidate *best, guint left)
 {
@@ -274,7 +275,7 @@ static bool may_answer_again(const Driver *driver, const AcrCandidate *best, gui
            driver->work.writer.sample < ANSWERS_OF_A_RETRIEVAL && left > waiting;
 }
 
-/* Ends a sample: compares all candidates, and begins another sample unless there are enough or two
+/* Ends a sample: compares all candidates. Begins another sample unless there are enough or two
  * agree. */
 static AcrAttemptEvent end_sample(Driver *driver)
 {
@@ -308,7 +309,7 @@ static AcrAttemptEvent do_select(Driver *driver)
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
-/* Checks patches from elsewhere with the first model's reviewer. */
+/* Checks given patches with the first model as reviewer. */
 static AcrAttemptEvent do_weigh(Driver *driver)
 {
     AcrStep step = ACR_STEP_DONE;

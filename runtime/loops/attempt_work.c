@@ -1,6 +1,6 @@
 /*
- * One attempt's data and what its steps share: handling a model that gives no answer, and running
- * trials in the sandbox.
+ * The data of one attempt, and helpers for its steps: they handle a model that gives no answer, and
+ * run trials in the sandbox.
  */
 #include "loops/attempt_work.h"
 
@@ -69,8 +69,7 @@ bool acr_step_is_no_answer(const GError *error)
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
 }
 
-/* Leaves a step undone if its means are unavailable; any other error ends the run. `reason` is
- * taken. */
+/* Skips a step if it is impossible; any other error ends the run. `reason` is taken. */
 static AcrStep not_done(AcrAttemptWork *work, bool is_unavailable, const char *what, GError *reason,
                         GError **error)
 {

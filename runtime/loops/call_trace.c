@@ -1,7 +1,8 @@
 /*
- * Shows models which functions of the project the reproducer calls before it fails, or a failing test
- * if there is no reproducer. The script runs once more under a tracer (python/acr/project/inside/call_tracer.py), without and with a patch;
- * the executor records both, so a replay shows the same. A trace proves nothing about a patch.
+ * Shows models which functions of the project are called by the reproducer before it fails, or
+ * without a reproducer, by a failing test. The script runs once more under a tracer
+ * (python/acr/project/inside/call_tracer.py), without and with a patch; the executor records both,
+ * so a replay gets the same result. A trace proves nothing about a patch.
  */
 #include "loops/attempt_work.h"
 
@@ -9,8 +10,8 @@
 
 #define TRACE_BYTES (6u * 1024)
 
-/* Runs a script traced, with a patch (NULL: without one). *out (owned): the calls, one a line; NULL:
- * it calls nothing of the project. */
+/* Runs a script traced, with a patch (NULL: without one). *out (owned): the calls, one a line;
+ * NULL: it calls no function of the project. */
 static AcrStep trace_script(AcrAttemptWork *work, const char *script, const AcrOverlay *patch,
                             char **out, GError **error)
 {
@@ -37,7 +38,7 @@ static bool has_reproduced(const AcrAttemptWork *work)
     return work->reproducer.script && work->reproducer.before.result == ACR_TEST_REPRODUCED;
 }
 
-/* The same for the reproducer; *out NULL also if tracing is off, or it did not show the issue. */
+/* Traces the reproducer; *out is also NULL if tracing is off or the issue is not reproduced. */
 static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                            GError **error)
 {
@@ -63,7 +64,6 @@ static char *test_script(const char *id)
                                                 quoted);
 }
 
-/* Traces the first failing test, if the issue has no reproducer. */
 static AcrStep trace_test(AcrAttemptWork *work, char **out, GError **error)
 {
     const AcrRun *run = work->run;
@@ -96,14 +96,12 @@ AcrStep acr_step_trace(AcrAttemptWork *work, GError **error)
     return step;
 }
 
-/* A line without the function's place, because a patch may move it. */
 static char *line_key(const char *line)
 {
     const char *place = g_strrstr(line, "  [");
     return place ? g_strndup(line, (gsize)(place - line)) : g_strdup(line);
 }
 
-/* Appends the lines of `text` that `other` does not contain. */
 static void add_own_lines(GString *out, const char *text, const char *other, char mark)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1), others = g_strsplit(other, "\n", -1);

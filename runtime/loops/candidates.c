@@ -1,10 +1,9 @@
 /*
- * Candidates and their order. A patch with a better proof is better, whatever its number. Among
- * patches with the same proof, one with which the project's tests have run is better, and one that
- * changes only tests is worse. Among equals the first wins, except that among rejected ones the
- * latest wins, because it was written with the verdicts on the others. A patch that is not
- * applicable is better than none only by its status. If a patch is judged again, by a better test
- * or because it was written again, the last judgement counts.
+ * Candidates and their order. A patch with a better proof is better. With equal proof, a patch with
+ * which the project's tests have run is better, and a patch that changes only tests is worse. Of
+ * equal patches the first is selected; of rejected ones the latest, because its writer knew the
+ * verdicts on the others. If no patch applies, the best status decides. If a patch is judged again
+ * (with a better test, or because it was written again), the last judgement counts.
  */
 #include "loops/attempt_work.h"
 
@@ -86,8 +85,8 @@ static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *cand
     return candidate;
 }
 
-/* The order: verified without regressions, verified, without regressions, anything else; within
- * each by proof. */
+/* The order: verified and without regressions; verified; without regressions; others. Within
+ * each group the proof decides. */
 guint acr_candidate_worth(const AcrCandidate *candidate)
 {
     bool is_verified = candidate->proof == ACR_PROOF_VERIFIED,
@@ -96,7 +95,7 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
     return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
 }
 
-/* Above 0: `a` is better by what was run; below 0: `b` is better. */
+/* Compares the results of executions: above 0, `a` is better; below 0, `b`. */
 static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},

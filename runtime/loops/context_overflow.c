@@ -1,20 +1,19 @@
 /*
- * Shortens a retrieval conversation that exceeds the model's context, by a table of steps: the
- * first step that finds something to remove is taken, so each overflow removes one thing. A note in
- * its place says what was left out, so that the model can ask again. The last message, the
- * question, is shortened last. Pure: the same overflows give the same conversation, which replays
- * need.
+ * Shortens a retrieval conversation that exceeds the model's context, by a table of steps: each
+ * overflow takes the first step that finds something to remove. A note in its place says what was
+ * removed, so that the model can ask again. The last message, the question, is shortened last.
+ * Pure: the same overflows give the same conversation, which replays need.
  */
 #include "loops/retrieval.h"
 
 #include <string.h>
 
 #define DROPPED "(The oldest turns of this conversation are left out, since it grew too long.)"
-#define FIRST_TURN 2u /* the messages before are the system prompt and the issue */
-#define TURN 2u       /* messages of a turn: an answer, and the message after it */
+#define FIRST_TURN 2u /* the system prompt and the issue come before it */
+#define TURN 2u       /* number of messages in a turn: an answer, and the message after it */
 
-/* Shows at most `bytes` of the results, or only their headings. False, with the message unchanged,
- * if this would not shorten it. */
+/* Shows at most `bytes` of the results, or only their headings. Returns false and changes
+ * nothing if that would not shorten the message. */
 static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
                          gsize bytes)
 {
@@ -152,7 +151,7 @@ static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize l
     return true;
 }
 
-/* Removes a turn, but keeps the newest results: code is worth more than old notes. */
+/* Removes a turn, but keeps the newest results: code is more useful than old analyses. */
 static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     const AcrResults *newest = newest_results(retrieved);
@@ -162,7 +161,7 @@ static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, 
 
 static const struct {
     bool (*take)(AcrRetrieved *retrieved, const AcrRun *run, gsize least);
-    gsize least; /* bytes that are always kept */
+    gsize least; /* number of bytes that are always kept */
     const char *what;
 } steps[] = {
     {older_to_headings, 0, "older results are shortened"},

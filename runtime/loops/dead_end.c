@@ -1,7 +1,7 @@
 /*
- * Decides when to give up a model; the header has the limits. In 210 recorded runs these rules cut
- * twelve short; in each of the twelve, the patch writer's first answer, which is still asked for,
- * was applicable.
+ * Decides when to give up a model; the header has the limits. Of 210 recorded runs, these rules
+ * ended twelve early. That was harmless: the patch writer's first answer, which is still requested,
+ * was applicable in each of the twelve.
  */
 #include "loops/dead_end.h"
 

@@ -1,6 +1,6 @@
 /*
- * Executions as JSON, in the one form that the journal, execution_PATCH_TEST.json and `exec --json`
- * share.
+ * Converts executions to JSON, in the same form for the journal, execution_PATCH_TEST.json and
+ * `exec --json`.
  */
 #include "loops/loops.h"
 

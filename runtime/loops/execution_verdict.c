@@ -1,16 +1,16 @@
 /*
  * Decides what an execution of a reproducer shows. The exit code alone says little (a script whose
  * import fails also exits with non-zero), and anything may print the word AssertionError. So two
- * things count: how the process ended, and the last traceback on stderr that passes through the
- * script, which Python writes if nothing caught the exception. Its frames must be real: a line that
- * it quotes from the script must be that line of the script. A script may catch its own
- * AssertionError and report it in its last line; the experiments then decide what it proves.
+ * things count: how the process ended, and the last traceback on stderr with a frame of the script.
+ * Python prints such a traceback if nothing caught the exception. Its frames must be real: a line
+ * of the script that it quotes must equal that line. A script may also catch its own AssertionError
+ * and report it in its last line; the experiments then decide what that proves.
  */
 #include "loops/loops.h"
 
 #include <string.h>
 
-#define MAX_SHOWN 300u /* bytes of a quoted line */
+#define MAX_SHOWN 300u /* limit of a quoted line */
 #define TRACEBACK "Traceback (most recent call last):"
 
 void acr_test_verdict_clear(AcrTestVerdict *verdict)
@@ -21,13 +21,13 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
 
 /* The traceback on stderr that shows how a script ended. */
 typedef struct {
-    guint end;         /* line number of the exception itself; 0: no traceback */
-    guint script_line; /* line number in the last frame of the script; 0: none */
-    bool is_quoted;    /* that frame quotes the script's line correctly, or quotes nothing */
+    guint end;         /* number of the output line with the exception itself; 0: no traceback */
+    guint script_line; /* line number in the last frame that belongs to the script; 0: none */
+    bool is_quoted;    /* that frame quotes the line correctly, or quotes none */
 } Traceback;
 
-/* The number in `  File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Before 3.9, Python
- *                  prints the path as it was given. */
+/* The number in ` File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Python before
+ * 3.9 prints the path as it is in argv. */
 static guint frame_line(const char *line, const char *dir)
 {
     g_autofree char *full = g_build_filename(dir, ACR_FILE_SCRIPT, NULL);
@@ -40,8 +40,8 @@ static guint frame_line(const char *line, const char *dir)
     return 0;
 }
 
-/* Whether line `number` of the script is `quoted`, ignoring indentation. A traceback that the
- * script prints itself may quote nothing. */
+/* Whether line `number` of the script is `quoted`, ignoring indentation. An empty quotation is
+ * accepted, because a traceback that the script itself prints may lack the line. */
 static bool quotes_script(char **script, guint number, const char *quoted)
 {
     if (number > g_strv_length(script) || !quoted)
@@ -60,7 +60,6 @@ static bool is_exception(const char *line)
     return name > 0 && !g_ascii_isdigit(line[0]) && (line[name] == ':' || line[name] == '\0');
 }
 
-/* Reads the traceback that begins with TRACEBACK in line `first`. */
 static Traceback read_traceback(char **lines, guint first, char **script, const char *dir)
 {
     Traceback traceback = {0};
@@ -77,9 +76,9 @@ static Traceback read_traceback(char **lines, guint first, char **script, const 
     return traceback;
 }
 
-/* The last traceback with a frame of the script, which every uncaught exception has; otherwise the
- * last one. Others may follow it: in the exception's message, or from errors that Python ignored
- * while it exited. */
+/* The last traceback with a frame of the script; if there is none, the last traceback. Every
+ * uncaught exception has such a frame; other tracebacks may follow it, in the exception's
+ * message or from errors that Python ignored while it exited. */
 static Traceback find_traceback(char **lines, const char *script, const char *dir)
 {
     g_auto(GStrv) code = g_strsplit(script, "\n", -1);
@@ -105,8 +104,8 @@ static bool is_assertion(const char *line)
     return strcmp(last ? last + 1 : name, "AssertionError") == 0;
 }
 
-/* Doubts files of the project that the script wrote and Python would run: then it does not show the
- * project alone. */
+/* Adds a doubt if the script wrote files of the project that Python would run, because then it
+ * does not test only the project. */
 static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
 {
     static const char *const ends[] = {".py", ".pyc", ".pth", ".so"};
@@ -122,7 +121,7 @@ static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
     }
 }
 
-/* Whether a line of the script is an assertion, or calls a function with such a name. */
+/* Whether a line of the script is an assertion, or calls a function with "assert" in its name. */
 static bool asserts(const char *script)
 {
     g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
@@ -134,8 +133,8 @@ static bool asserts(const char *script)
     return false;
 }
 
-/* The last line of stderr if it reports an assertion and the script asserts: a script that catches
- * its own AssertionError may print no more. NULL: no such line. */
+/* The last line of stderr, if it reports an assertion and the script contains one: a script that
+ * catches its own AssertionError may print only that. NULL: no such line. */
 static const char *find_told(char **lines, const char *script)
 {
     const char *last = "";
@@ -148,7 +147,7 @@ static const char *find_told(char **lines, const char *script)
     return is_assertion(last) && asserts(script) ? last : NULL;
 }
 
-/* Judges a non-zero exit. `line`: the line of the exception, or NULL; `told`: from find_told. */
+/* Judges a non-zero exit. `line`: the exception's line, or NULL; `told`: from find_told. */
 static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
                            int exit_code, AcrTestResult *out_result)
 {

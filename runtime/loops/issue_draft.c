@@ -1,13 +1,13 @@
 /*
  * The examples of an issue (`>>> ` lines) as the first draft of a reproducer, without a model call.
- * Without a patch, an example whose shown output differs from what the project prints shows what the
- * issue asks for: it becomes the script. Examples that all agree show the present behaviour, which
- * is only evidence.
+ * Without a patch, an example that prints something else than the issue shows what the issue asks
+ * for, and becomes the script. If all examples print what the issue shows, they show the present
+ * behaviour, which is only evidence.
  */
 #include "loops/attempt_work.h"
 
-/* Runs the script of the examples, whole (`line` 0) or with the assertion at that line only.
- * NOT_DONE: there is none, or it cannot be run. */
+/* Runs the script of the examples: all of it (`line` 0), or with only the assertion at that
+ * line. NOT_DONE: there is none, or it does not run. */
 static AcrStep run_examples(AcrAttemptWork *work, guint line, char **out_script,
                             AcrTestVerdict *out, GError **error)
 {
@@ -36,7 +36,8 @@ AcrStep acr_issue_draft_try(AcrAttemptWork *work, char **out_script, bool *out_f
         return ACR_STEP_NOT_DONE;
     AcrStep step = run_examples(work, 0, &script, &all, error);
     *out_fails = step == ACR_STEP_DONE && all.result == ACR_TEST_REPRODUCED;
-    if (*out_fails) /* the other examples may show what is wrong now, and must not be asserted */
+    /* the other examples may show the wrong behaviour, which must not be asserted */
+    if (*out_fails)
         step = run_examples(work, all.line, &kept, &one, error);
     if (step != ACR_STEP_DONE)
         return step;

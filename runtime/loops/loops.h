@@ -1,7 +1,7 @@
 /*
- * loops: drives the machines of machines.h with real models, searches and edits. Clock, model and
- * the destination of files are passed in, so that a loop runs the same with scripted answers and
- * with a journal.
+ * loops: runs the state machines of machines.h with real models, searches and edits. The caller
+ * passes clock, model and the destination of files, so that the same loop runs with scripted
+ * answers and with a journal.
  */
 #ifndef ACR_LOOPS_H
 #define ACR_LOOPS_H
@@ -28,10 +28,10 @@ typedef enum {
 } AcrLoopsError;
 #define ACR_LOOPS_ERROR acr_loops_error_quark()
 GQuark acr_loops_error_quark(void);
-/* False with CEILING of llm after the budget's deadline. `budget` may be NULL. */
+/* Returns false with the error CEILING of llm after the budget's deadline. `budget` may be NULL. */
 bool acr_loops_in_time(const AcrBudget *budget, GError **error) ACR_MUST_USE;
 
-#define ACR_ROUND_MAX_OUTPUT (192u * 1024) /* bytes of search results shown in one round */
+#define ACR_ROUND_MAX_OUTPUT (192u * 1024) /* limit of the search results shown in one round */
 
 /* Writes files of the run folder. `path` is relative to it ("attempt_0/extract_status.json"). */
 typedef struct {
@@ -45,17 +45,17 @@ typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
 typedef struct {
     const AcrOverlay *overlay; /* the patch to apply first; NULL: none */
     const char *test;    /* a script, run as ACR_FILE_SCRIPT by the project's Python; or NULL */
-    const char *command; /* if `test` is NULL, this shell command */
-    guint repeat;        /* counts repetitions of the same trial, from 0 */
+    const char *command; /* a shell command, if `test` is NULL */
+    guint repeat;        /* distinguishes repetitions of the same trial; from 0 */
     /*
      * An experiment on `test`: instead of the script, the project's Python gets these arguments
-     * ("-" or a file, …; NULL-terminated). The journal records the experiment's name and the digest
-     * of `test`, so arguments, input and environment may contain random words.
+     * ("-" or a file, …; NULL-terminated). The journal records only the experiment's name and the
+     * digest of `test`, so that arguments, input and environment may contain random words.
      */
     const char *const *args;
     const char *experiment; /* name of the experiment; NULL: none */
     GBytes *input;          /* standard input; NULL: none */
-    const char *const *env; /* "NAME=VALUE", added to those of every trial; NULL: none */
+    const char *const *env; /* "NAME=VALUE", in addition to the usual variables; NULL: none */
 } AcrTrial;
 
 /* The experiment in which the call tracer, sent as input, runs the script that `args` name. */
@@ -63,57 +63,59 @@ typedef struct {
 /* The experiment in which a model's snippet runs; limited to a few seconds. */
 #define ACR_EXPERIMENT_PROBE "probe"
 
-/* Runs each trial once; later calls return the recorded outcome. Outcomes come from the journal
- * first, so that a loop runs the same from recorded executions. */
+/* Runs each trial once; later calls return the recorded outcome. Takes outcomes from the journal
+ * first, so that a loop can run from recorded executions. */
 typedef struct {
     void *ctx;
     /*
-     * Whether code can be run here; *out_text (owned): by which Python ("Python 3.9.18"), or why
-     * not. Errors: those of the journal, INTERRUPTED of sandbox.
+     * Whether code can be run here; *out_text (owned): the Python ("Python 3.9.18"), or why not.
+     * Errors: those of the journal, INTERRUPTED of sandbox.
      */
     bool (*open)(void *ctx, bool *out_available, char **out_text, GError **error);
     /* The path of the tree that tracebacks show; borrowed. */
     const char *(*dir)(void *ctx);
-    /* *out is borrowed, valid as long as the executor. Errors: UNAVAILABLE of sandbox (the sandbox
-     * failed, not the command; recorded), INTERRUPTED of sandbox, those of the journal. */
+    /* *out is borrowed from the executor. Errors: UNAVAILABLE of sandbox (the sandbox failed,
+     * not the command; recorded), INTERRUPTED of sandbox, those of the journal. */
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
-    /* A random text that nobody can predict, the same for the whole run; recorded, borrowed.
+    /* A random text that nobody can predict, the same for the whole run; recorded; borrowed.
      * Errors: those of the journal. */
     const char *(*draw)(void *ctx, GError **error);
-    /* Whether what runs has no network and cannot write outside; false before `open`. */
+    /* Whether executions have no network and cannot write outside; false before `open`. */
     bool (*is_isolated)(void *ctx);
 } AcrExecutor;
 
-/* Runs the project's own tests, once with each patch; also recorded. */
+/* Runs the project's own tests, once for each patch; recorded in the journal. */
 typedef struct {
     void *ctx;
     /*
      * Ranks the methods that the failing tests run, the most suspicious first. The failing tests
-     * are those that the user names, else `script` (ACR_FILE_SCRIPT; NULL: none), else all that
+     * are those that the user names; or `script` (ACR_FILE_SCRIPT; may be NULL); or all tests that
      * fail without a patch. *out: {"failing", "passing", "methods"} as in `localize --json`;
-     * borrowed. Errors: as of `compare`.
+     * borrowed. Errors: as for `compare`.
      */
     bool (*localize)(void *ctx, const AcrIndex *index, const char *script, const AcrJson **out,
                      GError **error);
-    /* Runs the tests with `patch` and compares; NULL: without a patch, so that `compared` counts
-     * the passing tests. Unless `is_whole`, it may stop soon after a confirmed regression. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if no tests
-     * are known. */
+    /* Runs the tests with `patch` and compares the results; `patch` NULL: without a patch;
+     * `compared` then counts the passing tests. Unless `is_whole` is set, it may stop soon after
+     * a confirmed regression. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if
+     * no tests are known. */
     bool (*compare)(void *ctx, const AcrOverlay *patch, bool is_whole,
                     const AcrTestComparison **out, GError **error);
 } AcrTestComparer;
 
-/* What a run does beyond its rounds; off in runs of versions without it. */
+/* Features of newer versions; off in runs that an older version began. */
 typedef struct {
     bool probe;           /* the search agent may run snippets */
-    bool reviewer_probes; /* so may the reviewer */
-    bool trace_tests;     /* a traced run without a reproducer traces a failing test */
-    bool draft;           /* a reproducer may be made of the issue's examples */
-    bool flip; /* after two failed tries, a reproducer may be a passing script turned round */
-    bool
-        refute; /* a script that fails with the patch rejects it, unless the script is found wrong */
+    bool reviewer_probes; /* the reviewer may run snippets */
+    bool trace_tests;     /* if a traced run has no reproducer, it traces a failing test */
+    bool draft;           /* a script of the issue's examples is tried as the reproducer */
+    /* after two failed tries, the model writes a passing script, whose assertion is inverted */
+    bool flip;
+    /* a script that fails with the patch rejects it, unless the script is found wrong */
+    bool refute;
 } AcrMay;
 
-/* What a run works with. All borrowed for the call. */
+/* The input of a run. All borrowed for the call. */
 typedef struct {
     const char *issue; /* already cleaned */
     AcrSnapshot *snapshot;
@@ -122,30 +124,32 @@ typedef struct {
     const AcrCalls *calls;     /* the registry of calls; NULL: the built-in calls */
     AcrExtensions *extensions; /* NULL: none */
     AcrPython *python;
-    const AcrReferee *referee; /* may be NULL: then nothing is compiled */
+    const AcrReferee *referee; /* NULL: nothing is compiled */
     const AcrPrompts *prompts;
     const char *notes;       /* a message about the repository for the patch writer; NULL: none */
     bool native_tools;       /* offer the calls as tools to models that accept tools */
     AcrModel *const *models; /* attempt k uses models[k % n_models] */
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;
-    guint
-        max_samples; /* patches to gather before the choice; 0 or 1: the first good one ends the run */
+    /* number of patches to write before the selection; 0 or 1: the first good one ends the run */
+    guint max_samples;
     AcrVerify verify;
     const AcrExecutor *executor;
-    /* a shell command that runs on the patched copy; non-zero rejects the patch; or NULL */
+    /* a shell command that runs in the patched copy, and rejects the patch by a non-zero exit;
+     * or NULL */
     const char *validate;
     /* Whether a patch must not break the project's tests. AUTO: if they can be run; ALWAYS: the run
      * fails at its start if they cannot. */
     AcrVerify regressions;
-    /* Whether the search agent is shown which code failing tests point to. AUTO: if that can be
-     * found out; ALWAYS: otherwise the run ends. */
+    /* Whether the search agent sees the ranking of code that failing tests run. AUTO: if there
+     * is one; ALWAYS: the run fails if there is none. */
     AcrVerify sbfl;
     AcrMay may;
-    bool is_traced; /* models are shown which functions of the project the reproducer calls */
+    bool is_traced; /* models see which functions of the project the reproducer calls */
     const AcrTestComparer *tests; /* NULL if both of these are NEVER */
-    bool has_examples;            /* the choice among candidates runs the examples in the issue */
-    AcrOverlay *const *given; /* patches from elsewhere, which compete with those of the attempts */
+    bool has_examples;            /* the selection among candidates runs the issue's examples */
+    /* patches given with --candidate, which compete with those of the attempts */
+    AcrOverlay *const *given;
     gsize n_given;
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
@@ -154,17 +158,17 @@ typedef struct {
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
 
-/* What an execution of a reproducer shows. */
+/* The result of executing a reproducer. */
 typedef enum {
-    ACR_TEST_PASSED,     /* exit 0: the script does not show the issue */
-    ACR_TEST_REPRODUCED, /* non-zero, and an AssertionError that nothing caught ended it */
+    ACR_TEST_PASSED,     /* exit code 0: the script does not show the issue */
+    ACR_TEST_REPRODUCED, /* exit code not 0, because of an AssertionError that nothing caught */
     ACR_TEST_BROKEN,     /* anything else: another error, a limit, a signal */
 } AcrTestResult;
 
 typedef struct {
     const AcrExecuted *executed; /* the execution that was judged; borrowed */
     AcrTestResult result;
-    char *why;  /* owned; one sentence that tells the reader what to do */
+    char *why;  /* line of the script in the traceback's last frame of it; 0: none */
     guint line; /* line of the script in the last frame before the AssertionError; 0: none */
     /* owned char *: reasons to check the script before trusting it: it wrote project files, exited
      * by os._exit, … */
@@ -187,23 +191,23 @@ void acr_test_judge(const AcrExecuted *executed, const char *script, const char 
 AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why) ACR_MUST_USE;
 /* Sets the members "exit" and "signal" (null: none), "limit", "stdout", "stderr". */
 void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);
-/* Adds "stdout_bytes", "stderr_bytes" and "changed". */
+/* Adds the members "stdout_bytes", "stderr_bytes" and "changed". */
 void acr_executed_add_totals(const AcrExecuted *executed, AcrJson *json);
 void acr_executed_add_changed(const AcrExecuted *executed, AcrJson *json);
-/* Reads all of these members back; *out is owned; missing members are empty. */
+/* Reads all members of the previous two functions; *out is owned; missing members are empty. */
 void acr_executed_from_json(const AcrJson *json, AcrExecuted *out);
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 
-/* How well a candidate is proved, from worst to best. Among equals the first is selected, among
- * rejected ones the latest. */
+/* How well a candidate is proved, from worst to best. Of equal candidates the first is selected,
+ * of rejected ones the latest. */
 typedef enum {
-    ACR_PROOF_REFUSED, /* the validation rejected it, or it breaks tests */
-    ACR_PROOF_DOUBTED, /* the reviewer found it wrong, or the reproducer fails with it */
-    ACR_PROOF_NONE,    /* nothing was run, or the executions decide nothing */
-    /* the reviewer approved it, but no test failed before and passes after */
+    ACR_PROOF_REFUSED, /* the validation rejected the patch, or it breaks tests */
+    ACR_PROOF_DOUBTED, /* the reviewer judged the patch wrong, or the reproducer fails with it */
+    ACR_PROOF_NONE,    /* no code was run, or the executions decide nothing */
+    /* the reviewer approved the patch, but no test fails without it and passes with it */
     ACR_PROOF_APPROVED,
-    /* approved, a test failed before and passes after, and the experiments agree */
+    /* approved; a test fails without the patch and passes with it; the experiments agree */
     ACR_PROOF_VERIFIED,
 } AcrProof;
 const char *acr_proof_name(AcrProof proof); /* "refused", … */
@@ -217,16 +221,16 @@ typedef struct {
     GBytes *diff;            /* owned; NULL if no attempt gave a patch */
     AcrOverlay *overlay;     /* owned; NULL if `diff` is NULL */
     /* of the selected candidate; attempt from 0, try from 1; for a given patch ACR_GIVEN_ATTEMPT
-     * and its number */
+     * and the patch's number */
     guint attempt, try_number;
     AcrJson *candidates; /* owned; a table of all candidates; NULL: none */
     char *choice;        /* owned; why it was selected, if several were compared; else NULL */
     AcrProof proof;      /* proof of the selected candidate */
-    /* owned; one line: "reproducer_2.py fails without the patch and passes with it", or why nothing
-     * was proved; for a script: why it should be checked, or NULL; with neither: why the last
-     * attempt without an answer ended, or NULL */
+    /* owned; one line. For a patch: "reproducer_2.py fails without the patch and passes with
+     * it", or why nothing was proved. For a script: why it should be checked, or NULL. Without
+     * both: why the last attempt that gave no answer ended, or NULL */
     char *why;
-    /* of the selected candidate: `validate` or the project's tests accepted it */
+    /* `validate` or the project's tests accepted the selected candidate */
     bool is_validated;
     AcrTestComparison *tests; /* owned; the project's tests with the patch; NULL: not compared */
     AcrJson *experiments;     /* owned; "runs", "seconds", "table"; NULL: none were made */
@@ -236,13 +240,14 @@ void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
 /*
- * Runs the attempts and selects a patch. True also without a patch (diff NULL). Errors: those that
- * ended an attempt as FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE.
- * If a limit stopped it, *out has the best result so far and the error is ACR_LLM_ERROR_CEILING.
+ * Runs the attempts and selects a patch. Also returns true if there is no patch (diff NULL).
+ * Errors: UNAVAILABLE, and errors that ended an attempt as FAILED or STOPPED (of llm, py, vcs and
+ * artifacts; INTERRUPTED). If a limit stopped the run, *out has the best result so far and the
+ * error is ACR_LLM_ERROR_CEILING.
  */
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
-/* Runs guard and reproducer, attempt by attempt, until the issue is reproduced. True also if it is
- * not (`script` NULL, `why` says why). Errors: as above. */
+/* Runs guard and reproducer, attempt by attempt, until the issue is reproduced. Also returns
+ * true if it is not (`script` NULL, `why` says why). Errors: as for acr_attempts_run. */
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

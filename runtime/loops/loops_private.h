@@ -1,5 +1,5 @@
-/* Private to loops: what all drivers use to write files of the run folder, to report progress, and
- * to check whether the run may continue. */
+/* Private to loops: helpers to write files of the run folder, to report progress, and to check
+ * whether the run may continue. */
 #ifndef ACR_LOOPS_PRIVATE_H
 #define ACR_LOOPS_PRIVATE_H
 
@@ -16,7 +16,7 @@ bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GErro
 #define acr_loops_stage(run, attempt, stage, number)                                               \
     acr_progress_stage((run)->progress, attempt, stage, number)
 #define acr_loops_note(run, ...) acr_progress_note((run)->progress, __VA_ARGS__)
-/* Reports an overflow, and `what` was removed (NULL: nothing can be removed). */
+/* Reports a context overflow, and `what` was removed (NULL: nothing can be removed). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
 /* False with INTERRUPTED if a signal arrived. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;

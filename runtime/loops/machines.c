@@ -4,21 +4,20 @@
  *   retrieval  select -> extract -> search -> analyse, round by round, until bug locations are
  *              found
  *   attempt    guard -> reproducer -> retrieval -> patch -> review, or without a reproducer
- *              validation -> regressions -> select; a step that cannot be done says so, and the
- *              next begins
- *   review     patch and test are run against each other and judged, and what is wrong is
- *              rewritten, the patch before the test, until both are right or the rounds are used up
+ *              validation -> regressions -> select; after an impossible step the next one begins
+ *   review     the test runs with the patch; both are judged; the wrong ones are rewritten, the
+ *              patch before the test, until both are right or the rounds are used up
  */
 #include "loops/machines.h"
 
-#define ANY (-1) /* matches every state that is not an end */
+#define ANY (-1) /* matches every state except end states */
 
 typedef struct {
     int state, event, next;
-    AcrRetrievalAsk ask; /* the question, if the next state of a retrieval is SELECT */
+    AcrRetrievalAsk ask; /* the question to ask if the next state of a retrieval is SELECT */
 } Row;
 
-/* The first row for the event in the state; NULL: the event is not possible there. */
+/* The first row for the event in the state; NULL if the event is not allowed there. */
 static const Row *find_row(const Row *rows, gsize n, int state, int event)
 {
     for (gsize i = 0; i < n; i++)
@@ -38,7 +37,7 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
     {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
-    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* the fifth time, SELECT */
+    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* at the fifth time, SELECT */
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
     {S(EXTRACT), ON(SHORTENED), S(EXTRACT), 0},
@@ -114,7 +113,7 @@ static const Row attempt_rows[] = {
     {S(PATCH), ON(OK), S(REVIEW), 0}, /* VALIDATE if there is no reproducer */
     {S(PATCH), ON(REFUSED), S(PATCH), 0},
     {S(PATCH), ON(USED_UP), S(SELECT), 0},
-    /* the review has already validated the patch that it approves */
+    /* the review has already validated the patch */
     {S(REVIEW), ON(OK), S(SELECT), 0},
     {S(REVIEW), ON(UNAVAILABLE), S(VALIDATE), 0},
     {S(REVIEW), ON(REFUSED), S(SELECT), 0},
@@ -150,7 +149,7 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
     if (machine->state == S(REPRODUCE))
         machine->reproducer = event == ON(OK);
     else if (machine->state == S(REVIEW) && event == ON(UNAVAILABLE))
-        machine->reproducer = false; /* a patch that is rewritten now is only validated */
+        machine->reproducer = false; /* a patch that is rewritten from now on is only validated */
     else if (event == ON(AGAIN))
         machine->tries = 0;
     if (next == S(PATCH)) {
@@ -219,7 +218,7 @@ bool acr_review_step(AcrReview *machine, AcrReviewEvent event)
         next = S(TEST);
         machine->test_too = false;
     } else if (next == S(PATCH) || next == S(TEST)) {
-        /* Do not rewrite if no round is left to judge the result. */
+        /* Without a round left for judging it, nothing is rewritten. */
         machine->test_too = event == ON(NO_NO);
         if (machine->round >= ACR_REVIEW_ROUNDS)
             next = S(EXHAUSTED);

@@ -1,6 +1,6 @@
 /*
- * The pure machines of the loops: state x event -> next state, and what to do there. No I/O, no
- * time, no memory outside the struct, so that every transition is a table row with a test.
+ * The state machines of the loops: state x event -> next state. They are pure (no I/O, no time, no
+ * memory outside the struct), so that every transition is a table row with a test.
  */
 #ifndef ACR_MACHINES_H
 #define ACR_MACHINES_H
@@ -28,25 +28,25 @@ typedef enum {
     ACR_RETRIEVAL_ON_INVALID,         /* EXTRACT: no JSON, or neither calls nor locations */
     ACR_RETRIEVAL_ON_CALLS,           /* EXTRACT: there are API calls */
     ACR_RETRIEVAL_ON_LOCATIONS,       /* EXTRACT: there are only bug locations */
-    ACR_RETRIEVAL_ON_RESULTS,         /* SEARCH: the calls were answered, even by misses */
+    ACR_RETRIEVAL_ON_RESULTS,         /* SEARCH: the calls were answered, perhaps without results */
     ACR_RETRIEVAL_ON_FOUND,           /* LOCATE: at least one real place */
     ACR_RETRIEVAL_ON_NOT_FOUND,       /* LOCATE: no place exists */
     ACR_RETRIEVAL_ON_SHORTENED,       /* the context overflowed and something could be shortened */
     ACR_RETRIEVAL_ON_NOT_SHORTENABLE, /* the context overflowed and nothing can be shortened */
     ACR_RETRIEVAL_ON_USED_UP,         /* a scripted model has no answer left */
-    ACR_RETRIEVAL_ON_DEAD_END,        /* the model repeats itself, or leads nowhere */
+    ACR_RETRIEVAL_ON_DEAD_END,        /* the model repeats itself or makes no progress */
     ACR_RETRIEVAL_ON_FAILED,          /* the model failed permanently, or the run was interrupted */
     ACR_RETRIEVAL_ON_CEILING,         /* a limit on money, tokens or time was reached */
     ACR_RETRIEVAL_EVENTS,
 } AcrRetrievalEvent;
 
-/* What the driver asks the search agent in state SELECT. */
+/* The question to the search agent in state SELECT. */
 typedef enum {
     ACR_ASK_START, /* shows the issue and the calls */
-    ACR_ASK_NEXT,  /* asks for more calls, or where the bug is and what should happen instead */
+    ACR_ASK_NEXT,  /* asks for more calls, or for the place of the bug and the intended behaviour */
     ACR_ASK_CHECK_CALLS, /* says that the calls or their arguments are wrong */
     ACR_ASK_NO_PLACE,    /* says that none of the places exists */
-    ACR_ASK_AGAIN,       /* repeats the question after results were shortened */
+    ACR_ASK_AGAIN,       /* repeats the question after search results were shortened */
 } AcrRetrievalAsk;
 
 #define ACR_EXTRACT_TRIES 5
@@ -54,22 +54,23 @@ typedef enum {
 typedef struct {
     AcrRetrievalState state;
     AcrRetrievalAsk ask;
-    guint round; /* 1-based; a round begins on entering SELECT */
+    guint round; /* from 1; a round begins when the machine enters SELECT */
     guint max_rounds;
-    guint invalid; /* invalid extract answers in this round */
+    guint invalid; /* number of invalid extract answers in this round */
 } AcrRetrieval;
 
 /* Starts in SELECT of round 1; `max_rounds` 0: in EXHAUSTED. */
 AcrRetrieval acr_retrieval_begin(guint max_rounds);
-/* Makes the transition. False, and nothing changed, if the event cannot occur in the state. */
+/* Makes the transition. Returns false and changes nothing if the state has no such event. */
 bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
 #define acr_retrieval_is_over(machine) ((machine)->state >= ACR_RETRIEVAL_DONE)
 
 /* ---- Review ---------------------------------------------------------------------------------- */
 
 typedef enum {
-    ACR_REVIEW_EXECUTE,  /* runs the test without and with the patch, unless that was done */
-    ACR_REVIEW_JUDGE,    /* the reviewer judges patch and test; a round begins on entering it */
+    ACR_REVIEW_EXECUTE, /* runs the test without and with the patch, unless that was done */
+    /* the reviewer judges patch and test; a round begins when the machine enters this state */
+    ACR_REVIEW_JUDGE,
     ACR_REVIEW_TEST,     /* the test is rewritten */
     ACR_REVIEW_PATCH,    /* the patch is rewritten */
     ACR_REVIEW_VALIDATE, /* both are right, so the patch is validated */
@@ -102,25 +103,25 @@ typedef enum {
 } AcrReviewEvent;
 
 #define ACR_REVIEW_ROUNDS 5
-#define ACR_REVIEW_TRIES 5 /* answers that cannot be parsed, in one round */
+#define ACR_REVIEW_TRIES 5 /* limit of answers in one round that cannot be parsed */
 
 typedef struct {
     AcrReviewState state;
     guint round;   /* number of the JUDGE round, from 1; 0: none yet */
-    guint invalid; /* unparsable answers in this round */
-    bool test_too; /* in PATCH: rewrite the test afterwards */
+    guint invalid; /* number of answers in this round that cannot be parsed */
+    bool test_too; /* in PATCH: the test must be rewritten afterwards */
 } AcrReview;
 
 /* Starts in EXECUTE, before round 1. */
 AcrReview acr_review_begin(void);
-/* Makes the transition. False, and nothing changed, if the event cannot occur in the state. */
+/* Makes the transition. Returns false and changes nothing if the state has no such event. */
 bool acr_review_step(AcrReview *machine, AcrReviewEvent event);
 #define acr_review_is_over(machine) ((machine)->state >= ACR_REVIEW_APPROVED)
 
 /* ---- Attempt --------------------------------------------------------------------------------- */
 
 typedef enum {
-    ACR_ATTEMPT_GUARD,     /* finds out whether code can be run and the issue be reproduced */
+    ACR_ATTEMPT_GUARD,     /* finds out whether code can be run and the issue can be reproduced */
     ACR_ATTEMPT_REPRODUCE, /* writes a reproducer and runs it until it fails */
     ACR_ATTEMPT_RETRIEVE,
     ACR_ATTEMPT_PATCH,    /* makes one try of the patch writer */
@@ -128,7 +129,7 @@ typedef enum {
     ACR_ATTEMPT_VALIDATE, /* validates without a reproducer, or after a review that stopped */
     ACR_ATTEMPT_REGRESS,  /* runs the project's tests that passed without the patch */
     ACR_ATTEMPT_SELECT, /* ends the attempt: begins the next one, or chooses among all candidates */
-    ACR_ATTEMPT_WEIGH, /* compares with patches from elsewhere, after all attempts or without any */
+    ACR_ATTEMPT_WEIGH,  /* compares with given patches, after all attempts or without any */
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
     ACR_ATTEMPT_STOPPED,
@@ -136,7 +137,7 @@ typedef enum {
 } AcrAttemptState;
 
 typedef enum {
-    /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: over; PATCH: applicable; REVIEW:
+    /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: ended; PATCH: applicable; REVIEW:
      * approved; VALIDATE, REGRESS: passed; SELECT: the attempt's patch ends the run */
     ACR_ATTEMPT_ON_OK,
     ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done, and the reason was reported */
@@ -146,7 +147,7 @@ typedef enum {
     ACR_ATTEMPT_ON_USED_UP, /* PATCH: a scripted model has no answer left; the attempt ends */
     ACR_ATTEMPT_ON_FAILED,
     ACR_ATTEMPT_ON_CEILING,
-    ACR_ATTEMPT_ON_AGAIN, /* SELECT: another patch is to be written from the same retrieval */
+    ACR_ATTEMPT_ON_AGAIN, /* SELECT: another patch will be written from the same retrieval */
     ACR_ATTEMPT_EVENTS,
 } AcrAttemptEvent;
 
@@ -154,7 +155,7 @@ typedef struct {
     AcrAttemptState state;
     guint attempt; /* number of the attempt, from 0 */
     guint max_attempts;
-    guint tries; /* tries of the patch writer in this attempt; counted from 1 in PATCH */
+    guint tries; /* number of tries of the patch writer in this attempt */
     guint max_tries;
     bool reproducer; /* this attempt has a reproducer */
 } AcrAttempt;

@@ -1,11 +1,11 @@
 /*
- * Tells the user's extensions about calls, their results and patches, and takes their answers.
- * acr_extensions_tell finds out whether any extension observes the event.
+ * Passes calls, their results and patches to the extensions that observe them, and takes their
+ * answers.
  */
 #include "loops/attempt_work.h"
 
-/* Tells extensions about `data` (taken); *out_note and *out_veto as in acr_extensions_tell. The
- * note is shown to the user. */
+/* Passes `data` (taken) to extensions; *out_note and *out_veto as in acr_extensions_tell. Shows
+ * the note to the user. */
 static bool tell_extensions(const AcrRun *run, const char *event, AcrJson *data, char **out_note,
                             char **out_veto, GError **error)
 {

@@ -1,12 +1,12 @@
 /*
- * The patch writer: its conversation, what is removed when the conversation is too long, and each
- * try from the answer to the files of the run folder.
+ * The patch writer: starts its conversation, shortens it if it is too long, and performs each try,
+ * from the answer to the files of the run folder.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-/* code, issue and feedback get at least so many bytes each, even in a small context */
+/* code, issue and feedback are each shown with at least so many bytes, even in a small context */
 #define LEAST_BYTES 1200u
 
 static void add_feedback(AcrPatchWriter *writer)
@@ -17,8 +17,8 @@ static void add_feedback(AcrPatchWriter *writer)
     acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
 }
 
-/* Starts the patch writer's conversation with the feedback of the last try: from located code if
- * there is some, else from the retrieval. */
+/* Starts the patch writer's conversation with the feedback of the last try: from located code,
+ * or if there is none, from the retrieval conversation. */
 static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -47,7 +47,7 @@ static void start_conversation(AcrAttemptWork *work)
     add_feedback(writer);
 }
 
-/* Halves the longest part of what the patch writer is shown; returns its name; NULL: all parts are
+/* Halves the longest part that the patch writer sees; returns its name; NULL if all parts are
  * short. */
 static const char *cut_longest_part(AcrAttemptWork *work)
 {
@@ -66,7 +66,7 @@ static const char *cut_longest_part(AcrAttemptWork *work)
 }
 
 /* After an overflow: removes earlier tries except the last feedback; if there are none, shortens
- * one part. Returns what was done; NULL: nothing is left to remove. */
+ * one part. Returns a description; NULL if nothing is left to remove. */
 static const char *shorten_conversation(AcrAttemptWork *work, bool has_tries)
 {
     const char *what = has_tries ? "earlier tries are left out" : NULL;
@@ -140,7 +140,7 @@ static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchRes
     return acr_loops_write(work->run, attempt, diff, len, error, ACR_FILE_EXTRACTED, number);
 }
 
-/* Applies an answer; the bug locations are hints for edits whose place is not unique. */
+/* Applies an answer. If the place of an edit is not unique, the bug locations decide. */
 static bool apply_answer(AcrAttemptWork *work, const char *answer, AcrPatchResult *out,
                          GError **error)
 {

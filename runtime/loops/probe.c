@@ -1,13 +1,13 @@
 /*
  * probe: lets the model run short snippets in the sandbox, as a search call in the retrieval and
- * instead of an answer in the review. The executor records them like other trials, so a replay needs
- * no sandbox. What they print informs the model; it never counts as proof.
+ * instead of an answer in the review. The executor records them like other trials, so a replay
+ * needs no sandbox. Their output only informs the model; it is never proof.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_PROBES 3u /* snippets of an attempt */
+#define MAX_PROBES 3u /* limit of snippets in an attempt */
 
 static const AcrParam code_param = {
     "code", ACR_PARAM_STRING, "Python that imports the project and prints what you ask for", NULL};
@@ -54,7 +54,7 @@ bool acr_probe_run(AcrAttemptWork *work, const char *code, const AcrOverlay *pat
     return true;
 }
 
-/* The attempt whose call this is: the call's row is a part of it. */
+/* The attempt that the call belongs to: the row of the call is a member of it. */
 static bool answer_probe(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     AcrAttemptWork *work =
@@ -77,6 +77,7 @@ void acr_probe_offer(AcrAttemptWork *work)
         .answer = answer_probe,
     };
     probe->calls = acr_calls_copy(work->run->calls);
-    if (!acr_calls_add(probe->calls, &probe->spec)) /* an extension has a call of that name */
+    /* if an extension has a call of that name, it is used instead */
+    if (!acr_calls_add(probe->calls, &probe->spec))
         g_clear_pointer(&probe->calls, acr_calls_free);
 }

@@ -1,6 +1,6 @@
 /*
- * The stream of progress events: its kinds, and for each kind its name, its members in JSON and its
- * words. Consumers need not know the kinds.
+ * The stream of progress events: for each kind of event, a table has its name, its members in JSON
+ * and its text. Consumers need not know the kinds.
  */
 #include "loops/progress.h"
 
@@ -8,21 +8,21 @@
 #include <stddef.h>
 #include <string.h>
 
-#define BRIEF_MS 1000 /* shorter states would flicker */
-#define MAX_TEXT 60u  /* bytes of a text that is read back */
-/* limit of a number that is read back: sums of all tasks stay below 2^63 */
+#define BRIEF_MS 1000 /* states that end sooner are not shown, because they would flicker */
+#define MAX_TEXT 60u  /* limit of a text that is read from live.json */
+/* limit of a number that is read from live.json: sums of all tasks stay below 2^63 */
 #define MAX_NUMBER (1ll << 45)
 
 typedef char *(*Words)(const AcrProgressEvent *event);
 typedef struct {
     const char *name;
     AcrShown shown;
-    Words words; /* words for a line; NULL: `text` */
-    Words held;  /* words for a state; NULL: not shown as a state */
-    /* A kind that describes a state (until the next event of that kind) appears in live.json:
-     * either as an object with its members, or as the member with its time. */
+    Words words; /* makes the text of the event; NULL: its `text` */
+    Words held;  /* makes the text of the state; NULL: not shown as a state */
+    /* A kind that describes a state (until the next event of that kind) is in live.json: as an
+     * object with its members (`group`), or as a member with only its time (`time_key`). */
     const char *group, *time_key;
-    bool is_brief; /* ends with any other event; shown only after BRIEF_MS */
+    bool is_brief; /* any other event ends this state; it is shown only after BRIEF_MS */
 } Kind;
 
 typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 means unknown */
@@ -55,7 +55,7 @@ static const Field fields[] = {
     {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
     {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
 };
-/* The next field of a kind after `field` (NULL: the first); NULL: no more. */
+/* The field of a kind after `field`; the first for NULL. NULL: no more. */
 static const Field *next_field(const Field *field, AcrProgressKind kind)
 {
     for (field = field ? field + 1 : fields; field < fields + G_N_ELEMENTS(fields); field++)
@@ -86,7 +86,7 @@ static char *warning_words(const AcrProgressEvent *event)
     return g_strdup_printf("%s: %s", g_get_prgname(), event->text);
 }
 
-/* "1/6 bill-1: patch, about 5 s to go". */
+/* Makes "1/6 bill-1: patch, about 5 s to go". */
 static char *end_words(const AcrProgressEvent *event)
 {
     g_autofree char *left = event->left_ms >= 0 && !event->is_bad
@@ -289,7 +289,7 @@ bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event)
             forget_event(&doing->last[i]);
     AcrProgressEvent *kept = &doing->last[event->kind];
     *kept = *event;
-    kept->task = kept->text = NULL; /* these describe what happened, not a state */
+    kept->task = kept->text = NULL; /* these members describe the event, not a state */
     for (const Field *field = NULL; (field = next_field(field, event->kind));) {
         char **text = (char **)((char *)kept + field->offset);
         if (field->type == TEXT)
@@ -316,7 +316,7 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
-/* Whether to show a state. One that usually ends at once is shown only if it lasts. */
+/* Whether to show a state. If it usually ends at once, only after it has lasted BRIEF_MS. */
 static bool is_shown(const AcrProgressEvent *event)
 {
     const Kind *kind = &kinds[event->kind];

@@ -1,14 +1,14 @@
 /*
  * Proves an approved patch by experiments. Python decides which run is next
- * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only how
- * it ended counts. The random seed of all variants is recorded, so that a replay asks for the same
- * runs.
+ * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only the
+ * way in which the run ended counts. The journal has the random seed of all variants, so that a
+ * replay requests the same runs.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_RUNS 40u /* limit for one verdict, which usually takes 8 to 13 runs */
+#define MAX_RUNS 40u /* limit of runs for one verdict, which usually takes 8 to 13 */
 
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
 {
@@ -90,7 +90,7 @@ bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, ch
 
 /* ---- The experiments ---- */
 
-/* The runs so far, in the form that python/acr/experiments/service.py takes. */
+/* The results of the runs so far, in the form that python/acr/experiments/service.py expects. */
 typedef struct {
     AcrJson *state;
     GByteArray *files;
@@ -106,7 +106,6 @@ static void experiments_clear(Experiments *made)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Experiments, experiments_clear)
 
-/* Adds how a run ended. */
 static void add_outcome(Experiments *made, const AcrExecuted *executed)
 {
     AcrJson *exits = (AcrJson *)acr_json_get(made->state, "exits"), *exit = acr_json_new_array();
@@ -139,8 +138,8 @@ static bool begin_experiments(const AcrAttemptWork *work, Experiments *made, GEr
     return made->files != NULL;
 }
 
-/* Lays out the files of a side and those that the experiment changes; owned. `fields` from 2 on:
- * path and content alternately. */
+/* Makes the tree for an experiment: one side's files and the files that the experiment changes;
+ * owned. `fields` from 2 on: path and content alternately. */
 static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GPtrArray *fields,
                            GError **error)
 {
@@ -160,15 +159,15 @@ static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GP
     return g_steal_pointer(&overlay);
 }
 
-/* "NAME=" and a member of Python's request; owned. */
+/* "NAME=VALUE" for a member of Python's request; owned. */
 static char *setting(const char *name, const AcrJson *run, const char *member)
 {
     const char *value = acr_json_get_string(run, member);
     return g_strdup_printf("%s=%s", name, value ? value : "");
 }
 
-/* Runs an experiment. A script that arrives through a pipe is in no file that the patch could
- * read. */
+/* Runs an experiment. The script is passed through a pipe, so that no file contains it that the
+ * patch could read. */
 static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GPtrArray *fields,
                               Experiments *made, GError **error)
 {
@@ -197,11 +196,10 @@ static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GP
     return step;
 }
 
-/* Stores the table with the patch. */
 static void keep_table(AcrCandidate *candidate, const AcrJson *answer, const Experiments *made)
 {
     AcrJson *json = acr_json_new_object();
-    /* adds the runs of the script without and with the patch */
+    /* includes the runs of the script without and with the patch */
     acr_json_set_int(json, "runs", acr_json_get_int(answer, "runs", 0) + 2);
     acr_json_set(json, "seconds", acr_json_new_double((double)made->wall_ms / 1000));
     const AcrJson *rows = acr_json_get(answer, "rows");
@@ -221,8 +219,7 @@ char *acr_proof_words(const AcrAttemptWork *work)
                            work->reproducer.number, agree);
 }
 
-/* Makes one experiment after the other until Python gives its verdict; *out_doubt: as in
- * acr_proof_judge. */
+/* Makes experiments until Python gives its verdict; *out_doubt as in acr_proof_judge. */
 static AcrStep make_experiments(AcrAttemptWork *work, Experiments *made, char **out_doubt,
                                 GError **error)
 {

@@ -1,17 +1,17 @@
 /*
  * Runs the project's own tests with a patch. No test that passed without it may fail, except those
- * that the issue asks to change. A reviewer decides which these are, once for each test of a run;
- * its answer and reason are kept in regression_PATCH.json and in the result.
+ * that the issue asks to change. The reviewer decides for each failing test, once in a run, whether
+ * the issue asks for the failure; regression_PATCH.json and the result show its answer.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_ASKED 10u /* most tests of a patch about which the reviewer is asked */
+#define MAX_ASKED 10u /* limit of tests of a patch that the reviewer is asked about */
 #define ANSWER_TRIES 3u
-#define SHOWN_TESTS 10u                /* tests shown to the patch writer */
-#define SHOWN_BYTES (4u * 1024)        /* bytes shown of a failure */
-#define PATCH_SHOWN_BYTES (64u * 1024) /* bytes of a patch shown to the reviewer */
+#define SHOWN_TESTS 10u                /* limit of tests shown to the patch writer */
+#define SHOWN_BYTES (4u * 1024)        /* limit of the text shown of a failure */
+#define PATCH_SHOWN_BYTES (64u * 1024) /* limit of the patch shown to the reviewer */
 
 /* The reviewer's judgement of a test. */
 typedef struct {
@@ -56,7 +56,7 @@ static AcrConversation *start_question(const AcrAttemptWork *work, const AcrCand
     return conversation;
 }
 
-/* Asks whether the issue expects a test to fail. Without an answer it does not. */
+/* Asks the reviewer whether the issue expects a test to fail; no answer means no. */
 static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Said *out,
                          GError **error)
 {
@@ -84,8 +84,8 @@ static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Sa
     return true;
 }
 
-/* Asks the reviewer about each broken test, at most MAX_ASKED, and keeps its answers in work->said.
- * Tests that the issue expects to fail are excused. */
+/* Asks the reviewer about each broken test, at most MAX_ASKED, and keeps its answers in
+ * work->said. Excuses tests that the issue expects to fail. */
 static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError **error)
 {
     const GPtrArray *broken = candidate->tests->broken;
@@ -136,7 +136,7 @@ static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
     return acr_step_refuse(work, candidate, g_string_free(why, FALSE), message);
 }
 
-/* Judges the tests' outcome with a patch, and writes regression_PATCH.json. */
+/* Judges the results of the tests with a patch, and writes regression_PATCH.json. */
 static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTestComparison *found = candidate->tests;
@@ -156,7 +156,7 @@ static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError
                : ACR_STEP_FAILED;
 }
 
-/* The patch without its changes to tests, because the tests must stay as they are; owned. */
+/* The patch without its changes to tests, so that the tests stay the same; owned. */
 static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patch, GError **error)
 {
     g_autoptr(AcrOverlay) kept = acr_overlay_copy(patch),
@@ -193,7 +193,7 @@ AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError *
         candidate->tests = acr_test_comparison_copy(found);
         if (!ask_all(work, candidate, error))
             return ACR_STEP_FAILED;
-        /* if the issue expects the failures at which the tests were stopped, all tests must run */
+        /* if the tests were stopped at failures that the issue expects, run all tests */
         if (!found->is_stopped || is_whole || acr_test_comparison_regressions(candidate->tests) > 0)
             return judge_tests(work, candidate, error);
         is_whole = true;

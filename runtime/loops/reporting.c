@@ -1,6 +1,6 @@
 /*
- * What the drivers report: files to the run folder, stages and notes to the user; and the check for
- * an interrupt between steps.
+ * Helpers of the drivers: they write files to the run folder, report stages and notes to the user,
+ * and check for an interrupt between steps.
  */
 #include "loops/loops_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * The reproducer: whether the issue can be reproduced, the script and its tries, and each execution
- * with its files in the run folder. Also `reproduce`, a run that only writes a reproducer.
+ * The reproducer: asks whether the issue can be reproduced, lets the model write the script, runs
+ * it, and writes its files to the run folder. Also the run of `reproduce`.
  */
 #include "loops/attempt_work.h"
 
@@ -8,9 +8,9 @@
 
 #define GUARD_TRIES 3u
 #define TRIES_UNTIL_FLIP 2u
-#define SHOWN_BYTES 160u /* bytes shown of an exception */
+#define SHOWN_BYTES 160u /* limit of the text shown of an exception */
 
-/* Finds out whether code can be run here, if --verify asks for it. */
+/* Finds out whether code can be run on this machine (unless --verify is never). */
 static AcrStep open_executor(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -32,7 +32,7 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
         return ACR_STEP_FAILED;
     }
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 1; lines[0] && lines[i]; i++) /* keeps only the last line of a set-up's output */
+    for (guint i = 1; lines[0] && lines[i]; i++) /* of a set-up's output keep only the last line */
         acr_loops_note(run, "%s", lines[i]);
     acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
     return ACR_STEP_UNAVAILABLE;
@@ -73,7 +73,7 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
 
 /* ---- Executions ------------------------------------------------------------------------------ */
 
-/* Writes execution_PATCH_TEST.json; patch 0: without a patch. */
+/* Writes execution_PATCH_TEST.json; PATCH 0 means without a patch. */
 static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrTestVerdict *verdict,
                            GError **error)
 {
@@ -156,7 +156,7 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
     return save_script(work, error) ? ACR_STEP_DONE : ACR_STEP_FAILED;
 }
 
-/* If the script was to pass and does, turns its last assertion round and runs it again. */
+/* If a passing script was requested and it passes, inverts its last assertion and runs it. */
 static AcrStep turn_round(AcrAttemptWork *work, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -174,7 +174,7 @@ static AcrStep turn_round(AcrAttemptWork *work, GError **error)
                                     : ACR_STEP_FAILED;
 }
 
-/* Renders the feedback for the next try. After two failed tries, the next one is to pass. */
+/* Makes the feedback for the next try. After two failed tries, requests a passing script. */
 static char *feedback_of(AcrAttemptWork *work, const char *problem, const char *execution)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -184,8 +184,8 @@ static char *feedback_of(AcrAttemptWork *work, const char *problem, const char *
                               "problem", problem, "execution", execution ? execution : "", NULL);
 }
 
-/* Makes one try: asks, saves and runs. DONE: reproduced. *out_ran: there was a script, and it
- * ran. */
+/* Makes one try: asks the model, saves and runs the script. DONE: reproduced. *out_ran: the
+ * answer had a script, and it ran. */
 static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -218,8 +218,8 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
     return ACR_STEP_NOT_DONE;
 }
 
-/* Begins with the issue's own examples. DONE: they reproduce it. Examples that agree with the project
- * are shown to the model. */
+/* Tries the issue's own examples as the script. DONE: they reproduce the issue. If they print
+ * what the issue shows, the model sees them. */
 static AcrStep try_examples(AcrAttemptWork *work, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -252,7 +252,7 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
 }
 
 /* The last line that the script wrote to stderr if it says that a module is missing; owned; else
- * NULL. A missing name in a module is the script's own mistake and does not count. */
+ * NULL. A name that is missing in a module is the script's own mistake and does not count. */
 static char *find_missing_module(const AcrTestVerdict *verdict)
 {
     if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
@@ -262,7 +262,7 @@ static char *find_missing_module(const AcrTestVerdict *verdict)
                                                            : NULL;
 }
 
-/* Reports why no try succeeded; if a module is missing, the user must install it. */
+/* Reports why no try succeeded; for a missing module, says that the user must install it. */
 static void tell_not_reproduced(AcrAttemptWork *work, const char *python)
 {
     g_autofree char *missing = find_missing_module(&work->reproducer.before);
@@ -308,8 +308,8 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
-/* Runs guard and reproducer; DONE: the issue is reproduced. Then runs the script once more, to find
- * out what the user should check in it. */
+/* Runs guard and reproducer; DONE: the issue is reproduced. Runs the script once more, to find
+ * doubts that the user should check. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;

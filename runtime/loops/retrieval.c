@@ -1,25 +1,25 @@
 /*
- * Drives the retrieval machine: for each state, one function does its work and returns the event of
- * its result. Each round writes the conversation to disk before it is parsed. Driver holds all
- * state; nothing is kept between runs.
+ * Drives the retrieval machine: each state has a function that does its work and returns the
+ * resulting event. Each round writes the conversation to disk before it is parsed. The struct
+ * Driver holds all state.
  */
 #include "loops/attempt_work.h"
 
-/* number of the first answer, after the system prompt and the text */
+/* index of the first answer, after the system prompt and the text */
 #define EXTRACT_FIRST_ANSWER 2u
-#define MAX_TOLD 20u /* places of a call in the progress event */
+#define MAX_TOLD 20u /* limit of a call's places in the progress event */
 
 typedef struct {
     const AcrRun *run;
     AcrAttemptWork *work;
     AcrRetrieved *retrieved; /* borrowed from the work */
     AcrRetrieval machine;
-    char *selected;           /* the answer to SELECT in this round */
-    AcrConversation *extract; /* conversation of this round; NULL before its first try */
+    char *selected;           /* the answer in state SELECT of this round */
+    AcrConversation *extract; /* extract agent's, of this round; NULL before its first try */
     AcrExtraction extraction; /* the last answer that was parsed */
     AcrJson *layers;          /* contents of tool_call_layers.json */
-    AcrJson *tools;           /* tools that the model may call; NULL: it writes its calls as text */
-    bool has_found;           /* a call of this round found code */
+    AcrJson *tools;           /* tools that the model may call; NULL: it writes calls as text */
+    bool has_found;           /* whether a call of this round found code */
     GError *failure;          /* error of the last step, if it ends as FAILED or STOPPED */
 } Driver;
 
@@ -72,7 +72,7 @@ static void start_extract(Driver *driver)
                     "text", driver->selected, NULL);
 }
 
-/* The event of a failed step; keeps its error if it ends the retrieval. */
+/* The event of a failed step; stores the error if it ends the retrieval. */
 static AcrRetrievalEvent failed_event(Driver *driver)
 {
     bool overflow = g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -118,7 +118,6 @@ static void add_question(Driver *driver)
     }
 }
 
-/* Asks the search agent and saves the conversation. */
 static bool ask_search_agent(Driver *driver, const char **out_text)
 {
     const char *hint = acr_prompts_text(driver->run->prompts, ACR_PROMPT_SEARCH_TOOLS);
@@ -140,7 +139,7 @@ static bool is_dead_end(Driver *driver, char kind, const char *text)
            (end->empty == 0 && acr_dead_end_compare(end, kind, text));
 }
 
-/* Asks for the next calls, unless the analysis itself has called tools. */
+/* Asks for the next calls, unless the model has already called tools in its analysis. */
 static AcrRetrievalEvent do_select(Driver *driver)
 {
     const AcrConversation *conversation = driver->retrieved->conversation;

@@ -1,11 +1,11 @@
 /*
- * Drives the review machine: for each state, one function does its work and returns the event of
- * its result. In each round the reviewer starts afresh with the issue, the latest script and patch,
- * and the script's outcomes without and with the patch, because earlier reviews would mislead it.
+ * Drives the review machine: each state has a function that does its work and returns the resulting
+ * event. Each round has a new conversation with the issue, the latest script and patch, and the
+ * script's results without and with the patch, because earlier reviews would mislead the reviewer.
  */
 #include "loops/attempt_work.h"
 
-/* bytes of a patch shown to the reviewer and to the writer of the test */
+/* limit of the patch shown to the reviewer and to the writer of the test */
 #define PATCH_SHOWN_BYTES (64u * 1024)
 
 typedef struct {
@@ -14,8 +14,8 @@ typedef struct {
     AcrConversation *conversation; /* conversation of this round */
     AcrReviewAnswer answer;        /* the last answer that was parsed */
     char *problem;                 /* why the last answer could not be parsed */
-    char *patch, *test;            /* patch and test of this round, as the reviewer sees them */
-    /* the test's outcomes without and with the patch, as the reviewer sees them */
+    char *patch, *test;            /* patch and test of this round, as text for the reviewer */
+    /* the test's results without and with the patch, as text for the reviewer */
     char *executions;
     AcrTestVerdict with_patch;
     GError *failure;
@@ -34,8 +34,8 @@ static void review_driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, review_driver_clear)
 
-/* The event of a step; a step that is DONE gives the event `done`. If the step failed, the error is
- * in driver->failure. */
+/* The event of a step: `done` if the step is DONE. If it failed, the error is in
+ * driver->failure. */
 static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
 {
     if (step == ACR_STEP_DONE)
@@ -74,7 +74,7 @@ static AcrReviewEvent do_execute(Driver *driver)
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
-/* How many snippets the reviewer may run. */
+/* How many more snippets the reviewer may run. */
 static guint probes_left(const Driver *driver)
 {
     return driver->work->run->may.reviewer_probes ? acr_probe_left(driver->work) : 0;
@@ -112,7 +112,6 @@ static bool start_round(Driver *driver)
     return true;
 }
 
-/* Writes review_pPATCH_tTEST.json. */
 static bool save_review(Driver *driver)
 {
     const AcrAttemptWork *work = driver->work;
@@ -137,7 +136,7 @@ static AcrReviewEvent decide_review(Driver *driver)
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
-/* Whether the answer can be read and agrees with what ran; otherwise driver->problem says why. */
+/* Whether the answer can be parsed and agrees with the executions; else driver->problem says why. */
 static bool read_review(Driver *driver, const char *answer)
 {
     AcrReviewAnswer *read = &driver->answer;
@@ -150,7 +149,7 @@ static bool read_review(Driver *driver, const char *answer)
     return !driver->problem;
 }
 
-/* Asks the reviewer, and runs the snippets for which it asks first. */
+/* Asks the reviewer, and runs the snippets that the reviewer requests before its judgement. */
 static AcrStep ask_reviewer(Driver *driver, const char **out_answer)
 {
     AcrAttemptWork *work = driver->work;
@@ -200,8 +199,8 @@ static char *advice_text(const char *analysis, const char *advice)
     return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
 }
 
-/* Rewrites the patch after a review until a try is applicable; after a rejection by the validation
- * the patch writer already has its message. */
+/* Rewrites the patch until a try is applicable. After a rejection by the validation, the patch
+ * writer already has the message. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -240,7 +239,7 @@ static AcrReviewEvent do_validate(Driver *driver)
                                      : event_of(driver, step, ACR_REVIEW_ON_PASSED);
 }
 
-/* Runs the project's tests; tests that cannot be run do not count against a patch. */
+/* Runs the project's tests. If they cannot run, that does not count against the patch. */
 static AcrReviewEvent do_regress(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;

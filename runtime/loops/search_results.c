@@ -1,12 +1,12 @@
 /*
- * Writes one round's search results, in full and as headings. Headings say what was found where,
- * and replace the results when the context overflows. Also writes bug locations.
+ * Writes one round's search results, in full and as headings. Headings name the places that each
+ * call found, and replace the results when the context overflows. Also writes bug locations.
  */
 #include "loops/retrieval.h"
 
 #include <string.h>
 
-#define HEADING_PLACES 8u /* places that a heading names */
+#define HEADING_PLACES 8u /* limit of places that a heading names */
 
 AcrResults *acr_results_new(void)
 {
@@ -56,7 +56,7 @@ void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *ans
     g_ptr_array_add(results->texts, g_strchomp(g_strdup(results->full->str + start)));
 }
 
-/* Answers each tool call with its reply, or with the next result. */
+/* Answers each tool call by its reply, or by the next result if it is a search call. */
 static void answer_calls(AcrConversation *conversation, const AcrResults *results,
                          const GPtrArray *replies)
 {

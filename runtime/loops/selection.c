@@ -1,14 +1,14 @@
 /*
- * Chooses among all candidates if several samples are wanted or patches from elsewhere were given.
- * Given patches are checked like those of the attempts. All candidates run against the reproducers
- * of all attempts and the issue's examples, and equal changes and equal behaviour are counted. Also
- * makes every run's table of candidates.
+ * Selects among all candidates if a run gathers several samples or got patches with --candidate.
+ * Given patches are checked in the same way as those of the attempts. The reproducers of all
+ * attempts and the issue's examples run with each candidate, and candidates with equal changes or
+ * equal behaviour are counted. Also makes the table of candidates of every run.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-/* A script that showed the issue. Owned. */
+/* A script that reproduces the issue. Owned. */
 typedef struct {
     char *name, *text;
 } Script;
@@ -79,7 +79,7 @@ static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GEr
     return files && acr_python_change_key(work->run->python, files, &candidate->change, error);
 }
 
-/* Copies findings to another candidate that makes the same change. */
+/* Copies the results to another candidate that makes the same change. */
 static void share_findings(const AcrCandidate *from, AcrCandidate *to)
 {
     to->proof = from->proof;
@@ -119,7 +119,7 @@ static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
     return step;
 }
 
-/* Runs a script with a patch, and records how it ends. */
+/* Runs a script with a patch, and records how the script ends. */
 static AcrStep cross(AcrAttemptWork *work, const Script *script, AcrCandidate *candidate,
                      GError **error)
 {
@@ -152,8 +152,7 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
-/* Runs the issue's examples on the tree of a patch (NULL: without one). *out: owned, what they show.
- */
+/* Runs the issue's examples with a patch (NULL: without one). *out: their results, owned. */
 static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, const char *script,
                              char **out, GError **error)
 {
@@ -166,7 +165,8 @@ static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, cons
     return step;
 }
 
-/* Runs the issue's examples with each candidate, and equal changes only once. If the examples print the same with and without a patch, the patch does not resolve the issue that they illustrate. */
+/* Runs the issue's examples with each candidate (once for equal changes). If they print the same
+ * with and without a patch, that patch does not resolve the issue. */
 static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -190,8 +190,8 @@ static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
     return step;
 }
 
-/* Describes how a candidate behaved in all runs; owned. Omits how many tests ran before a timeout,
- * because that depends on the machine. */
+/* A text of a candidate's results in all runs, to compare candidates; owned. Omits how many
+ * tests ran before a timeout, because that depends on the machine. */
 static char *behaviour(const AcrCandidate *candidate)
 {
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
@@ -224,7 +224,7 @@ static void count_alike(const GPtrArray *candidates)
     }
 }
 
-/* Finds out what each candidate changes. */
+/* Sets `change` of each candidate. */
 static bool find_changes(const AcrAttemptWork *work, GError **error)
 {
     for (guint i = 0; i < work->candidates->len; i++) {
@@ -244,7 +244,7 @@ AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts, GE
     return step;
 }
 
-/* Whether nothing more can be proved about a candidate. */
+/* Whether no check is left that could prove more about the candidate. */
 static bool is_proved(const AcrRun *run, const AcrCandidate *candidate)
 {
     return candidate->proof == ACR_PROOF_VERIFIED && candidate->scripts &&
@@ -307,7 +307,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
 
 /* ---- What is reported ---------------------------------------------------------------------------- */
 
-/* The path of a candidate's diff in the run folder; owned; NULL: it is not applicable. */
+/* The path of a candidate's diff in the run folder; owned; NULL if it is not applicable. */
 static char *candidate_path(const AcrCandidate *candidate)
 {
     g_autofree char *folder = acr_loops_folder(candidate->attempt);
@@ -347,7 +347,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     return table;
 }
 
-/* The best candidate that makes another change than `best`; NULL: none. */
+/* The best candidate that makes a different change from `best`; NULL: none. */
 static const AcrCandidate *find_rival(const GPtrArray *candidates, const AcrCandidate *best)
 {
     g_autoptr(GPtrArray) others = g_ptr_array_new();

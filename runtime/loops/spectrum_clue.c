@@ -1,14 +1,14 @@
 /*
- * Before a retrieval, finds the code that failing tests point to, shows it to the search agent as a
+ * Before a retrieval, ranks the code that failing tests run, shows it to the search agent as a
  * clue, and writes sbfl.json.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define SHOWN 5u /* methods that the model is shown */
+#define SHOWN 5u /* limit of methods that the model sees */
 
-/* The place of a method's header; NULL: its file does not exist. */
+/* The place of a method's header; NULL if its file does not exist. */
 static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
 {
     const char *file = acr_json_get_string(method, "file");
@@ -23,8 +23,8 @@ static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
     return acr_place_new(file, start, end, NULL, NULL);
 }
 
-/* Writes the methods as search calls show them, after their scores; owned. Errors: those of
- * acr_search_show. */
+/* Writes the scores and the methods, these in the form of search results; owned. Errors: those
+ * of acr_search_show. */
 static char *make_clue(const AcrRun *run, const AcrJson *found, GError **error)
 {
     g_autoptr(GString) heading = g_string_new("Scores, in this order:"), tests = g_string_new(NULL);

@@ -1,17 +1,17 @@
 /*
  * Validates a patch by the user's command. Exit code 0 is not enough, because a patch may keep
- * tests from running, skip them or mark them as expected failures. If the command prints a test
- * runner's summary without the patch, as many tests must pass or fail with it.
+ * tests from running, skip them or mark them as expected failures. So if the command prints a test
+ * runner's summary without the patch, the same number of tests must pass or fail with the patch.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define SHOWN_LINES 10u /* lines shown of the output of a command that cannot be run */
+#define SHOWN_LINES 10u /* limit of lines shown of the output of a command that cannot run */
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
-/* How many tests "3 passed, 1 skipped" counts as passed or failed; -1: no counts. */
+/* The number of tests in "3 passed, 1 skipped" that passed or failed; -1: it contains no counts. */
 static gint64 count_words(const char *line)
 {
     static const char *const all[] = {"skipped", "xfailed", "xpassed", "expected"};
@@ -32,8 +32,8 @@ static gint64 count_words(const char *line)
     return sum;
 }
 
-/* How many tests unittest's last line, "OK (skipped=1, expected failures=2)", counts as neither
- * passed nor failed. */
+/* The number of tests in unittest's last line, "OK (skipped=1, expected failures=2)", that
+ * neither passed nor failed. */
 static gint64 count_others(const char *line)
 {
     static const char *const others[] = {"skipped=", "expected failures=", "unexpected successes="};
@@ -47,8 +47,9 @@ static gint64 count_others(const char *line)
     return sum;
 }
 
-/* The same for a line that may be the last of pytest ("=== 3 passed, 1 failed in 0.2s"), unittest
- * and similar runners ("Ran 3 tests in 1s"), or sympy ("tests finished: 3 passed, …"). */
+/* The number of tests that passed or failed, in a line that may be the last of pytest ("=== 3
+ * passed, 1 failed in 0.2s"), unittest and similar runners ("Ran 3 tests in 1s"), or sympy
+ * ("tests finished: 3 passed, …"). */
 static gint64 count_line(const char *line)
 {
     static const char finished[] = "tests finished: ";
@@ -82,7 +83,7 @@ static gint64 tests_of(const AcrExecuted *executed)
 
 /* ---- The validation -------------------------------------------------------------------------- */
 
-/* Why the command's success with the patch does not count; owned; NULL: it counts. */
+/* Why the command's success with the patch does not count; owned; NULL if it counts. */
 static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
 {
     gint64 before = tests_of(without), after = tests_of(with);
@@ -94,7 +95,6 @@ static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
                            before, now);
 }
 
-/* Rejects the patch; `why` is taken. */
 static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
                                 const AcrExecuted *executed, char *why)
 {
@@ -106,8 +106,8 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
         message);
 }
 
-/* Whether the command itself did not run: the shell did not find it (127) or could not execute it
- * (126); pytest got wrong arguments or found no file (4), or no test (5). */
+/* Whether no test ran: the shell did not find the command (127) or could not execute it (126);
+ * pytest got wrong arguments or found no file (4), or no test (5). */
 static bool has_not_run(const char *command, const AcrExecuted *executed)
 {
     int code = executed->limit == ACR_LIMIT_NONE && !executed->signal ? executed->exit_code : 0;
@@ -115,7 +115,7 @@ static bool has_not_run(const char *command, const AcrExecuted *executed)
     return code == 126 || code == 127 || (is_pytest && (code == 4 || code == 5));
 }
 
-/* Stops the run, because no patch can repair a command that cannot be run. */
+/* Stops the run, because no patch can repair a command that cannot run. */
 static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GError **error)
 {
     g_autofree char *output = acr_validation_text(executed);
@@ -129,7 +129,7 @@ static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GE
     return ACR_STEP_FAILED;
 }
 
-/* Runs the checks of the user's extensions before the command, because the command takes longer. */
+/* Runs the checks of extensions first, because the command takes longer. */
 static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     const AcrRun *run = work->run;

@@ -1,13 +1,13 @@
 /*
- * The baseline: the outcomes of the tests without a patch. Plans are tried in order until some
- * tests pass with one; failing tests run once more. Cached by a digest of everything that it
- * depends on.
+ * The baseline: the outcomes of the tests without a patch. Tries plans in order until some tests
+ * pass; then runs failing tests a second time. The cache key is a digest of everything that the
+ * results depend on.
  */
 #include "project/project_private.h"
 
 #include <string.h>
 
-#define MAX_LAST_BYTES 32 /* of the note with the time that the tests took */
+#define MAX_LAST_BYTES 32 /* limit of the note with the duration of the tests */
 #define VERSION 1
 #define MAX_TRIED 5u
 #define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
@@ -35,7 +35,7 @@ static void take_plan(AcrBaseline *baseline, const AcrJson *plan)
 
 /* ---- The cache ---- */
 
-/* The baseline's path in the cache; owned; NULL without error: not cached. */
+/* The baseline's path in the cache; owned; NULL without an error if it is not cached. */
 static char *baseline_path(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
                            GError **error)
 {
@@ -52,7 +52,7 @@ static char *baseline_path(const AcrProject *project, const AcrProbe *probe, con
     return g_build_filename(project->cache, name, NULL);
 }
 
-/* The path in the cache of the note with the time that the tests took; owned. */
+/* The path in the cache of the note with the duration of the tests; owned. */
 static char *last_path(const char *cache, const char *place)
 {
     g_autofree char *real = acr_path_real(place), *key = acr_sha256_hex(real, strlen(real));
@@ -69,7 +69,6 @@ gint64 acr_project_last_ms(const char *cache, const char *place)
     return is_known ? (gint64)ms : -1;
 }
 
-/* Notes how long the tests took. */
 static void keep_time(const AcrProject *project, const AcrBaseline *baseline)
 {
     g_autoptr(GError) error = NULL;
@@ -96,7 +95,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
         g_debug("the baseline cannot be kept: %s", error->message);
 }
 
-/* Takes a cached baseline; one that timed out is not used when the timeout is longer now. */
+/* Takes a cached baseline; but not if it timed out and the timeout is now longer. */
 static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *out)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
@@ -119,8 +118,8 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
     return true;
 }
 
-/* Takes a cached baseline. If there is none, waits for the process that makes it, or locks it for
- * this process, which makes it then. Without a lock, this process makes it in any case. */
+/* Takes a cached baseline. If there is none, waits for the process that is making it, or takes
+ * the lock, after which this process makes it. If locking fails, this process makes it too. */
 static bool take_or_lock(const AcrProject *project, const char *path, AcrBaseline *out,
                          AcrLock **out_lock)
 {
@@ -137,7 +136,7 @@ static bool take_or_lock(const AcrProject *project, const char *path, AcrBaselin
 
 /* ---- Trying ---- */
 
-/* What the plan needs and the environment lacks; NULL: nothing. */
+/* A program that the plan needs and the environment lacks; NULL: none. */
 static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
 {
     const char *runner = acr_json_get_string(plan, "runner");
@@ -149,8 +148,8 @@ static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
     return "pytest is not installed for the project's Python";
 }
 
-/* The error in a message or log, shortened; owned: the exception as pytest marks it (the first of
- * the last lines that begin with "E"), else the last non-empty line; NULL: none. */
+/* The error in a message or log, shortened: the exception that pytest marks (the first of the
+ * last lines that begin with "E"), else the last non-empty line; owned; NULL: none. */
 static char *find_exception(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
@@ -168,8 +167,8 @@ static char *find_exception(const char *text)
     return last ? acr_text_shorten(last, SHOWN_BYTES) : NULL;
 }
 
-/* Why no test passes, taken from one test: preferably an error (a fixture that raises, a file that
- * cannot be imported), else a failure; else the end of the log. Owned. */
+/* Why no test passes: the message of one test, preferably of an error (a fixture that raises, a
+ * file that cannot be imported), else of a failure; without any, the end of the log. Owned. */
 static char *explain_run(const AcrTestRun *run)
 {
     static const AcrTestOutcome outcomes[] = {ACR_TESTED_ERROR, ACR_TESTED_FAILED};
@@ -197,7 +196,7 @@ static void add_tried(AcrBaseline *baseline, const AcrJson *plan, const char *wh
     g_ptr_array_add(baseline->tried, g_strdup_printf("%s: %s", command ? command : "?", why));
 }
 
-/* Runs a plan; if it is the best so far, keeps it in `out` and returns true. */
+/* Runs a plan. If its result is the best so far, keeps it in `out` and returns true. */
 static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJson *order,
                      AcrBaseline *out, GError **error)
 {
@@ -226,7 +225,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
     return true;
 }
 
-/* Runs failing tests once more; those that then pass are flaky. */
+/* Runs failing tests again; those that now pass are flaky. */
 static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError **error)
 {
     g_autoptr(GPtrArray) failed = g_ptr_array_new();
@@ -248,7 +247,6 @@ static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError *
     return true;
 }
 
-/* Finds the modules that tests could not import. */
 static bool find_missing(const AcrProject *project, AcrBaseline *baseline, GError **error)
 {
     GString *text = g_string_new(baseline->run.log);

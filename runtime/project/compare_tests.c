@@ -1,26 +1,28 @@
 /*
- * What a patch does to the tests, within the time for one check. A test whose outcome differs from
- * the baseline is a suspect. Suspects of one kind run again on both trees: several times together,
- * then the first of them each in its own process, and the others so only if one of the first behaves
- * differently alone. One run that contradicts the suspicion clears it, so a test that fails half of
- * the time by chance passes for a regression with a probability of at most 4^-(rounds + 1).
+ * Finds the effect of a patch on the tests, within the time for one check. A test whose outcome
+ * differs from the baseline is a suspect. Suspects of one kind run again on both trees: several
+ * times together; then the first few alone, each in its own process; and if one of these behaves
+ * differently alone, all others alone too. One run that contradicts the suspicion clears a suspect.
+ * So a test that fails half of the time by chance is taken for a regression with a probability of
+ * at most 4^-(rounds + 1).
  */
 #include "project/project_private.h"
 
 #include <string.h>
 
-/* Pairs of runs, for broken and for fixed tests. */
+/* Number of pairs of runs together, for broken and for fixed tests. */
 #define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
-#define MIN_ROUNDS 2u     /* after these rounds, half of the time is kept for runs alone */
-#define FIRST_ALONE 3u    /* suspects that run alone even if they behaved alike in all rounds */
-#define CONFIRM_MS 120000 /* time kept for confirming suspects, but at most half of it */
+#define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
+/* so many suspects run alone even if all behaved in the same way in all rounds */
+#define FIRST_ALONE 3u
+#define CONFIRM_MS 120000 /* time kept for confirming suspects, at most half of the whole */
 #define ALONE(bad_with) ((bad_with) ? 2u : 1u)
-#define SLOWER 4 /* a run with the patch may take that many times the baseline's time */
+#define SLOWER 4 /* a run with the patch may take so many times as long as the baseline */
 #define SLACK_MS 60000
-#define MAX_AGAIN 20u  /* suspects that are confirmed; the others stay unconfirmed */
-#define MAX_STOPPED 3u /* the same after a run that was stopped at a failure */
+#define MAX_AGAIN 20u  /* limit of suspects to confirm; further ones stay unconfirmed */
+#define MAX_STOPPED 3u /* that limit after a run that was stopped at a failure */
 
-/* What the search for broken and for fixed tests shares. */
+/* The state of a check, for the searches for broken and for fixed tests. */
 typedef struct {
     const AcrProject *project;
     const AcrBaseline *baseline;
@@ -55,8 +57,8 @@ static gint64 bound_ms(const Work *work)
 
 /* ---- Running suspects again ---- */
 
-/* Whether a test is bad in a run. A missing test is bad if the run reports an error, or if no test
- * at all ended with the patch. */
+/* Whether a test is bad in a run. A missing test is bad if the run reports an error for it, or
+ * if no test ended with the patch. */
 static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, const char *id)
 {
     AcrTestOutcome outcome = acr_test_run_outcome(run, id);
@@ -65,7 +67,8 @@ static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, con
     return acr_test_run_lost(run, id) || (with_patch && work->run->ids->len == 0);
 }
 
-/* Removes suspects whose outcome on a tree differs from the expected one (`bad`). */
+/* Runs suspects on one tree, and removes those whose outcome differs from the expected one
+ * (`bad`). */
 static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
                  GPtrArray *suspects, GError **error)
 {
@@ -96,8 +99,8 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
     return true;
 }
 
-/* Runs the suspects on both trees; `bad_with`: they should be bad with the patch and good
- * without. */
+/* Runs the suspects on both trees; `bad_with`: they are expected to be bad with the patch and
+ * good without. */
 static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrArray *suspects,
                       GError **error)
 {
@@ -110,8 +113,8 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
     return left->len == 0 || sift(work, left, false, !bad_with, suspects, error);
 }
 
-/* Runs the first suspects alone, and all of them if one of these differs; adds confirmed ones to
- * `confirmed`. `rounds`: rounds in which they ran together. */
+/* Runs the first suspects alone; if one of them differs, also the others. Adds confirmed
+ * suspects to `confirmed`. `rounds`: number of rounds in which they ran together. */
 static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *suspects,
                           GPtrArray *confirmed, GError **error)
 {
@@ -121,7 +124,7 @@ static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *su
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
         if (are_alike && (i >= (work->run->is_stopped ? 1 : FIRST_ALONE) ||
-                          left_ms(work) <= 0)) { /* the rounds are enough */
+                          left_ms(work) <= 0)) { /* so many rounds together are enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
         }
@@ -157,8 +160,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     return confirm_alone(work, bad_with, rounds, suspects, confirmed, error);
 }
 
-/* If a run breaks off twice at the same test, the patch breaks that test, even if it passes
- * alone. */
+/* If two runs break off at the same test, the patch breaks that test, even if it passes alone. */
 static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 {
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
@@ -177,14 +179,15 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 
 /* ---- Suspects ---- */
 
-/* Whether the timeout came before the test's turn; a file that cannot be imported had its turn. */
+/* Whether the timeout came before the test could run. A test whose file cannot be imported is
+ * not left out. */
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
            g_strcmp0(run->running, id) != 0 && !acr_test_errors_are_about(errors, id);
 }
 
-/* Borrowed ids of the baseline: tests that the patch seems to break (`bad_with`) or to fix. */
+/* Ids of the baseline (borrowed) of tests that the patch seems to break (`bad_with`) or to fix. */
 static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
@@ -207,8 +210,7 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
     return suspects;
 }
 
-/* Adds tests that the patched run reached, and that the baseline did not reach before its
- * timeout. */
+/* Adds tests that ran with the patch but that the baseline did not reach before its timeout. */
 static bool complete_baseline(const Work *work, AcrBaseline *baseline, GError **error)
 {
     const AcrTestRun *after = work->run;
@@ -233,7 +235,7 @@ static bool complete_baseline(const Work *work, AcrBaseline *baseline, GError **
 
 /* ---- The comparison ---- */
 
-/* Counts tests that are good in the baseline and, unless `with` is NULL, exist in it. */
+/* Counts tests that are good in the baseline and, unless `with` is NULL, also exist in `with`. */
 static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
 {
     gint64 good = 0;
@@ -285,7 +287,7 @@ static void describe_runs(const Work *work)
     }
 }
 
-/* The tests that pass without the patch, every time; borrowed ids. */
+/* The tests that always pass without the patch; borrowed ids. */
 static GPtrArray *find_good(const AcrBaseline *baseline)
 {
     GPtrArray *good = g_ptr_array_new();
@@ -298,8 +300,8 @@ static GPtrArray *find_good(const AcrBaseline *baseline)
     return good;
 }
 
-/* Runs the tests with the patch, and confirms what differs. If the run was stopped, a few of the
- * tests that it breaks are confirmed, and none that it fixes. */
+/* Runs the tests with the patch, and confirms changed outcomes. If the run was stopped at a
+ * failure, confirms only a few broken tests, and no fixed ones. */
 static bool check_patch(Work *work, AcrBaseline *baseline, AcrTestOrder *asked, GError **error)
 {
     if (!acr_project_run(work->project, asked, work->run, error) ||
@@ -331,7 +333,7 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                           .time_ms = MIN(bound_ms(&work), run_ms)};
     if (!order || !check_patch(&work, baseline, &asked, error))
         return false;
-    if (run.is_stopped && regressions->len == 0) { /* the failure was by chance */
+    if (run.is_stopped && regressions->len == 0) {
         acr_test_run_clear(&run);
         run = (AcrTestRun){0};
         acr_test_comparison_clear(&found);

@@ -1,5 +1,5 @@
 /*
- * Finds out how a project's tests are run and in which order: asks python/acr/project/ in a
+ * Finds out how to run a project's tests, and in which order: calls python/acr/project/ in a
  * confined process, which gets the texts of files and imports none of them.
  */
 #include "project/project_private.h"
@@ -9,7 +9,7 @@
 #define ASK_TIMEOUT_MS 60000
 /* largest file that is read for hints on how tests are run */
 #define MAX_TEXT_BYTES ((gsize)256 * 1024)
-#define IMPORT_BYTES ((gsize)12 * 1024) /* bytes read of a file whose imports are needed */
+#define IMPORT_BYTES ((gsize)12 * 1024) /* so many bytes of a file are read for its imports */
 #define MAX_TOTAL_BYTES ((gsize)40 * 1024 * 1024)
 
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
@@ -23,7 +23,7 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
     return acr_json_parse_bytes(answer, error);
 }
 
-/* Adds a pair of a file's path and its text, or its first `max` bytes; false: skipped. */
+/* Adds a file's path and text (with `max`, only so many bytes); false: the file was skipped. */
 static bool add_snapshot_text(const AcrProject *project, gsize index, gsize max, bool is_cut,
                               AcrJson *texts, gsize *total)
 {

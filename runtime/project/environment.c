@@ -1,6 +1,6 @@
 /*
- * Environments: finds the recipe for a checkout, and makes a Python of this machine with the
- * packages of a recipe, once; it is cached.
+ * Environments: finds the recipe for a checkout, and makes a cached virtual environment with the
+ * recipe's packages, from a Python of this machine.
  */
 #include "project/project_private.h"
 
@@ -11,14 +11,14 @@
 #define READY "acr-host-ready" /* file that marks a complete environment */
 #define BUILD_MS ((gint64)1800 * 1000)
 #define WAIT_US 200000
-#define SHOWN_BYTES 400u /* bytes of pip's last output that an error shows */
+#define SHOWN_BYTES 400u /* limit of pip's last output in an error */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
 
 /* ---- Which Python ---- */
 
-/* The newest of pyenv's Pythons of that version, "3.9". */
+/* The newest of pyenv's Pythons of a version such as "3.9". */
 static char *find_pyenv(const char *version)
 {
     const char *given = g_getenv("PYENV_ROOT"), *home = g_get_home_dir();
@@ -40,8 +40,8 @@ static char *find_pyenv(const char *version)
     return best && access(best, X_OK) == 0 ? g_steal_pointer(&best) : NULL;
 }
 
-/* Finds pyenv's Python first, because the Python in PATH may be pyenv's launcher; else the one in
- * PATH. */
+/* Finds pyenv's Python, or if there is none, the Python in PATH; in this order because the one
+ * in PATH may be pyenv's launcher. */
 static char *find_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
@@ -62,7 +62,7 @@ static void add_bind(GPtrArray *argv, const char *how, const char *path)
     g_ptr_array_add(argv, g_strdup(path));
 }
 
-/* Makes the system, that Python, and network settings visible while packages are installed. */
+/* Mounts the system, that Python, and network settings for the installation of packages. */
 static void add_sight(GPtrArray *argv, const char *base, const char *folder)
 {
     static const char *const system[] = {"/usr",
@@ -93,7 +93,7 @@ static void add_sight(GPtrArray *argv, const char *base, const char *folder)
     add_bind(argv, "--bind", folder);
 }
 
-/* Passes on pip's own settings, and those of certificates and proxies. */
+/* Passes on the variables of pip, certificates and proxies. */
 static char **make_build_environment(void)
 {
     static const char *const kept[] = {"PIP_",        "SSL_CERT_",   "REQUESTS_CA_",
@@ -180,7 +180,8 @@ AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterru
     }
 }
 
-/* Whether an environment is complete; its Python is gone if the one that it was made from is. */
+/* Whether an environment is complete, and its Python still exists (it disappears with the Python
+ * that it was made from). */
 static bool is_made(const char *ready, const char *python)
 {
     return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;

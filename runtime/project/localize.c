@@ -1,7 +1,7 @@
 /*
- * Ranks code by which tests run it: traced lines become numbers, the numbers a spectrum, and its
- * ranks become lines and methods of the index. Test files, and files that are not in the index, are
- * ignored.
+ * Ranks code by the tests that run it: numbers the traced lines, makes a spectrum of the numbers,
+ * and converts its ranks to lines and methods of the index. Ignores test files, and files that are
+ * not in the index.
  */
 #include "project/project_private.h"
 
@@ -16,7 +16,7 @@ typedef struct {
     GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
     GArray *lines;       /* array of Line, by number */
     GArray *run;         /* array of guint32: lines that the current test ran */
-    /* how many more lines are accepted; a limit, because the tests themselves report them */
+    /* how many more lines are accepted; limited, because untrusted tests report them */
     guint64 left;
 } Numbering;
 
@@ -38,9 +38,9 @@ void acr_localized_clear(AcrLocalized *localized)
 
 /* ---- Numbers of lines ---- */
 
-#define MAX_LINES ((guint64)400 * 1000 * 1000) /* limit for all tests together, in both passes */
+#define MAX_LINES ((guint64)400 * 1000 * 1000) /* of all tests together, in both passes */
 
-/* The last line of a file that the index knows. */
+/* The last line of a file according to the index. */
 static guint32 last_line(const AcrIndex *index, guint32 file)
 {
     const AcrIndexFile *row = acr_index_file(index, file);
@@ -65,7 +65,7 @@ static void add_spectrum_line(Numbering *numbering, guint32 file, guint32 line)
     g_array_append_val(numbering->run, number);
 }
 
-/* Adds ranges "1-3,7" of a file, each line once. */
+/* Adds the lines in ranges such as "1-3,7" of a file, each line once. */
 static void add_ranges(Numbering *numbering, guint32 file, const char *text)
 {
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
@@ -81,7 +81,7 @@ static void add_ranges(Numbering *numbering, guint32 file, const char *text)
     }
 }
 
-/* Puts the lines that a test ran into numbering->run. */
+/* Sets numbering->run to the lines that a test ran. */
 static void add_test(Numbering *numbering, const AcrJson *files)
 {
     g_array_set_size(numbering->run, 0);
@@ -94,7 +94,7 @@ static void add_test(Numbering *numbering, const AcrJson *files)
 
 /* ---- Tests ---- */
 
-/* Whether the id is that name, or ends in it at a character that names cannot contain. */
+/* Whether the id is `name`, or ends in it after a character that names cannot contain. */
 static bool is_named(const char *id, const char *name)
 {
     gsize len = strlen(id), tail = strlen(name);
@@ -142,7 +142,7 @@ static bool is_failing(const AcrLocalized *localized, const char *id)
     return g_ptr_array_find_with_equal_func(localized->failing, id, g_str_equal, NULL);
 }
 
-/* Numbers all lines first and then adds the tests, because the numbers must not change. */
+/* First numbers all lines, and then adds the tests, because the numbers must not change. */
 static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *localized)
 {
     const AcrJson *lines = localized->run.lines;
@@ -167,8 +167,8 @@ static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *loca
 #define SCRIPT_MODULE "test_acr_script"
 #define SCRIPT_TEST "Script", "test_script"
 
-/* The folder of the first test's file, from ids of pytest ("a/b.py::C::f") or unittest ("a.b.C.f",
- * if a/b.py exists); owned; NULL: another kind of id. */
+/* The folder of the first test's file, from ids of pytest ("a/b.py::C::f") or unittest
+ * ("a.b.C.f", if a/b.py exists); owned; NULL for another kind of id. */
 static char *folder_of_tests(const AcrBaseline *baseline, const AcrOverlay *overlay, bool *out_path)
 {
     const char *id = baseline->run.ids->len ? baseline->run.ids->pdata[0] : "";
@@ -250,7 +250,7 @@ static GArray *find_lines(const Numbering *numbering, const AcrSpectrum *spectru
     return found;
 }
 
-/* The outermost function or method that contains a line; else the class; -1: neither. */
+/* The outermost function or method that contains a line, else the class; -1: none. */
 static gint32 find_owner(const AcrIndex *index, const Line *line)
 {
     gint32 class_id, owner;

@@ -1,7 +1,7 @@
 /*
- * project: a project's own tests. The way to run them is found from the project's files
- * (python/acr/project/, in a confined process); they run only in the sandbox, and their outcomes
- * without a patch are cached.
+ * project: a project's own tests. python/acr/project/ finds out from the project's files how to run
+ * them (in a confined process). They run only in the sandbox, and their results without a patch are
+ * cached.
  */
 #ifndef ACR_PROJECT_H
 #define ACR_PROJECT_H
@@ -16,9 +16,9 @@
 
 typedef enum {
     ACR_PROJECT_ERROR_FAILED,
-    ACR_PROJECT_ERROR_NO_FAILURE, /* no failure could be located */
-    ACR_PROJECT_ERROR_NO_TESTS,   /* nothing says how tests are run, or no plan works */
-    ACR_PROJECT_ERROR_NO_RECIPE,  /* no recipe has that name, or fits the project */
+    ACR_PROJECT_ERROR_NO_FAILURE, /* no failing test to localize */
+    ACR_PROJECT_ERROR_NO_TESTS,   /* no project file says how tests are run, or no plan works */
+    ACR_PROJECT_ERROR_NO_RECIPE,  /* no recipe has that name or fits the project */
 } AcrProjectError;
 #define ACR_PROJECT_ERROR acr_project_error_quark()
 GQuark acr_project_error_quark(void);
@@ -29,18 +29,18 @@ GQuark acr_project_error_quark(void);
 typedef struct {
     AcrSandbox *sandbox;
     AcrSnapshot *snapshot;
-    const AcrOverlay *
-        overlay; /* changes that belong to the project (tests); NULL: none. Then no baseline is cached */
+    /* changes that belong to the project (tests), with which no baseline is cached; NULL: none */
+    const AcrOverlay *overlay;
     AcrRefereeWorker *worker;      /* reads the project's files and logs */
     const char *python_dir;        /* the folder that contains the package acr */
     const char *cache;             /* folder for cached baselines; NULL: not cached */
-    const char *place;             /* the repository's path; NULL: the time is not kept */
+    const char *place;             /* the repository's path, to cache the duration; NULL: do not */
     const char *command;           /* the user's test command; NULL: detect it */
     const AcrInterrupt *interrupt; /* ends the wait for another process's baseline; may be NULL */
-    const char *environment; /* what else the outcomes depend on (set-up, image); may be NULL */
-    /* whether the check of a patch ends soon after the first regression that it confirms */
+    const char *environment;       /* set-up, image: a text for the cache's key; may be NULL */
+    /* end the check of a patch soon after its first confirmed regression */
     bool is_first_enough;
-    gint64 time_ms;          /* time for the baseline, and the same for the check of a patch */
+    gint64 time_ms;          /* time for the baseline, and again for the check of a patch */
     AcrSandboxLimits limits; /* all limits except the time */
     bool network;
     /* Called before the tests run, with their command; may be NULL. */
@@ -55,35 +55,35 @@ AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snaps
 
 /* ---- The set-up ---- */
 
-/* value of AcrSandboxOptions.setup: find the set-up in the project's files */
+/* value of AcrSandboxOptions.setup: find the set-up command in the project's files */
 #define ACR_SETUP_AUTO "auto"
-/* The set-up that was found. All owned. Zero-initialise. */
+/* The set-up command that was found. All owned. Zero-initialise. */
 typedef struct {
-    char *command; /* NULL: no set-up was searched for, or the project needs none */
-    char *why;     /* the project file that names it */
+    char *command; /* NULL: none was searched for, or the project needs none */
+    char *why;     /* the project file that names the command */
 } AcrSetUp;
 #define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* message for the user */
 void acr_set_up_clear(AcrSetUp *set_up);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
 /*
- * Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries in it what the project's files name until
- * a command succeeds and leaves no module missing that test files import (else the one that leaves
- * the fewest), and starts with the one that was taken before for the same list;
- * `options->setup` is then that command, borrowed of `out`, which must outlive the sandbox. Errors:
- * those of acr_sandbox_open and py; SETUP (none succeeds).
+ * Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries the commands that the project's files
+ * name, first the one that worked before for the same list. Uses the first that succeeds and after
+ * which the modules that test files import exist; if there is none, the one that leaves the fewest
+ * missing. Sets `options->setup` to that command, borrowed from `out`, which must outlive the
+ * sandbox. Errors: those of acr_sandbox_open and py; SETUP (none succeeds).
  */
 AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
                                      AcrSetUp *out, GError **error) ACR_MUST_USE;
 
 /* ---- Outcomes ---- */
 
-/* From best to worst. */
+/* The outcomes, from best to worst. */
 typedef enum {
     ACR_TESTED_PASSED,
-    ACR_TESTED_XFAILED, /* failed, as its mark expects */
+    ACR_TESTED_XFAILED, /* failed, as its expected-failure mark says */
     ACR_TESTED_SKIPPED,
     ACR_TESTED_FAILED,
-    /* failed outside of its assertions: in a set-up, or because a file cannot be imported */
+    /* failed outside its assertions: in a set-up, or because a file cannot be imported */
     ACR_TESTED_ERROR,
     ACR_TESTED_ABSENT, /* no such test */
 } AcrTestOutcome;
@@ -101,31 +101,32 @@ static inline bool acr_test_is_bad(AcrTestOutcome outcome)
 typedef struct {
     AcrTestOutcome outcome;
     double seconds;
-    char *message; /* owned; the failure; NULL: unknown */
+    char *message; /* owned; the message of the failure; NULL: unknown */
 } AcrTested;
 
 /* The outcomes of a run of tests. All owned. Zero-initialise. */
 typedef struct {
-    GHashTable *tests;  /* id (char *) -> AcrTested * */
-    GPtrArray *ids;     /* the ids in the order in which they ran; borrowed */
-    GPtrArray *not_run; /* char *; tests that were found, but did not run before the run ended */
-    char *running;      /* the test that ran when the run broke off; NULL: none */
-    AcrJson *lines;     /* lines of a traced run: test -> file -> "1-3,7"; else NULL */
-    /* false: lines of passing tests were omitted, because there were too many */
+    GHashTable *tests; /* id (char *) -> AcrTested * */
+    GPtrArray *ids;    /* the ids in the order in which they ran; borrowed */
+    /* char *; tests that were collected, but did not run before the run ended */
+    GPtrArray *not_run;
+    char *running;  /* the test that was running when the run broke off; NULL: none */
+    AcrJson *lines; /* in a traced run the lines: test -> file -> "1-3,7"; else NULL */
+    /* false: the lines of some passing tests were omitted, because there were too many */
     bool has_all_lines;
     char *log; /* the end of the output */
     gint64 wall_ms;
     int exit_code;
     bool timed_out;
-    bool is_stopped;   /* it was ended on purpose after a failure; then also `timed_out` */
+    bool is_stopped;   /* ended on purpose after a failure; then `timed_out` is set too */
     const char *limit; /* the sandbox limit that was exceeded; NULL: none */
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
 /* Whether the run was complete: it exceeded no limit, and the test process did not end early. */
 bool acr_test_run_is_whole(const AcrTestRun *run);
-/* The outcome of a test; ABSENT if the run lacks it. For a file, the tests that it contains count.
- * O(1) except for files. */
+/* The outcome of a test; ABSENT if the run lacks it. The outcome of a file is the worst of its
+ * tests. O(1) except for files. */
 AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id);
 /* How many tests have that outcome. */
 guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome);
@@ -134,28 +135,28 @@ guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome);
 
 /* The outcomes of the tests without a patch. All owned. Zero-initialise. */
 typedef struct {
-    AcrJson *plan; /* how the tests are run; see python/acr/project/commands.py */
+    AcrJson *plan; /* how to run the tests; see python/acr/project/commands.py */
     char *runner, *command, *why;
     char *version;    /* version of the project's Python */
     char *missing;    /* modules that could not be imported, one line; NULL: none */
-    GPtrArray *tried; /* char *; what was tried before, and why it was rejected */
-    GPtrArray *flaky; /* char *; tests that failed, and passed in the second run */
+    GPtrArray *tried; /* char *; plans that were tried before, and why each was rejected */
+    GPtrArray *flaky; /* char *; tests that failed and then passed in the second run */
     AcrTestRun run;
-    bool is_kept; /* cached by an earlier run */
+    bool is_kept; /* taken from the cache */
 } AcrBaseline;
 void acr_baseline_clear(AcrBaseline *baseline);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
 /*
- * Finds out how the tests are run, and runs them, unless their outcomes for the same snapshot,
- * environment and command are cached: all tests once, then failing ones once more. `changed`
- * (NULL-terminated, may be NULL): tests near these files run first. Errors: NO_TESTS, those of
- * sandbox, py, vcs.
+ * Finds out how to run the tests, and runs all of them once, and failing ones a second time. Takes
+ * the results from the cache if it has them for the same snapshot, environment and command.
+ * `changed` (NULL-terminated, may be NULL): tests near these files run first. Errors: NO_TESTS,
+ * those of sandbox, py, vcs.
  */
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
 
-/* How long the tests of the repository `place` ran last without a patch, in milliseconds, as `cache`
- * (may be NULL) has it; -1: unknown. */
+/* How long the tests of the repository `place` ran last without a patch, in milliseconds,
+ * according to `cache` (may be NULL); -1: unknown. */
 gint64 acr_project_last_ms(const char *cache, const char *place);
 
 /* ---- What a patch does ---- */
@@ -163,12 +164,12 @@ gint64 acr_project_last_ms(const char *cache, const char *place);
 /* A test that passes without the patch and fails with it, every time. All owned. */
 typedef struct {
     char *id;
-    char *message; /* its failure: the end of its report; NULL: not kept */
-    char *excuse;  /* why the issue expects this failure; NULL: it is a regression */
+    char *message; /* the end of its failure report; NULL: not kept */
+    char *excuse;  /* why the issue expects the failure; NULL: the failure is a regression */
 } AcrBrokenTest;
 
-/* The lists of ids in a comparison: the member (also its name in JSON) and its heading in text. A
- * new list is a row here, and code in compare_tests.c that fills it. */
+/* The lists of ids in a comparison: the member (also its name in JSON) and its heading in text.
+ * To add a list, add a row here, and code in compare_tests.c that fills it. */
 #define ACR_COMPARISON_LISTS(ROW)                                                                  \
     ROW(fixed, "fixed")                                                                            \
     ROW(unstable, "flaky with the patch")                                                          \
@@ -177,17 +178,17 @@ typedef struct {
     ROW(skipped, "passed before, and are skipped with the patch")
 
 /*
- * What a patch does to the project's tests. One codec converts this value for the journal,
+ * The effect of a patch on the project's tests. One codec converts this value for the journal,
  * result.json, regression_N.json, `tests --json` and texts for people. All owned. Zero-initialise.
  */
 typedef struct {
-    char *why;       /* why nothing was compared (then all other members are empty); NULL: it was */
-    char *command;   /* how the tests were run */
-    gint64 compared; /* tests that pass without the patch, and ran with it */
-    GPtrArray *broken; /* array of AcrBrokenTest; NULL: no patch was given */
-    gint64 not_run;    /* known tests that did not run before the timeout */
-    bool is_stopped;   /* the run ended soon after a regression; not all tests ran */
-    bool is_cut;       /* the timeout came before all tests had run, known or not */
+    char *why;         /* why nothing was compared (all other members are empty), or NULL */
+    char *command;     /* the command that ran the tests */
+    gint64 compared;   /* number of tests that pass without the patch, and ran with it */
+    GPtrArray *broken; /* array of AcrBrokenTest; NULL: there was no patch */
+    gint64 not_run;    /* number of tests of the baseline that did not run before the timeout */
+    bool is_stopped;   /* the run was ended soon after a regression, before all tests had run */
+    bool is_cut;       /* the timeout came before all tests (known or unknown) had run */
 #define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* array of char *; NULL: not known */
     ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)
 } AcrTestComparison;
@@ -198,9 +199,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTestComparison, acr_test_comparison_free)
 AcrTestComparison *acr_test_comparison_copy(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* Adds a failing test; `message` may be NULL. */
 void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message);
-/* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids), "expected"
- * ({"test", "reason"}), the lists, "not_run", "complete" (only if it is false);
- * "messages" (by id) only if asked for. */
+/* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids),
+ * "expected" ({"test", "reason"}), the lists, "not_run", "complete" (only if it is false), and
+ * on request "messages" (by id). */
 void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_messages,
                                  AcrJson *json);
 /* Reads a comparison back; owned. NULL for NULL. */
@@ -209,31 +210,31 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_U
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
 /* Appends ": ID, ID and 3 more"; nothing for an empty list. */
 void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
-/* The whole comparison in a line for people; owned. */
+/* The comparison as one line for people; owned. */
 char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;
-/* Row `i` of the lists with its name and heading (each may be NULL); borrowed. False after the
- * last. */
+/* Row `i` of the lists, with its name and heading (each may be NULL); borrowed; false after the
+ * last row. */
 bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
                               const char **out_heading, const GPtrArray **out_ids);
 /*
  * Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
- * both trees confirm it: several times together with others of its kind, then the first tests
- * alone. All of this takes at most the project's time. *out_run: the first run with the patch.
+ * both trees confirm it: several runs of all suspects together, then runs of the first ones alone.
+ * All runs together take at most the project's time. *out_run: the first run with the patch.
  * Errors: those of acr_project_baseline.
  */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
                          GError **error) ACR_MUST_USE;
-/* The comparison without a patch: how many tests of the baseline pass. */
+/* The comparison without a patch: only counts the passing tests of the baseline. */
 void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *out);
 
 /* ---- Where a failure may come from ---- */
 
-/* A place in the code; the higher its score, the more suspicious it is. */
 typedef struct {
     guint32 file;        /* number of the file in the index */
     guint32 first, last; /* first and last line of the place */
-    /* the outermost function or method that contains it, else the class; -1: for lines */
+    /* id of the outermost function or method that contains the place, else of the class; -1: for
+     * a place in `lines` */
     gint32 symbol;
     AcrRanked rank;
 } AcrSuspect;
@@ -243,37 +244,38 @@ typedef struct {
     AcrTestRun run;     /* all tests, traced */
     GPtrArray *failing; /* char *; the tests that count as failing */
     guint passing;
-    bool is_whole; /* all tests ran, and every line that they ran is counted */
-    GArray *lines; /* AcrSuspect, most suspicious first; adjacent lines with equal scores are one */
-    /* AcrSuspect, most suspicious first: methods, functions, and classes outside of them */
+    bool is_whole; /* true if all tests ran and all lines that they ran are counted */
+    /* AcrSuspect, most suspicious first; adjacent lines with equal scores are one element */
+    GArray *lines;
+    /* AcrSuspect, most suspicious first: methods, functions, and the other code of classes */
     GArray *methods;
 } AcrLocalized;
 void acr_localized_clear(AcrLocalized *localized);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLocalized, acr_localized_clear)
-/* What to rank. All borrowed. */
+/* The input for a ranking. All borrowed. */
 typedef struct {
     const AcrIndex *index;
     const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
-    /* Ids of the tests that count as failing, NULL-terminated; other failing tests are ignored.
-     * NULL: all failing tests. */
+    /* Ids of tests, NULL-terminated; only these count as failing. NULL: all failing tests count. */
     const char *const *failing;
-    /* The same, but some of them may pass; an id may be given by its end. May be NULL. */
+    /* Like `failing`, but some of the tests may pass, and the end of an id is enough. May be
+     * NULL. */
     const char *const *expected;
     AcrSpectrumFormula formula;
-    bool has_imports; /* count the code that runs during an import for the importing test */
+    bool has_imports; /* code that runs while a test imports it counts as run by that test */
 } AcrLocalizing;
-/* Runs all tests once more with tracing, and ranks the code of the index by which tests run it.
- * Errors: NO_FAILURE (a given test does not fail, no test fails, or nothing is known about it),
- * those of sandbox and py. */
+/* Runs all tests once more with tracing, and ranks the code of the index by the tests that run
+ * it. Errors: NO_FAILURE (a given test does not fail, no test fails, or no line of a failing
+ * test is known), those of sandbox and py. */
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
                           const AcrLocalizing *localizing, AcrLocalized *out,
                           GError **error) ACR_MUST_USE;
-/* The first `most` of methods or lines, as `localize --json` lists them; owned. */
+/* The first `most` methods or lines, in the form of `localize --json`; owned. */
 AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
                               bool is_methods) ACR_MUST_USE;
 /*
- * Adds to `overlay` a test that runs the script at `script` of the tree, beside the first test of
- * the baseline; returns its id, owned. NULL: this kind of tests is unknown.
+ * Adds to `overlay` a test that runs the script `script` of the tree, in the folder of the
+ * baseline's first test; returns its id, owned. NULL if this kind of tests is unknown.
  */
 char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
                              GError **error) ACR_MUST_USE;
@@ -287,8 +289,8 @@ static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
 }
 
 /*
- * The Python of a plan's environment, made if it does not exist: a virtual environment below
- * `cache`, shared by all tasks with the same Python and packages; owned path. Packages are
+ * The path of the Python in a plan's environment, owned: a virtual environment below `cache`, which
+ * all tasks with the same Python and packages share. Creates it if it does not exist. Packages are
  * installed in bubblewrap, with network, without access to the user's files. Errors: FAILED (no
  * such Python, a package cannot be installed), those of base.
  */
@@ -296,9 +298,9 @@ char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gin
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
 /*
- * The plan of a recipe for a checkout: *out gets its environment and test command, *out_name (owned)
- * the recipe's full name with its version. `recipe`: OWNER/NAME, NAME, either with @VERSION, or
- * "auto", which recognises the project by its files. Errors: NO_RECIPE, those of py and vcs.
+ * The plan of a recipe for a checkout: *out has the environment and test command, *out_name (owned)
+ * the recipe's full name and version. `recipe`: OWNER/NAME, NAME, either with @VERSION, or "auto",
+ * which recognises the project by its files. Errors: NO_RECIPE, those of py and vcs.
  */
 bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
                              AcrGradingPlan *out, char **out_name, GError **error) ACR_MUST_USE;

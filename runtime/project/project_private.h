@@ -4,32 +4,33 @@
 
 #include "project/project.h"
 
-/* The programs that can run in the sandbox, as inside/supervise.py finds them. All owned. */
+/* The programs that exist in the sandbox, as found by inside/supervise.py. All owned. */
 typedef struct {
     char *digest; /* digest of the Python and its installed packages */
     char *version;
-    AcrJson *modules; /* runners that can be imported, by name */
+    AcrJson *modules; /* the test runners that can be imported, by name */
 } AcrProbe;
 void acr_probe_clear(AcrProbe *probe);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrProbe, acr_probe_clear)
-/* Finds these programs. Errors: those of sandbox; FAILED (the Python there does not run). */
+/* Finds these programs. Errors: those of sandbox; FAILED (the sandbox's Python does not run). */
 bool acr_project_probe(const AcrProject *project, AcrProbe *out, GError **error) ACR_MUST_USE;
 
 /* The possible plans of a project, an array, best guess first; owned. Errors: those of py and
  * vcs. */
 AcrJson *acr_project_detect(const AcrProject *project, GError **error) ACR_MUST_USE;
-/* The files of tests, an array, nearest to the changed files first; owned. */
+/* The test files, an array; those nearest to the changed files come first; owned. */
 AcrJson *acr_project_order(const AcrProject *project, const char *const *changed,
                            GError **error) ACR_MUST_USE;
-/* Asks about the project's paths, with the texts of those that `wanted` accepts; owned. */
+/* Calls Python with the project's paths, and with the texts of the files that `wanted` accepts;
+ * owned. */
 AcrJson *acr_project_ask_about_files(const AcrProject *project, const char *wanted,
                                      const char *function, GError **error) ACR_MUST_USE;
-/* Asks acr.project.service in the worker; owned. */
+/* Calls acr.project.service in the worker; owned. */
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
                          GError **error) ACR_MUST_USE;
 
-/* Takes a lock, and waits for the process that holds it; owned. Errors: BUSY of base (the deadline
- * has passed, 0: none, or this process is interrupted), FAILED. */
+/* Takes a lock; waits while another process holds it; owned. Errors: BUSY of base (the deadline
+ * has passed (0: none), or this process was interrupted), FAILED. */
 AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterrupt *interrupt,
                           GError **error) ACR_MUST_USE;
 
@@ -38,12 +39,12 @@ typedef struct {
     const AcrJson *plan;
     const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
     const GPtrArray *select;   /* char *: run only these tests; NULL: all */
-    /* char *: the run ends soon after one of these tests fails; NULL: it goes on */
+    /* char *: end the run soon after one of these tests fails; NULL: do not */
     const GPtrArray *good;
     const AcrJson *order; /* made by acr_project_order; NULL: the runner's own order */
     gint64 time_ms;
     bool is_traced;   /* record the lines that each test runs */
-    bool has_imports; /* include lines that run during imports */
+    bool has_imports; /* also record lines that run during imports */
 } AcrTestOrder;
 /* Runs tests. Errors: those of sandbox and py. */
 bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTestRun *out,
@@ -51,17 +52,17 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
 /* A digest of our files that run in the sandbox; owned. Errors: those of base. */
 char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_MUST_USE;
 
-/* Adds a result to a run; if the id has a result already, the worse one counts. */
+/* Adds a result to a run; if the id already has a result, the worse one counts. */
 void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
                       const char *message);
-/* The ids with errors, borrowed, in an array of the caller's: of tests, and of whole files,
- * classes, or all. */
+/* The ids with outcome ERROR: tests, and whole files, classes, or all tests; borrowed, in an
+ * array that the caller frees. */
 GPtrArray *acr_test_run_errors(const AcrTestRun *run) ACR_MUST_USE;
 /* Whether one of these errors explains why that test did not run. */
 bool acr_test_errors_are_about(const GPtrArray *errors, const char *id);
 /* Whether an error explains why the test is missing. */
 bool acr_test_run_lost(const AcrTestRun *run, const char *id);
-/* Converts tests, tests that did not run, and times to JSON; and back. */
+/* Convert the tests, the tests that did not run, and times to JSON, and back. */
 AcrJson *acr_test_run_to_json(const AcrTestRun *run) ACR_MUST_USE;
 void acr_test_run_init(AcrTestRun *run);
 void acr_test_run_take(AcrTestRun *run, const AcrJson *json);

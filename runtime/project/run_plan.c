@@ -1,6 +1,6 @@
 /*
  * One run of tests in the sandbox: inside/supervise.py reads a request from standard input, and
- * answers in JSON on standard output. If outcomes are only in a log, the worker parses it.
+ * answers in JSON on standard output. If the outcomes are only in a log, the worker parses the log.
  */
 #include "project/project_private.h"
 
@@ -13,7 +13,7 @@
 #define SHOWN_BYTES 300u
 
 #define SUPERVISE "supervise.py"
-/* Files that supervise.py writes for the project's Python. */
+/* Files that supervise.py writes, for the project's Python to use. */
 static const char *const sources[] = {
     "acr_test_events.py", "acr_pytest_report.py", "pytest_main.py", "unittest_report.py",
     "unittest_main.py",   "hooked_main.py",       "sympy_main.py",  "line_tracer.py"};

@@ -1,8 +1,8 @@
 /*
- * The set-up of `--setup auto`: commands that the project's files name, told by
- * python/acr/project/set_ups.py as text and tried in the sandbox alone, until one leaves nothing
- * missing that tests import. Which one it was is kept by the content of the list, so that a changed
- * tree starts with it.
+ * The set-up of `--setup auto`: python/acr/project/set_ups.py lists the commands that the project's
+ * files name, as text; they are tried only in the sandbox, until all modules that tests import
+ * exist. A file named by a digest of the list keeps the chosen command, so that a changed tree with
+ * the same list starts with it.
  */
 #include "project/project_private.h"
 
@@ -29,7 +29,7 @@ static AcrJson *detect_set_ups(const AcrSandboxOptions *options, AcrRefereeWorke
     return acr_project_ask_about_files(&project, "set_up_files", "set_up_plans", error);
 }
 
-/* The file that keeps which command of this list worked; owned; NULL: none can be kept. */
+/* The file that keeps the command for this list; owned; NULL if there is no cache. */
 static char *path_of_kept(const AcrSandboxOptions *options, const AcrJson *plans)
 {
     if (!options->cache)
@@ -64,8 +64,8 @@ static void keep_set_up(const AcrSetUp *set_up, const char *path)
         g_debug("the choice of a set-up cannot be kept: %s", error->message);
 }
 
-/* Opens the sandbox with this set-up; NULL without error: the set-up failed, and *first_failure
- * says why. */
+/* Opens the sandbox with this set-up; NULL without an error if the set-up failed; *first_failure
+ * then says why. */
 static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, AcrSetUp *out,
                               GError **first_failure, GError **error)
 {
@@ -85,7 +85,7 @@ static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, A
     return NULL;
 }
 
-/* Sorts the plans: the one that worked before comes first; owned array of borrowed plans. */
+/* Sorts the plans: first the one that worked before; owned array of borrowed plans. */
 static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
 {
     GPtrArray *order = g_ptr_array_new();
@@ -96,7 +96,7 @@ static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
     return order;
 }
 
-/* How many of the modules that tests import are missing after a set-up; G_MAXUINT: unknown. */
+/* Counts the modules that tests import and that are missing after a set-up; G_MAXUINT: unknown. */
 static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
 {
     const char *python = acr_sandbox_python(sandbox, NULL);
@@ -117,8 +117,8 @@ static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
     return (guint)g_ascii_strtoull(text, NULL, 10);
 }
 
-/* Tries the plans until one leaves no module missing; else the best of those that succeed. NULL
- * without error: none succeeds. */
+/* Tries the plans until one leaves no module missing; if none does, uses the best that succeeds.
+ * NULL without an error if none succeeds. */
 static AcrSandbox *search_set_ups(AcrSandboxOptions *options, const GPtrArray *order,
                                   const AcrJson *modules, const char *kept, AcrSetUp *out,
                                   GError **first, GError **error)
@@ -162,7 +162,7 @@ AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorke
         return sandbox ? sandbox : ACR_NULL(acr_pass_error(error, &failed));
     acr_set_up_clear(out);
     options->setup = NULL;
-    if (order->len == 0) /* nothing needs to be built or installed: the tree is used unchanged */
+    if (order->len == 0) /* nothing has to be built or installed: use the tree unchanged */
         return acr_sandbox_open(options, error);
     return ACR_NULL(acr_set_error(
         error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP,

@@ -1,12 +1,12 @@
 /*
- * What a patch does to the tests, as a value: its JSON, which journal, results and reports share,
+ * The value type for the effect of a patch on tests: its JSON (for journal, results and reports)
  * and its text for people.
  */
 #include <stddef.h>
 
 #include "project/project_private.h"
 
-#define LINE_TESTS 3u /* tests that a line names */
+#define LINE_TESTS 3u /* limit of tests that a line names */
 
 static const struct {
     const char *name, *heading;
@@ -125,7 +125,7 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
     g_autoptr(AcrJson) messages = acr_json_new_object();
     set_broken(comparison->broken, json, messages);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
-        if (*list_of(comparison, i)) /* NULL if the record is older than the list */
+        if (*list_of(comparison, i)) /* NULL if the record was written before the list existed */
             acr_json_set(json, lists[i].name, acr_json_new_texts(*list_of(comparison, i)));
     acr_json_set_int(json, "not_run", comparison->not_run);
     if (comparison->is_cut || comparison->is_stopped)
@@ -140,7 +140,7 @@ static void take_broken(const AcrJson *json, AcrTestComparison *out)
 {
     const AcrJson *messages = acr_json_get(json, "messages"),
                   *regressions = acr_json_get(json, "regressions"),
-                  *at = acr_json_first(acr_json_get(json, "broken")); /* used in earlier journals */
+                  *at = acr_json_first(acr_json_get(json, "broken"));
     if (regressions || acr_json_get(json, "broken"))
         out->broken = g_ptr_array_new_with_free_func(free_broken);
     for (; at; at = acr_json_next(at))

@@ -17,7 +17,8 @@ const char *acr_test_outcome_name(AcrTestOutcome outcome)
     return names[outcome];
 }
 
-/* ABSENT: unknown name. A test that passed although it was expected to fail counts as passed. */
+/* The outcome with that name, ABSENT if it is unknown. A test that passed although it was
+ * expected to fail has passed. */
 static AcrTestOutcome outcome_of(const char *name)
 {
     if (g_strcmp0(name, "xpassed") == 0)
@@ -70,7 +71,7 @@ void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, d
         result->message = g_strdup(message);
 }
 
-/* Whether `id` is part of `whole`: a test of a file, a method of a class. */
+/* Whether `id` is a part of `whole`: a test of a file, a method of a class. */
 static bool is_within(const char *id, const char *whole)
 {
     gsize len = strlen(whole);
@@ -91,8 +92,8 @@ AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id)
     return worst;
 }
 
-/* Whether an error is about that test or module: "setUpClass (a.B)" and unittest's failed imports
- * name it last. */
+/* Whether an error is about that test or module: in unittest's "setUpClass (a.B)" and failed
+ * imports, the name is last. */
 static bool is_about(const char *failed, const char *id)
 {
     static const char import[] = "unittest.loader._FailedTest.";
@@ -136,7 +137,7 @@ bool acr_test_run_lost(const AcrTestRun *run, const char *id)
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
-    /* the runner did not start; pytest also exits like this if it finds no test */
+    /* the runner did not start; pytest also exits so if it finds no test */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
 }
 

@@ -41,7 +41,7 @@ static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, 
     return true;
 }
 
-/* Packs the text, and for each known call its name, parameters and kinds, separated by NUL. */
+/* Packs the text, and the name, parameters and kinds of each known call, separated by NUL. */
 static GBytes *pack_text(const char *text, const AcrCalls *calls)
 {
     GByteArray *fields = g_byte_array_new();

@@ -8,7 +8,7 @@
 
 G_DEFINE_QUARK(acr_py_error, acr_py_error)
 
-/* The text of an object on one line, shortened; owned (g_free); "" if even that fails. */
+/* The text of an object on one line, shortened; owned (g_free); "" if it has no text. */
 static char *text_of(PyObject *object)
 {
     PyObject *text = object ? PyObject_Str(object) : NULL;
@@ -49,7 +49,7 @@ static AcrPyError code_of(PyObject *type)
     return ACR_PY_ERROR_FAILED;
 }
 
-/* Takes the current exception; a new reference, or NULL. */
+/* Fetches the current exception; a new reference, or NULL. */
 static PyObject *fetch(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -1,7 +1,7 @@
 /*
- * Asks Python about a patch: for the experiments of a verdict (python/acr/experiments/), whether
- * the patch is plain code, and which patches make the same change. The host makes the runs that
- * Python asks for.
+ * Calls Python about patches: for the experiments of a verdict (python/acr/experiments/), for
+ * whether a patch is plain code, and for which patches make the same change. The host makes the
+ * runs that Python requests.
  */
 #include "py/py_private.h"
 

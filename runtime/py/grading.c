@@ -52,7 +52,7 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Asks for a plan of `n` texts; a single text is the reason why there is no plan. */
+/* Asks for a plan of `n` texts; an answer of one text is the reason why there is no plan. */
 static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
                            GError **error)
 {

@@ -1,6 +1,6 @@
 /*
- * Starts CPython on the calling thread, isolated from the user's environment and from the first
- * `python3` in PATH, and checks that it is the Python for which the program was built.
+ * Starts CPython on the calling thread, isolated from the user's environment and from the `python3`
+ * in PATH, and checks that it is the version of the build.
  */
 #include "py/py_object_private.h"
 
@@ -9,7 +9,7 @@
 #define environment_error(error, ...)                                                              \
     acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, __VA_ARGS__)
 
-/* Only major.minor determine the ABI; the rest may change in an upgrade of the system. */
+/* Only major.minor determine the ABI; an upgrade of the system may change the rest. */
 bool acr_py_version_fits(const char *built, const char *running)
 {
     const char *dot = strchr(built, '.');
@@ -36,9 +36,9 @@ static PyStatus preinitialize(void)
 {
     PyPreConfig config;
     PyPreConfig_InitIsolatedConfig(&config);
-    config.utf8_mode = 1; /* otherwise names and streams are ASCII in the C locale */
+    config.utf8_mode = 1; /* otherwise file names and streams are ASCII in the C locale */
 #ifdef ACR_SANITIZED
-    config.allocator = PYMEM_ALLOCATOR_MALLOC; /* so that the sanitizer sees each block */
+    config.allocator = PYMEM_ALLOCATOR_MALLOC; /* malloc, so that the sanitizer sees each block */
 #endif
     return Py_PreInitialize(&config);
 }
@@ -47,10 +47,10 @@ static PyStatus configure(PyConfig *config)
 {
     PyConfig_InitIsolatedConfig(config);
     config->write_bytecode = 0;
-    config->site_import = 0;   /* only the linter needs installed packages; it adds them itself */
-    config->use_hash_seed = 1; /* seed 0: sets have the same order in each run */
+    config->site_import = 0;   /* only the linter needs installed packages, and adds them itself */
+    config->use_hash_seed = 1; /* seed 0, so that sets have the same order in each run */
     config->hash_seed = 0;
-    /* Otherwise libpython uses the interpreter in PATH and its standard library. */
+    /* Otherwise libpython uses the standard library of the `python3` in PATH. */
     PyStatus status = PyConfig_SetBytesString(config, &config->executable, acr_py_executable());
     if (PyStatus_Exception(status))
         return status;
@@ -99,7 +99,8 @@ static bool add_package(const char *package_dir, GError **error)
 }
 
 /* Disables two codecs that take quadratic time or worse: 300 KiB of text that names one as its
- * encoding take minutes. Source code never uses them; a disabled module makes the codec unknown. */
+ * encoding take minutes. Source code never uses them; with its module disabled, such a codec is
+ * unknown. */
 static bool bar_slow_codecs(GError **error)
 {
     static const char *const names[] = {"encodings.idna", "encodings.punycode"};

@@ -1,12 +1,12 @@
 /*
- * The thread that owns the interpreter, the job that it is given, and the watchdog that ends a job
- * whose deadline has passed.
+ * The thread that owns the interpreter, its jobs, and the watchdog that ends a job whose deadline
+ * has passed.
  *
- * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker holds the
- * interpreter (the GIL) only while a job runs; the watchdog takes it to raise acr.deadline.Deadline in the
- * worker, again and again until the job ends. A job that does not end (stuck in C code) is given up
- * after a grace: its caller returns, and the interpreter counts as lost. Lock order: the
- * turn or the interpreter before the mutex.
+ * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker
+ * holds the interpreter (the GIL) only while a job runs; the watchdog takes it to raise
+ * acr.deadline.Deadline in the worker, again and again until the job ends. If a job does not end
+ * even then (because it hangs in C code), its caller returns, and the interpreter counts as lost.
+ * Lock order: `turn` or the GIL before the mutex.
  */
 #include "py/py_object_private.h"
 
@@ -17,7 +17,7 @@ typedef struct {
     char *module, *function;
     GBytes *argument;
     gint64 deadline_ms; /* 0: no deadline */
-    gint64 raise_us;    /* when the watchdog raises next; set when the job starts */
+    gint64 raise_us;    /* when the watchdog will raise Deadline next; set when the job starts */
     gint64 give_up_us;  /* when the caller stops waiting */
     bool started, fired, done;
     GBytes *result;
@@ -27,12 +27,12 @@ typedef struct {
 typedef enum { STARTING, SERVING, FAILED_TO_START } Phase;
 
 struct AcrPython {
-    pthread_mutex_t turn; /* held by the caller whose turn it is */
+    pthread_mutex_t turn; /* locked by the caller whose job may run */
     pthread_mutex_t mutex;
     pthread_cond_t to_worker, to_callers, to_watchdog; /* use the monotonic clock */
     pthread_t worker, watchdog;
     Job *posted, *running;
-    gint64 watch_until_us; /* when the watchdog wakes without being signalled */
+    gint64 watch_until_us; /* when the watchdog wakes up without a signal */
     Phase phase;
     bool stopping, lost;
     GError *start_error;
@@ -76,14 +76,14 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 unti
 
 /* ---- The watchdog ---- */
 
-/* Raises Deadline in the worker if `job` still runs. Waits for the interpreter, forever if a job
+/* Raises Deadline in the worker if `job` is still running. Waits for the GIL, forever if a job
  * never releases it. */
 static void raise_deadline(AcrPython *python, const Job *job)
 {
     PyGILState_STATE state = PyGILState_Ensure();
     pthread_mutex_lock(&python->mutex);
     gint64 now = g_get_monotonic_time();
-    /* Check the time too: the job may have ended, and a later job may have its address. */
+    /* Also check the time: the job may have ended, and a later job may have the same address. */
     if (python->running == job && job->deadline_ms > 0 && job->raise_us <= now) {
         python->running->fired = true;
         python->running->raise_us = now + ACR_PY_AGAIN_MS * 1000;
@@ -115,8 +115,8 @@ static void *watchdog_main(void *data)
 
 /* ---- The worker ---- */
 
-/* Waits for the next job; NULL: the thread must stop. The caller holds the mutex, not the
- * interpreter. */
+/* Waits for the next job; NULL if the thread must stop. The caller holds the mutex, but not the
+ * GIL. */
 static Job *next_job(AcrPython *python)
 {
     while (!python->stopping && !python->posted)
@@ -131,15 +131,15 @@ static Job *next_job(AcrPython *python)
     python->running = job;
     if (job->deadline_ms > 0) {
         pthread_cond_broadcast(
-            &python->to_callers); /* from now on the caller waits no longer than give_up_us */
+            &python->to_callers); /* from now on the caller waits until give_up_us at most */
         if (job->raise_us < python->watch_until_us)
             pthread_cond_signal(&python->to_watchdog);
     }
     return job;
 }
 
-/* Makes sure that no Deadline arrives after this, not even one that was raised and not delivered.
- * The caller holds the interpreter. */
+/* Makes sure that no Deadline arrives from now on, not even one that was raised but not yet
+ * delivered. The caller holds the GIL. */
 static void end_running(AcrPython *python)
 {
     pthread_mutex_lock(&python->mutex);
@@ -148,13 +148,13 @@ static void end_running(AcrPython *python)
     PyThreadState_SetAsyncExc(python->thread_id, NULL);
 }
 
-/* Runs a job with the interpreter held. */
+/* Runs a job. The caller holds the GIL. */
 static void run_job(AcrPython *python, Job *job)
 {
     PyObject *result = acr_py_call(job->module, job->function, job->argument);
     end_running(python);
     if (job->fired) {
-        /* Even if the job returned a result: it may have swallowed the exception half-way. */
+        /* Also if the job returned a result, because it may have caught the exception half-way. */
         g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
                     "python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
         PyErr_Clear();
@@ -182,11 +182,11 @@ static void serve(AcrPython *python)
         pthread_cond_broadcast(&python->to_callers);
     }
     pthread_mutex_unlock(&python->mutex);
-    pthread_join(python->watchdog, NULL); /* whoever set `stopping` has woken it */
+    pthread_join(python->watchdog, NULL); /* the code that set `stopping` has woken the watchdog */
     PyEval_RestoreThread(state);
 }
 
-/* Tells the other threads that Python has started; then runs the watchdog. */
+/* Tells the other threads that Python has started, and starts the watchdog. */
 static bool prepare_interpreter(AcrPython *python, GError **error)
 {
     python->thread_id = PyThread_get_thread_ident();
@@ -257,7 +257,7 @@ static void destroy(AcrPython *python)
 }
 
 /* Starts the worker with all signals blocked, because the main thread handles them. The watchdog
- * inherits that. */
+ * inherits the mask. */
 static int start_worker(AcrPython *python)
 {
     sigset_t all, before;
@@ -278,7 +278,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     init_conds(python);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    (void)acr_py_version(); /* called before another thread exists */
+    (void)acr_py_version(); /* first call, before another thread exists */
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
@@ -323,7 +323,7 @@ void acr_python_free(AcrPython *python)
     pthread_cond_broadcast(&python->to_watchdog);
     pthread_mutex_unlock(&python->mutex);
     if (lost)
-        return; /* its threads may never end, so the memory that they use is kept */
+        return; /* its threads may never end, so their memory is kept */
     pthread_join(python->worker, NULL);
     destroy(python);
 }
@@ -367,7 +367,8 @@ bool acr_python_call(AcrPython *python, const char *module, const char *function
     pthread_mutex_lock(&python->turn);
     pthread_mutex_lock(&python->mutex);
     bool ok = python->lost ? lost_error(error) : await_job(python, job, out, error);
-    if (job->done || !job->started) /* otherwise the worker frees the job, if it ever ends */
+    /* a caller that gives up leaves the job to the worker, which frees it if it ever ends */
+    if (job->done || !job->started)
         job_free(job);
     pthread_mutex_unlock(&python->mutex);
     pthread_mutex_unlock(&python->turn);

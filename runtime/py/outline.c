@@ -5,7 +5,7 @@
 
 #define MAX_SOURCE_OF_OUTLINE (1024u * 1024)
 
-/* There is no deadline here: a caller that outlines many files kills the process if it does not
+/* There is no deadline here: a caller that outlines many files kills a process that does not
  * answer. */
 bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
                         GError **error)

@@ -1,6 +1,6 @@
 /*
- * Finds where the embedded Python is installed: the one for which the program was built, or with
- * ACR_PYTHON_ANY, as in a wheel, the one whose shared library was loaded.
+ * Finds where the embedded Python is installed: the Python of the build, or with ACR_PYTHON_ANY (in
+ * a wheel), the one whose shared library was loaded.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -9,8 +9,8 @@
 
 #include "py/py_object_private.h"
 
-/* Finds PREFIX/lib/libpython3.11.so.1.0, or the same in a folder of lib that is named for the
- * architecture, as in Debian; owned. */
+/* Finds the prefix of PREFIX/lib/libpython3.11.so.1.0; in Debian, lib has a folder for the
+ * architecture; owned. */
 static char *find_prefix(void)
 {
     Dl_info info;

@@ -1,6 +1,6 @@
 /*
- * Shared by the files that handle Python's objects. The calling thread must hold the interpreter in
- * all functions.
+ * Shared by the files that handle Python's objects. The caller of each function must hold the
+ * interpreter (GIL).
  */
 #ifndef ACR_PY_OBJECT_PRIVATE_H
 #define ACR_PY_OBJECT_PRIVATE_H
@@ -12,8 +12,8 @@
 
 /* The class acr.deadline.Deadline: a new reference, or NULL with the exception set. */
 PyObject *acr_py_deadline(void) ACR_MUST_USE;
-/* Converts the current exception to a GError and clears it. `deadline_ms` is for the message of a
- * timeout. */
+/* Converts the current exception to a GError and clears it. The message of a timeout mentions
+ * `deadline_ms`. */
 void acr_py_error_take(gint64 deadline_ms, GError **error);
 /* Converts a failed PyStatus to one line; always returns false. */
 bool acr_py_error_status(PyStatus status, GError **error);

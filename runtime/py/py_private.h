@@ -9,31 +9,31 @@
 
 /* a 2,900-deep expression takes more than 256 KiB of stack */
 #define ACR_PY_STACK_BYTES (16u * 1024 * 1024)
-#define ACR_PY_GRACE_MS 5000 /* a job is given up that long after its deadline */
+#define ACR_PY_GRACE_MS 5000 /* a job that has not ended so long after its deadline is given up */
 #define ACR_PY_AGAIN_MS 200  /* interval between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
 #define ACR_PY_LINT_TIMEOUT_MS 20000
 #define ACR_PY_BIND_TIMEOUT_MS 10000
 #define ACR_PY_DOUBTS_TIMEOUT_MS 10000
 #define ACR_PY_VERDICT_TIMEOUT_MS 60000
-#define ACR_PY_MAX_CALL_TEXT (256u * 1024) /* bytes of one call's text */
-#define ACR_PY_MAX_MESSAGE 1000            /* bytes of an exception's text */
+#define ACR_PY_MAX_CALL_TEXT (256u * 1024) /* limit of the text of one call */
+#define ACR_PY_MAX_MESSAGE 1000            /* limit of the text of an exception */
 
 /*
  * Initialises the interpreter on the calling thread, checks its version, and imports the package.
  * Errors: ENVIRONMENT.
  */
 bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
-/* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for
- * `built` ("3.11.2"). */
+/* Whether a libpython of version `running` ("3.11.2 (main, …") can be used by a program built
+ * for version `built` ("3.11.2"). */
 bool acr_py_version_fits(const char *built, const char *running);
-/* The version that Py_GetVersion reports, "3.11.2 (main, …"; needs no interpreter. Any thread may
- * call it, once one call has ended before an interpreter starts. */
+/* The version that Py_GetVersion reports, "3.11.2 (main, …"; needs no interpreter. Call it once
+ * before an interpreter starts; after that, any thread may call it. */
 const char *acr_py_version(void);
 /* Version of the libpython in this process, "3.11.2"; needs no interpreter; owned (g_free). */
 char *acr_py_running_version(void) ACR_MUST_USE;
-/* The folder in which the embedded Python is installed, and the path of its interpreter;
- * borrowed. */
+/* The folder in which the embedded Python is installed (prefix), and the path of its
+ * interpreter; borrowed. */
 const char *acr_py_prefix(void);
 const char *acr_py_executable(void);
 
@@ -41,8 +41,8 @@ const char *acr_py_executable(void);
 
 /* Owned array of the fields (GBytes, freed with it), or NULL if `data` is not a list of fields. */
 GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
-/* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL when `data` is not
- * a list of fields. */
+/* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL if `data` is
+ * not a list of fields. */
 GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;
 
 #endif

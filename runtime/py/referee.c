@@ -1,8 +1,8 @@
 /*
- * The referee for native/: tells whether a file compiles (python/acr/syntax.py), and which version
- * has fewer new errors (python/acr/lint.py). A worker answers both: a process that is started for
- * the first question and kept; the linter's worker has a private folder. A worker that dies or is
- * killed is started again.
+ * The referee for native/: decides whether a file compiles (python/acr/syntax.py), and which
+ * version has fewer new errors (python/acr/lint.py). A worker process answers both questions. It is
+ * started for the first question and kept; if it ends, it is started again. The linter's worker has
+ * a private folder.
  */
 #include "base/peer.h"
 #include "py/py_private.h"
@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 
 #define START_TIMEOUT_MS 60000
-#define TRIES 2 /* asks twice, because the cause of the first end is unknown */
+/* a question is repeated once, because the reason why the worker ended is unknown */
+#define TRIES 2
 
 struct AcrRefereeWorker {
     pthread_mutex_t turn; /* held by the caller whose turn it is */
@@ -21,14 +22,14 @@ struct AcrRefereeWorker {
     const AcrInterrupt *interrupt;
     AcrPeer peer;
     bool is_ready;
-    /* holds the only folder that the worker may write to; NULL: it may write nowhere */
+    /* has the only folder that the worker may write to; NULL: it may not write */
     AcrTreeCache *cache;
     AcrReferee referee;
 };
 
 /* ---- The worker ---- */
 
-/* Ends the worker; returns how it ended; owned. */
+/* Ends the worker; returns a text that says how it ended; owned. */
 static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
 {
     char *how = worker->peer.pid ? acr_peer_end(&worker->peer, grace_ms) : NULL;
@@ -36,7 +37,8 @@ static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
     return how;
 }
 
-/* Sends `out` and receives the answer, or sets `error`; *out_gone: the worker exited by itself. */
+/* Sends `out` and receives the answer, or sets `error`; *out_gone: whether the worker ended by
+ * itself. */
 static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
                            GBytes **out_answer, bool *out_gone, GError **error)
 {
@@ -63,11 +65,11 @@ static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
 }
 
-/* Without a private folder the linter gives no opinion. The next worker removes the folder of a
- * killed one. */
+/* The linter fails if it has no private folder. The folder of a killed worker is removed by the
+ * next one. */
 static bool start_referee(AcrRefereeWorker *worker, GError **error)
 {
-    static const char *const no_environment[] = {NULL}; /* the environment may hold keys */
+    static const char *const no_environment[] = {NULL}; /* the environment may contain keys */
     const char *const argv[] = {worker->exe, worker->verb, NULL};
     worker->is_ready = false;
     worker->cache = acr_tree_cache_open(NULL, worker->interrupt, 0, NULL);
@@ -119,7 +121,7 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *
 
 /* ---- The referee ---- */
 
-/* Whether Python died of a file. */
+/* Whether the worker ended because of the file. */
 static bool ended_python(const GError *error)
 {
     return g_error_matches(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST) ||
@@ -148,8 +150,8 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     return true;
 }
 
-/* Adds the fields of one file: path, `+` and the text before (nothing for a new file), number of
- * versions, versions. */
+/* Adds the fields of one file: path, `+` and the text before (an empty field for a new file),
+ * number of versions, versions. */
 static void add_file(GByteArray *fields, const AcrRefereeFile *file)
 {
     g_autoptr(GByteArray) before = g_byte_array_new();
@@ -186,7 +188,7 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
     return at == n;
 }
 
-/* After any failure the linter just has no opinion; an interrupt ends the call. */
+/* After any failure except an interrupt, the linter has no result, which is no error. */
 static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
                           char **out_why, GError **error)
 {

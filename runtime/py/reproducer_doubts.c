@@ -1,12 +1,12 @@
 /*
- * What a person should check in a reproducer, found by Python's ast
- * (python/acr/reproducer_doubts.py). The script is parsed, never run.
+ * Finds reasons to check a reproducer by hand, with Python's ast (python/acr/reproducer_doubts.py).
+ * The script is parsed, never run.
  */
 #include "py/py_private.h"
 
 #include <string.h>
 
-/* For a script that could not be parsed. */
+/* The doubt about a script that cannot be parsed. */
 #define UNREADABLE "the script cannot be read by the program's own Python"
 
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts, GError **error)

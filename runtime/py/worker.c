@@ -1,9 +1,9 @@
 /*
  * A worker: a process of this program in which Python reads code of a repository or a model. It
- * gives up its rights before Python starts, and before it reads the first byte it can import only
- * what is installed. A worker for an extension keeps the rights that the user's own code needs, but
- * gets no environment variables of the program. If a file makes it crash, use all memory or hang,
- * only this process ends; the main process kills it at a deadline.
+ * gives up its rights before Python starts, and can import only installed modules. A worker for an
+ * extension keeps the rights that the user's own code needs, but gets no environment variables of
+ * the program. If a file makes the worker crash, hang or use all memory, only the worker ends; the
+ * main process kills it at a deadline.
  */
 #include "base/peer.h"
 #include "py/py_private.h"
@@ -17,13 +17,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Limits address space. A syntax tree takes 140 times the bytes of its source, and 470 times for a
- * table of numbers; a file of 1 to 3 MB that needs more is searched as plain text only. */
+/* Limits address space. A syntax tree takes 140 times the size of its source, and that of a
+ * table of numbers 470 times; a file (of 1 MB or more) that exceeds the limit is searched only
+ * as plain text. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
-#define KEPT_BYTES (32 * 1024 * 1024) /* freed memory that the process keeps */
+#define KEPT_BYTES (32 * 1024 * 1024) /* amount of freed memory that the process keeps */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
 #define CPU_LIMIT_S                                                                                \
-    (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* for one question: no deadline is longer */
+    (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* for one question, because no deadline is longer */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW_MEMORY true /* the address sanitizer takes terabytes of address space */
@@ -46,8 +47,8 @@ static void limit_self(AcrPythonWork work)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Keeps freed memory, because the next file needs it again: returning it would cost a tenth of the
- * time. */
+/* Keeps freed memory for the next file, because returning it to the system would cost a tenth of
+ * the time. */
 static void keep_memory(void)
 {
     (void)mallopt(M_ARENA_MAX, 1);
@@ -79,8 +80,8 @@ static void confine(const char *package_dir, const char *writable)
     acr_confine(readable, writable);
 }
 
-/* Moves the socket away from the descriptors where Python or a library might read or print; -1 with
- * errno. */
+/* Moves the socket away from the standard streams, from which Python or a library might read or
+ * to which it might print; -1 with errno. */
 static int take_socket(void)
 {
     int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -97,7 +98,7 @@ static AcrPython *start_worker_process(const char *package_dir, GError **error)
     g_autoptr(GBytes) nothing = NULL;
     if (!python || !acr_python_call(python, "imports", "freeze", NULL, 0, &nothing, error))
         return NULL;
-    limit(RLIMIT_NPROC, 0); /* all threads exist by now; seccomp forbids root new processes */
+    limit(RLIMIT_NPROC, 0); /* all threads exist already; for root, seccomp forbids new processes */
     return g_steal_pointer(&python);
 }
 
@@ -156,11 +157,11 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
         return acr_peer_serve(fd, extension, python, failed, error);
     }
     g_setenv("TMPDIR", folder, TRUE);
-    /* otherwise Python looks up the home, in files that it cannot read */
+    /* otherwise Python looks up the home folder in files that it cannot read */
     g_setenv("HOME", folder, TRUE);
     confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL);
     AcrPython *python = start_worker_process(
-        package_dir, &failed); /* memory is freed with the process, which is faster */
+        package_dir, &failed); /* the end of the process frees the memory, which is faster */
     return acr_peer_serve(fd, what == ACR_PYTHON_REFEREE ? call_worker : outline, python, failed,
                           error);
 }

@@ -1,7 +1,7 @@
 /*
- * What a repository says about patches that programs write: a policy file, or a section of its
- * contribution guide. Some projects refuse such patches, or want them marked, so `pr` shows the text
- * to the user before it writes anything. The text is only shown; nothing obeys it.
+ * Finds a repository's policy on patches by programs: a policy file, or a section of its
+ * contribution guide. Some projects reject such patches or want them marked, so `pr` shows the
+ * policy to the user before it writes anything. The program itself does not interpret it.
  */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #define MAX_LINES 60u
 #define MAX_LINE_BYTES 200u
 
-/* The name of a file without its folder, in letters of lower case; NULL: the folder is not one where
- * policies are. Owned. */
+/* The lower-case name of a file without its folder; NULL if it is not in a folder that may have
+ * a policy. Owned. */
 static char *policy_name(const char *path)
 {
     static const char *const folders[] = {".", ".github", ".gitlab", "docs", NULL};
@@ -25,7 +25,7 @@ static char *policy_name(const char *path)
     return g_string_free(letters, !g_strv_contains(folders, folder));
 }
 
-/* The level of a heading in Markdown ("## Title") or underlined; 0: it is none. */
+/* The level of a heading in Markdown ("## Title" or underlined); 0: the line is not a heading. */
 static guint heading_level(char *const *line)
 {
     static const char marks[] = "=-~^";
@@ -67,7 +67,7 @@ static void add_lines(AcrJson *out, char *const *lines, guint i, guint level)
     }
 }
 
-/* The lines of one file that are a policy: all of them, or those below headings about AI. */
+/* The lines of a file that are its policy: all of them, or those below headings about AI. */
 static AcrJson *policy_lines(const char *text, bool is_guide)
 {
     AcrJson *out = acr_json_new_array();

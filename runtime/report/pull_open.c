@@ -1,7 +1,8 @@
 /*
  * Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch, looks
- * for an open request of the branch, then opens a new one. The token is sent only to the public
- * server that issued it, or to the server that --api-url names; redirects are not followed.
+ * for an open request from our branch, and if there is none, opens one. The token is sent only to
+ * the public server that issued it, or to the server that --api-url names; redirects are not
+ * followed.
  */
 #include <string.h>
 
@@ -10,14 +11,15 @@
 
 #define TIMEOUT_MS 60000
 #define MAX_ANSWER ((gsize)16 * 1024 * 1024)
-#define MAX_PAGES 20 /* pages of open requests, if the server cannot search by branch */
+#define MAX_PAGES 20 /* of open requests, if the server cannot search by branch */
 
-/* What differs between the servers' APIs. */
+/* The differences between the servers' APIs. */
 typedef struct PullDialect {
     AcrForgeKind kind;
-    const char *list; /* path after the project for open requests, before branch or page */
-    guint page;       /* rows on a page; 0: only one page */
-    const char *open; /* path after the project for opening a request */
+    /* path, after the project, of the open requests; branch or page number follow */
+    const char *list;
+    guint page;                             /* rows on a page; 0: only one page */
+    const char *open;                       /* path, after the project, for opening a request */
     const char *head, *base, *title, *text; /* members of a new request */
     const char *draft;         /* prefix of a draft's title; NULL: the member "draft" marks it */
     const char *link, *number; /* members of an answer */
@@ -66,7 +68,7 @@ static bool split_remote(const char *url, char **out_host, char **out_path)
     return *out_host && **out_host;
 }
 
-/* The project "owner/name", or deeper, in a path; owned; NULL: the path cannot be one. */
+/* The project "owner/name" (or deeper) in a path; owned; NULL: the path has no such form. */
 static char *project_of(const char *path)
 {
     const char *begin = path + strspn(path, "/");
@@ -137,7 +139,7 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
 
 /* ---- Asking ---- */
 
-/* Records what would be sent, in a dry run. */
+/* In a dry run, records the request instead of sending it. */
 static void note(AcrPull *pull, const AcrPullServer *server, const char *url, const AcrJson *body)
 {
     const PullDialect *dialect = server->dialect;
@@ -155,8 +157,7 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
     acr_json_append(pull->requests, request);
 }
 
-/* The reason in a server's error: "message" is a text on GitHub and Gitea, and may be an array on
- * GitLab. */
+/* The reason in a server's error: "message" is a text (on GitLab sometimes an array). */
 static char *refusal_text(const AcrJson *answer)
 {
     const AcrJson *message = acr_json_get(answer, "message");
@@ -234,7 +235,7 @@ static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError
     return g_strdup(name);
 }
 
-/* Whether an open request belongs to our branch in the project itself, not in a fork. */
+/* Whether an open request is from our branch in the project itself, not in a fork. */
 static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *branch)
 {
     if (dialect->kind == ACR_FORGE_GITLAB)
@@ -247,7 +248,6 @@ static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *
                acr_json_get_int(acr_json_get(base, "repo"), "id", 0);
 }
 
-/* The URL of a page of open requests; owned. */
 static char *list_url(const AcrPull *pull, const AcrPullServer *server, guint page)
 {
     const PullDialect *dialect = server->dialect;
@@ -269,7 +269,6 @@ static AcrJson *describe_request(const PullDialect *dialect, const AcrJson *answ
                        ACR_STRING("state", state), NULL);
 }
 
-/* Finds an open request: *out owned; NULL: none. */
 static bool find_open(AcrPull *pull, const AcrPullServer *server, AcrJson **out, GError **error)
 {
     const PullDialect *dialect = server->dialect;

@@ -1,8 +1,8 @@
 /*
- * Pushes a branch with the git command, which can use the user's keys and credential helpers. It
- * runs in an empty git folder that borrows the repository's objects. Of the repository's
- * configuration, only the remote's address is used, so the repository cannot name a hook, helper,
- * proxy or other command.
+ * Pushes a branch with the git command, which can use the user's keys and credential helpers. git
+ * runs in an empty git folder that borrows the repository's objects. From the repository's
+ * configuration we use only the remote's address, so that the repository cannot name a hook,
+ * helper, proxy or other command.
  */
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "report/report_private.h"
 
 #define TIMEOUT_MS 600000
-#define PROTOCOLS "file:git:http:https:ssh" /* the protocol "ext" would run a command */
+#define PROTOCOLS "file:git:http:https:ssh" /* without "ext", which would run a command */
 #define BOUND                                                                                      \
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_WORK_TREE GIT_INDEX_FILE GIT_GRAFT_FILE "     \
     "GIT_SHALLOW_FILE GIT_PREFIX GIT_COMMON_DIR GIT_REPLACE_REF_BASE GIT_NAMESPACE"
-/* If the remote is a folder, git also runs the receiving side on this machine, with that folder's
- * configuration, which may come from anybody. So none of its hooks and commands may run. */
+/* If the remote is a folder, git also runs the receiving side on this machine, with the folder's
+ * configuration, which is untrusted. So none of its hooks and commands may run. */
 #define RECEIVE                                                                                    \
     "--receive-pack=git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true "            \
     "-c core.fsmonitor=false -c receive.autogc=false -c receive.denyCurrentBranch=refuse "         \
@@ -42,7 +42,7 @@ static bool is_path(const char *url)
            (!strstr(url, "://") && !memchr(url, ':', strcspn(url, "/")));
 }
 
-/* Makes a path absolute: it is relative to the repository, not to the folder that git runs in. */
+/* Makes a path absolute; it is relative to the repository, not to git's current folder. */
 static char *absolute_url(const AcrPull *pull)
 {
     const char *url = pull->push_url, *workdir = acr_repo_workdir(pull->repo);
@@ -64,7 +64,6 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error)
     g_autofree char *url = absolute_url(pull), *objects = acr_repo_objects(pull->repo);
     const char *place = g_str_has_prefix(url, file) ? url + strlen(file) : url;
     g_autofree char *unescaped = place != url ? g_uri_unescape_string(place, NULL) : NULL;
-    /* A server's address is not a path; git would resolve it relative to the current folder. */
     g_autofree char *real =
         g_path_is_absolute(place) ? acr_path_real(unescaped ? unescaped : place) : NULL;
     g_autofree char *git = objects ? g_build_filename(objects, "..", NULL) : NULL;
@@ -83,7 +82,7 @@ static bool write_git_file(const char *dir, const char *name, const char *text, 
     return acr_file_write_atomic(path, text, strlen(text), 0600, error);
 }
 
-/* Tells git where the history of a shallow clone ends. */
+/* Copies the file that tells git where the history of a shallow clone ends. */
 static bool copy_shallow(const char *objects, const char *dir, GError **error)
 {
     g_autofree char *from = g_build_filename(objects, "..", "shallow", NULL);
@@ -102,7 +101,7 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
 }
 
 /* This process's environment without keys of models, variables that bind git to another repository,
- * and tokens of forges (unless git's helpers may need one to log in); owned (g_strfreev). */
+ * and tokens of forges (except one that git's helpers may need to log in); owned (g_strfreev). */
 static char **environment(const char *url, const char *dir, const char *objects)
 {
     g_auto(GStrv) bound = g_strsplit(BOUND, " ", -1);
@@ -119,7 +118,8 @@ static char **environment(const char *url, const char *dir, const char *objects)
     return g_environ_setenv(env, "GIT_TERMINAL_PROMPT", "0", true);
 }
 
-/* The line of git's output that gives the reason, without the password of the address; owned. */
+/* The line of git's output that gives the reason of the failure, without the password in the
+ * address; owned. */
 static char *reason_of(const AcrPull *pull, const AcrSpawnResult *done)
 {
     g_autofree char *out = acr_bytes_text(done->out), *err = acr_bytes_text(done->err);

@@ -1,13 +1,13 @@
 /*
- * Prepares a draft pull or merge request from a run: Python makes its text from the run folder's
- * files; on request, makes a branch, pushes it and opens the request.
+ * Prepares a draft pull or merge request from a run: Python makes its text from the run folder; by
+ * options, acr-host makes a branch, pushes it and opens the request.
  */
 #include <string.h>
 
 #include "report/report_private.h"
 
 #define MAX_TEMPLATE ((gsize)256 * 1024)
-#define FORM "pull request" /* the form's name in python/acr/report/service.py */
+#define FORM "pull request" /* name of the format in python/acr/report/service.py */
 
 static void pull_clear(AcrPull *pull)
 {
@@ -98,7 +98,7 @@ static bool push_branch(AcrPull *pull, AcrJson *out, GError **error)
     return true;
 }
 
-/* Carries out the steps that the user asked for; `out` tells what was done. */
+/* Performs the steps that the options request, and notes each in `out`. */
 static bool carry_out(AcrPull *pull, AcrJson *out, GError **error)
 {
     g_auto(AcrPullServer) server = {0};

@@ -1,6 +1,6 @@
 /*
- * report: writes run folders, and folders of many runs or of an evaluation, as pages, texts and
- * other programs' formats, through python/acr/report/. It never executes anything from these files.
+ * report: makes pages, texts and files in formats of other programs from folders of one run, many
+ * runs or an evaluation, by python/acr/report/. It never executes anything from these files.
  */
 #ifndef ACR_REPORT_H
 #define ACR_REPORT_H
@@ -10,11 +10,11 @@
 
 /*
  * The report of a folder; owned.
- *   form     a word of --format, or "live": the page that `watch --serve` gives, also of a folder that holds nothing yet.
- *   compare  of many runs, or of one (html only): the folder that they are compared with; NULL: none.
- *   only     of many runs: the names of the tasks to report on; NULL: all.
- * Errors: USAGE of task (neither a run folder nor one of many; a form or a comparison that there is not for it), those
- * of acr_python_call and base.
+ *   form     a value of --format, or "live": the page of `watch --serve`, even without results.
+ *   compare  a folder to compare the runs with (a single run only as html); NULL: none.
+ *   only     for many runs: the names of the tasks to report on; NULL: all.
+ * Errors: USAGE of task (the folder has no runs; the form or comparison does not exist for it),
+ * those of acr_python_call and base.
  */
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         const char *const *only, GError **error) ACR_MUST_USE;
@@ -25,14 +25,14 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
 
 /* ---- Pull requests (pull_request.c) ---- */
 
-/* What the run's repository says about patches by programs (ai_policy.c), from the commit on which
- * the patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL: nothing. */
+/* The repository's policy on patches by programs (ai_policy.c), from the commit on which the
+ * patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL: none. */
 AcrJson *acr_pull_policy(const AcrRunSpec *spec) ACR_MUST_USE;
 
-/* Makes the text of a request from the run folder `spec->arguments[0]` and, as `spec` asks, a
- * branch, a push and the request. *out: what `pr --json` prints, owned; after a failure what was
- * done until then (NULL: not even the text). Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those
- * of vcs and base. */
+/* Makes the text of a pull request from the run folder `spec->arguments[0]` and, if `spec` says
+ * so, a branch, a push and the request. *out (owned): the output of `pr --json`; after a
+ * failure, the steps done so far (NULL: none). Errors: USAGE, ENVIRONMENT, UNFINISHED of task,
+ * those of vcs and base. */
 bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
                       GError **error) ACR_MUST_USE;
 
@@ -40,8 +40,8 @@ bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
 
 typedef struct {
     const char *host;         /* host of the public server */
-    const char *api;          /* address of the public server's API */
-    const char *projects;     /* path in the API before a project's name */
+    const char *api;          /* API address of the public server */
+    const char *projects;     /* path of projects in the API, before a project's name */
     bool is_escaped;          /* the slash in a project's name is percent-encoded */
     const char *header;       /* header that carries the token */
     const char *variables[3]; /* environment variables that may hold the token */
@@ -53,7 +53,7 @@ extern const guint acr_n_forges;
 
 /* The header with the token from the environment; owned (g_free); NULL: no token. */
 char *acr_forge_authorisation(const AcrForge *forge) ACR_MUST_USE;
-/* The URL of a project's API; the API's address may end in a slash; owned (g_free). */
+/* The URL of a project in the API; `api` may end in a slash; owned (g_free). */
 char *acr_forge_project(const AcrForge *forge, const char *api, const char *project) ACR_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Selects the files of a run folder, or of a folder of many runs, for a report. It reads them
- * within limits and never through a link; the report lists unreadable files.
+ * Selects the files of a run folder, or of a folder of many runs, for a report. Reads them within
+ * limits and never through a link; the report lists unreadable files.
  */
 #include <glib/gstdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define MAX_FILE ((gsize)8 * 1024 * 1024)
 #define MAX_FINAL_REPORT ((gsize)64 * 1024 * 1024)
 #define MAX_ATTEMPTS 100u
-#define MAX_FILES 2000u /* most files of an attempt */
+#define MAX_FILES 2000u /* limit of files of an attempt */
 #define MAX_TASKS 100000u
 
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes)
@@ -40,7 +40,7 @@ void acr_report_files_clear(AcrReportFiles *files)
 
 typedef struct {
     const AcrFolder *folder;
-    bool with_calls; /* the form shows the search calls of each round */
+    bool with_calls; /* the format shows the search calls of each round */
     AcrReportFiles *files;
     GString *unread;
 } Reader;
@@ -60,7 +60,7 @@ static gint compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the names in a folder that begin like one of `formats` (NULL: all), sorted; owned. */
+/* Lists the names in a folder that begin like one of `formats` (NULL: all names), sorted; owned. */
 static GPtrArray *list_names(const char *path, const char *const *formats, guint max)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -94,7 +94,7 @@ static void take_attempt(Reader *reader, const char *attempt)
     }
 }
 
-/* Adds the files of a run folder; unreadable ones are listed in an extra file. */
+/* Adds the files of a run folder; an extra file lists the unreadable ones. */
 static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GError **error)
 {
     static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
@@ -123,7 +123,7 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
 
 /* ---- Many ---- */
 
-/* `part`: the shard of the batch, before the path of the task's page; "": none. */
+/* Adds a task. `part`: the folder of its shard, for the path of the task's page; "": no shards. */
 static void take_task(const char *dir, const char *part, const char *name, AcrReportFiles *files)
 {
     static const char *const names[] = {ACR_FILE_RESULT, ACR_FILE_COST};
@@ -143,7 +143,7 @@ static void take_task(const char *dir, const char *part, const char *name, AcrRe
     acr_report_files_add(files, page_of, link);
 }
 
-/* Takes a final report; `part`: the shard of the batch, "" if none. A shard may have no task. */
+/* Adds a final report; `part`: the folder of its shard; "": no shards. A shard may have no task. */
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
@@ -160,7 +160,7 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* Adds the official reports on a model's predictions, which name the failing tests. */
+/* Adds the official reports on a model's predictions, because they name the failing tests. */
 static void take_predictions(const char *dir, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
@@ -177,7 +177,7 @@ static void take_predictions(const char *dir, AcrReportFiles *files)
     }
 }
 
-/* Adds times, reasons and failing tests, which final reports lack. */
+/* Adds times, reasons and failing tests, which are missing in final reports. */
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
@@ -197,7 +197,7 @@ static void take_evaluations(const char *dir, const char *part, AcrReportFiles *
     }
 }
 
-/* Adds the files of a folder of many runs, except for the batch's own. */
+/* Adds the files of a folder of many runs, except those of the batch itself. */
 static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
@@ -211,7 +211,7 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
     take_evaluations(dir, part, files);
 }
 
-/* Adds the files of each shard; a report on the whole batch comes after theirs. */
+/* Adds the files of each shard, and after them the reports on the whole batch. */
 static void take_shards(const char *dir, AcrReportFiles *files)
 {
     static const char *const formats[] = {ACR_DIR_SHARD, NULL};
@@ -242,7 +242,7 @@ static GPtrArray *list_runs(const char *dir)
     return runs;
 }
 
-/* Adds what the title of the page says: the models, the data set, and the day of the results. */
+/* Adds the data of the page's title: the models, the data set, and the day of the results. */
 static void take_about(const char *dir, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) runs = list_runs(dir);
@@ -286,7 +286,6 @@ static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, 
 
 /* ---- Reports ---- */
 
-/* Calls a function of python/acr/report/service.py; `fields` is taken. */
 static GBytes *call_service(AcrPython *python, const char *function, GByteArray *fields,
                             GError **error)
 {
@@ -322,7 +321,6 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
     return call_service(python, "run", fields, error);
 }
 
-/* Adds the names of the tasks to report on; NULL: all. */
 static bool add_only(const char *const *names, AcrReportFiles *files)
 {
     char *text = names ? g_strjoinv("\n", (char **)names) : NULL;
@@ -349,7 +347,6 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
     return call_service(python, "tasks", fields, error);
 }
 
-/* A page of two runs side by side. */
 static GBytes *report_pair(AcrPython *python, const char *dir, const char *other, GError **error)
 {
     g_auto(AcrReportFiles) files = {0};

@@ -1,21 +1,21 @@
-/* Private to report: the input for Python's reports, and what the files of a pull request share. */
+/* Private to report: the input for Python's reports, and helpers for pull requests. */
 #ifndef ACR_REPORT_PRIVATE_H
 #define ACR_REPORT_PRIVATE_H
 
 #include "report/report.h"
 #include "task/origin.h"
 
-/* Names and contents, packed as acr_py_fields_add does it. Zero-initialise. */
+/* Names and contents of files, packed by acr_py_fields_add. Zero-initialise. */
 typedef struct {
     GByteArray *fields; /* owned */
     guint n;
 } AcrReportFiles;
 void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
-/* Adds a file; false: the total would exceed 1 GB, and nothing was added. */
+/* Adds a file. If the total would exceed 1 GB, returns false and adds nothing. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
 /* The report of one run in a format of acr_report_make, or "pull request"; `more` (may be NULL):
- * files from elsewhere. Owned. */
+ * files from outside the run folder. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
 
@@ -30,13 +30,14 @@ typedef struct {
     AcrRepo *repo;
     AcrBranch branch;
     char *url, *push_url; /* addresses of the remote */
-    AcrJson *requests;    /* what a dry run would send: [{"method", "url", "headers", "body"}] */
+    /* the requests that a dry run would send: [{"method", "url", "headers", "body"}] */
+    AcrJson *requests;
 } AcrPull;
 
 /* ---- Push (pull_push.c) ---- */
 
-/* Whether the remote is a repository on this machine, whose hooks git would run. Errors: USAGE of
- * task. */
+/* Fails if the remote is a repository on this machine, because git would run its hooks. Errors:
+ * USAGE of task. */
 bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
 /* Pushes the branch to the remote's address. *out_is_new: the branch did not exist there. Errors:
  * ENVIRONMENT of task. */
@@ -52,7 +53,7 @@ typedef struct {
     char *project; /* "owner/name" */
     char *api;     /* address of the project in the API */
     char *host;    /* for messages */
-    char *key;     /* the header with the token; NULL: a dry run without one */
+    char *key;     /* the header with the token; NULL in a dry run without one */
 } AcrPullServer;
 void acr_pull_server_clear(AcrPullServer *server);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
@@ -60,7 +61,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
  * ENVIRONMENT (no token) of task. */
 bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **error) ACR_MUST_USE;
 /* Opens a draft, or finds an open request: {"url", "number", "state"} (owned). A dry run sends
- * nothing, and `requests` gets what would be sent. Errors: ENVIRONMENT of task. */
+ * nothing, and adds the request to `requests`. Errors: ENVIRONMENT of task. */
 AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
 
 #endif

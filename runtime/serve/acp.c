@@ -1,6 +1,6 @@
 /*
- * The Agent Client Protocol: reads messages, and answers all but prompts at once. This thread owns
- * the sessions.
+ * The Agent Client Protocol: reads messages and answers them at once, except prompts. This thread
+ * owns the sessions.
  */
 #include "serve/acp_private.h"
 
@@ -11,7 +11,8 @@
 #define MAX_ISSUE_BYTES (1024u * 1024)
 #define MAX_SHOWN 80u
 #define MAX_LISTED 256u
-/* -32000, which other protocols use, makes a client of this one ask for authentication. */
+/* Not -32000, which other protocols use, because it makes clients of this protocol ask for
+ * authentication. */
 #define BUSY ACR_SERVE_INVALID_REQUEST
 
 typedef struct {
@@ -28,7 +29,7 @@ static void free_session(void *data)
     acr_acp_prompt_cancel(session);
     acr_acp_prompt_join(session);
     if (!session->issue)
-        (void)rmdir(session->folder); /* nothing was started in it */
+        (void)rmdir(session->folder); /* the folder is still empty */
     acr_serve_message_clear(&session->prompt);
     acr_json_free(session->answer);
     g_free(session->id);
@@ -51,7 +52,7 @@ static AcrAcpSession *find_session(const Request *request)
     return session;
 }
 
-/* The repository of params.cwd; owned; NULL with a fault. */
+/* The path of the repository in params.cwd; owned; NULL with a fault. */
 static char *repository_of(const Request *request)
 {
     const char *cwd = acr_serve_param(request->message, "cwd", request->fault);
@@ -73,7 +74,7 @@ static char *repository_of(const Request *request)
                                            : "the repository has no working tree");
 }
 
-/* Owns both texts from now on; the session is named after its folder. */
+/* Takes ownership of both strings; the session is named after its folder. */
 static AcrAcpSession *add_session(const Request *request, char *repo, char *folder)
 {
     AcrAcp *acp = request->acp;
@@ -137,7 +138,7 @@ static AcrJson *new_session(const Request *request)
     return acr_json_of(ACR_STRING("sessionId", session->id), NULL);
 }
 
-/* The text of a file of the session's folder; owned; NULL: there is none. */
+/* The text of a file in the session's folder; owned; NULL if there is none. */
 static char *read_text(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -213,7 +214,7 @@ static AcrJson *list_sessions(const Request *request)
     for (const AcrJson *row = acr_json_first(rows); row && n < MAX_LISTED;
          row = acr_json_next(row)) {
         if (!acr_json_get_string(row, "folder") || !acr_json_get_string(row, "repo"))
-            continue; /* its name is not UTF-8 */
+            continue; /* the name of its folder is not UTF-8 */
         acr_json_append(sessions, describe_session(row));
         n++;
     }
@@ -235,7 +236,7 @@ static char *prompt_text(const AcrJson *blocks)
     return g_string_free(text, FALSE);
 }
 
-/* Takes the issue of the prompt, with a new folder if the session's last run has ended. */
+/* Takes the issue from the prompt, and a new folder if the session's last run has ended. */
 static bool take_issue(const Request *request, AcrAcpSession *session)
 {
     g_autoptr(GError) error = NULL;
@@ -261,7 +262,7 @@ static bool take_issue(const Request *request, AcrAcpSession *session)
     return true;
 }
 
-/* NULL without a fault: it is answered later. */
+/* Returns NULL without a fault, because the prompt is answered later. */
 static AcrJson *prompt(const Request *request)
 {
     AcrAcp *acp = request->acp;
@@ -297,7 +298,7 @@ static AcrJson *cancel(const Request *request)
     return NULL;
 }
 
-/* A general notification of JSON-RPC clients: here it cancels a prompt. */
+/* A general notification of JSON-RPC clients; here it cancels a prompt. */
 static AcrJson *cancel_request(const Request *request)
 {
     const AcrJson *id = acr_json_get(request->message->params, "requestId");
@@ -323,7 +324,7 @@ static const struct {
 
 /* ---- Messages ---- */
 
-/* The client's answer to a request of a session. */
+/* Takes the client's answer to a session's request. */
 static void take_answer(AcrAcp *acp, const AcrServeMessage *message)
 {
     gint64 id = acr_json_int(message->id, 0);
@@ -338,7 +339,7 @@ static void take_answer(AcrAcp *acp, const AcrServeMessage *message)
     pthread_mutex_unlock(&acp->lock);
 }
 
-/* The result of a request; NULL: the fault, or nothing is answered now. */
+/* The result of a request; NULL: a fault, or no answer now. */
 static AcrJson *answer_request(AcrAcp *acp, const AcrServeMessage *message, AcrServeFault *fault)
 {
     Request request = {.acp = acp, .message = message, .fault = fault};
@@ -389,7 +390,7 @@ bool acr_acp_stdio(const AcrAcpOptions *options, GError **error)
     AcrAcpSession *session;
     g_hash_table_iter_init(&all, acp.sessions);
     while (g_hash_table_iter_next(&all, NULL, (void **)&session))
-        acr_acp_prompt_cancel(session); /* all of them at once; then each is awaited */
+        acr_acp_prompt_cancel(session); /* cancel all runs first, and then wait for each */
     g_hash_table_unref(acp.sessions);
     pthread_cond_destroy(&acp.told);
     pthread_mutex_destroy(&acp.lock);

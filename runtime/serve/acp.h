@@ -1,7 +1,7 @@
 /*
- * acp: editors drive runs by the Agent Client Protocol, version 1, over two descriptors, a JSON
- * object a line. A session is a run folder, and its prompt is an issue. The run is a process of its
- * own; what it reports becomes the session's updates, and the patch is written to the working tree
+ * acp: lets editors start runs by the Agent Client Protocol, version 1, over two descriptors, one
+ * JSON object a line. A session is a run folder, and its prompt is an issue. The run is a separate
+ * process. Its events become updates of the session, and its patch is written to the working tree
  * only after the client has allowed it.
  */
 #ifndef ACR_ACP_H
@@ -11,23 +11,23 @@
 #include "task/task.h"
 
 #define ACR_ACP_MAX_SESSIONS 64u /* of one connection */
-#define ACR_ACP_MAX_RUNS 8u      /* prompts that are worked on at the same time */
+#define ACR_ACP_MAX_RUNS 8u      /* limit of prompts in progress at the same time */
 
 /* All borrowed. */
 typedef struct {
     const AcrHost *host;
-    const AcrRunSpec *spec; /* what each run is given beside its repository, issue and folder */
-    const char *runs;       /* the folder of run folders, absolute */
-    /* Makes a new folder there for a run in that repository; owned. Errors: those of task. */
+    const AcrRunSpec *spec; /* the options of each run, except its repository, issue and folder */
+    const char *runs;       /* the folder that contains the run folders, absolute */
+    /* Makes a new run folder in `runs` for that repository; owned. Errors: those of task. */
     char *(*new_folder)(const char *repo, GError **error);
-    /* The run folders there of a repository, or of all (NULL), the latest first; rows as those of
-     * `runs --json`; owned. */
+    /* The run folders in `runs` of one repository, or of all (NULL), the latest first; rows as
+     * in `runs --json`; owned. */
     AcrJson *(*list_runs)(const char *repo);
     int in, out;
 } AcrAcpOptions;
 
-/* Answers until the input ends, the output is closed, or the host is interrupted; then ends all
- * runs. Errors: FAILED of serve (`in` or `out` fails). */
+/* Answers messages until the input ends, the output is closed, or the host is interrupted; then
+ * ends all runs. Errors: FAILED of serve (`in` or `out` fails). */
 bool acr_acp_stdio(const AcrAcpOptions *options, GError **error) ACR_MUST_USE;
 
 #endif

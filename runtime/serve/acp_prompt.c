@@ -1,8 +1,8 @@
 /*
- * A prompt of the Agent Client Protocol, in a thread of its own: runs the issue in a process,
- * passes on what it reports, asks whether the patch may be written, and answers the prompt. The
- * process is the one that a batch starts for a task: it takes its options from standard input and
- * dies with this one.
+ * Handles a prompt of the Agent Client Protocol in a separate thread: starts a process for the
+ * issue, passes its events on, asks whether the patch may be written, and answers the prompt. The
+ * process is a batch-task, as a batch starts for each task: it reads its options from standard
+ * input and ends when this process ends.
  */
 #include <string.h>
 #include <unistd.h>
@@ -10,14 +10,15 @@
 #include "serve/acp_private.h"
 
 #define MAX_EVENT_BYTES ((gsize)64 * 1024 * 1024)
-#define SOFT_MS 8000 /* in which a run that is cancelled ends by itself, with its folder in order */
+/* time in which a cancelled run ends by itself and leaves its folder consistent */
+#define SOFT_MS 8000
 
-/* A process that works on the prompt. */
+/* A process that handles the prompt. */
 typedef struct {
     AcrAcpSession *session;
     AcrServeLines lines;
-    bool is_quiet;   /* its events are not passed on */
-    AcrJson *result; /* as in result.json; owned; NULL: none came */
+    bool is_quiet;   /* do not pass on its events */
+    AcrJson *result; /* as in result.json; owned; NULL: it has printed none */
     AcrSpawnResult ended;
 } Run;
 
@@ -81,7 +82,7 @@ static char *describe_run(const AcrAcpSession *session, bool apply)
     return acr_json_print(json);
 }
 
-/* Whether it ended by itself. */
+/* Runs the process. Returns whether it ended by itself. */
 static bool run_process(Run *run, bool apply, GError **error)
 {
     AcrAcp *acp = run->session->acp;
@@ -106,7 +107,7 @@ static bool run_process(Run *run, bool apply, GError **error)
            !run->ended.interrupted;
 }
 
-/* What the process printed for people, without the name of the program before it; owned. */
+/* The text that the process printed for people, without the program's name before it; owned. */
 static char *last_words(const Run *run)
 {
     g_autofree char *text = g_strstrip(acr_utf8_repair_bytes(run->ended.err));
@@ -124,7 +125,8 @@ static char *last_words(const Run *run)
 
 /* ---- The permission ---- */
 
-/* The client's answer to a request; owned; NULL: cancelled, also if an answer came after that. */
+/* The client's answer to a request; owned; NULL: the prompt was cancelled (an answer after that
+ * is ignored). */
 static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *params)
 {
     AcrAcp *acp = session->acp;
@@ -143,7 +145,7 @@ static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *
     return is_over ? NULL : g_steal_pointer(&answer);
 }
 
-/* Asks whether the tool call `call` (copied) may be made. */
+/* Asks the client whether the tool call `call` (copied) is allowed. */
 static bool is_allowed(AcrAcpSession *session, const AcrJson *call)
 {
     AcrJson *options = acr_json_new_array();
@@ -169,7 +171,7 @@ static void tell_end(AcrAcpSession *session, const AcrJson *call, bool ok)
                                   ACR_STRING("status", ok ? "completed" : "failed"), NULL));
 }
 
-/* Offers the patch, and writes it if it may. */
+/* Offers the patch, and writes it if the client allows that. */
 static void offer_patch(AcrAcpSession *session, const char *diff)
 {
     g_autoptr(GError) error = NULL;
@@ -180,7 +182,8 @@ static void offer_patch(AcrAcpSession *session, const char *diff)
         return;
     }
     acr_acp_tell_call(session, "tool_call", acr_json_copy(call));
-    g_auto(Run) run = {.session = session}; /* nothing to free before its process starts */
+    /* initialised here, so that it can be cleared before its process starts */
+    g_auto(Run) run = {.session = session};
     bool may = is_allowed(session, call);
     bool ok = may && run_process(&run, true, &error) && run.ended.exit_code == ACR_EXIT_OK;
     tell_end(session, call, ok);
@@ -196,7 +199,7 @@ static AcrJson *stopped(const char *reason)
     return acr_json_of(ACR_STRING("stopReason", reason), NULL);
 }
 
-/* The result of the prompt; NULL: the fault. */
+/* The result of the prompt; NULL with a fault. */
 static AcrJson *work_on(AcrAcpSession *session, AcrServeFault *fault)
 {
     g_autoptr(GError) error = NULL;
@@ -219,7 +222,8 @@ static AcrJson *work_on(AcrAcpSession *session, AcrServeFault *fault)
     acr_acp_say(session, ACR_ACP_MESSAGE, where);
     g_autoptr(GBytes) patch = acr_json_get_bytes(run.result, "patch");
     g_autofree char *diff = patch ? acr_bytes_text(patch) : NULL;
-    /* A run that a limit stopped would go on, and write another patch than the one shown. */
+    /* Only for a finished run: one that a limit stopped would continue, and write a different
+     * patch from the one shown. */
     if (diff && *diff && run.ended.exit_code == ACR_EXIT_OK)
         offer_patch(session, diff);
     return stopped(is_cancelled(session) ? "cancelled" : "end_turn");

@@ -1,12 +1,13 @@
 /*
- * What the client of the Agent Client Protocol is told: the plan with its stages, search calls and
- * scripts as tool calls, notes as thoughts, and the patch as the old and new text of each file.
+ * Makes the messages to the client of the Agent Client Protocol: the plan with its stages, search
+ * calls and scripts as tool calls, notes as thoughts, and the patch as the old and new text of each
+ * file.
  */
 #include <string.h>
 
 #include "serve/acp_private.h"
 
-#define MAX_DIFF_BYTES (512u * 1024) /* of one file; a longer one is named only */
+#define MAX_DIFF_BYTES (512u * 1024) /* limit of one file; of a longer one only the name is sent */
 
 void acr_acp_send(AcrAcp *acp, gint64 id, const char *method, AcrJson *params)
 {
@@ -78,7 +79,7 @@ static AcrAcpStage stage_of(const char *name)
 
 /* ---- Events of the run ---- */
 
-/* What the client may open: absolute paths with a line. */
+/* The places that the client may open: absolute paths and lines. */
 static AcrJson *locations_of(const AcrAcpSession *session, const AcrJson *places)
 {
     AcrJson *locations = acr_json_new_array();
@@ -128,7 +129,8 @@ void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event)
 
 /* ---- The patch ---- */
 
-/* A file's content as JSON; null: there is none, or it is no text. `out_fits`: it can be shown. */
+/* A file's content as JSON; null if there is none, or if it is not text. `out_fits`: whether it
+ * can be shown. */
 static AcrJson *file_text(const AcrOverlay *overlay, const char *path, bool *out_fits)
 {
     g_autoptr(GBytes) bytes =
@@ -147,7 +149,7 @@ static void add_file(AcrAcpSession *session, const AcrOverlay *before, const Acr
                     *whole = acr_utf8_repair(joined, strlen(joined));
     AcrJson *old = file_text(before, path, &fits[0]), *new = file_text(after, path, &fits[1]);
     bool is_removed = acr_json_type(new) == ACR_JSON_NULL;
-    if (is_removed) { /* the protocol has no other word for it */
+    if (is_removed) { /* the protocol has no other kind for this */
         acr_json_free(new);
         new = acr_json_new_string("");
     }

@@ -1,6 +1,6 @@
 /*
- * Checks the headers of an HTTP request. In the later revision they repeat parts of the body, for
- * routers, and must agree with it.
+ * Checks the headers of an HTTP request. In the later revision, headers repeat parts of the body,
+ * for routers, and must agree with it.
  */
 #include <string.h>
 
@@ -81,7 +81,7 @@ static bool check_header(const AcrHttpIncoming *incoming, const char *name, cons
     return false;
 }
 
-/* The parameter that Mcp-Name repeats; NULL: none. */
+/* The parameter of the message that Mcp-Name repeats; NULL: none. */
 static const char *header_name(const AcrServeMessage *message)
 {
     static const char *const named[][2] = {
@@ -103,14 +103,14 @@ bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrSer
                          "a client sends requests, not responses");
         return false;
     }
-    /* this revision has no notifications over HTTP: one is accepted and ignored */
+    /* this revision has no notifications over HTTP: accept and ignore them */
     if (!message->id) {
         if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
             acr_serve_refuse_version(fault, header ? header : "");
         return !fault->code;
     }
     if (!version)
-        return true; /* the body is wrong already, and will be rejected for that */
+        return true; /* the body is invalid and will be rejected for that reason */
     const char *name = header_name(message);
     return check_header(incoming, "MCP-Protocol-Version", version, fault) &&
            check_header(incoming, "Mcp-Method", message->method, fault) &&

@@ -1,7 +1,7 @@
 /*
- * Lines over descriptors. Input is split as it arrives, and of a line at most a given length is
- * kept. Output is written in small pieces whenever there is room, so that a client that does not
- * read cannot delay the handling of signals.
+ * Lines over descriptors. Input is split as it arrives; a line that is too long is dropped. Output
+ * is written in small pieces whenever the client reads, so that a client that does not read cannot
+ * delay the handling of signals.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,11 @@
 #include "serve/serve_private.h"
 
 #define READ_BYTES (64u * 1024)
-#define WRITE_BYTES 4096u /* fits into any pipe or socket that has room */
+/* so much can be written at once to any pipe or socket that is writable */
+#define WRITE_BYTES 4096u
 #define WRITE_WAIT_MS 100
-#define MAX_LAST_WAIT_MS 3000 /* for a client that has closed the input and does not read */
+/* how long to wait for a client that has closed the input and does not read */
+#define MAX_LAST_WAIT_MS 3000
 
 static void add_bytes(AcrServeLines *lines, const char *data, gsize len)
 {

@@ -1,7 +1,7 @@
 /*
  * JSON-RPC as MCP uses it: parses a line into a message or a fault, and writes a result or fault as
- * a line. Each request has its own revision: one with an envelope is stateless. Batches are
- * rejected, as in all revisions that are served.
+ * a line. Each request has its own revision: a request with an envelope is stateless. Batches are
+ * rejected, because no supported revision has them.
  */
 #include "serve/serve_private.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define META "io.modelcontextprotocol/"
-#define MAX_EXACT (1ll << 53) /* a larger id could not be returned exactly */
+#define MAX_EXACT (1ll << 53) /* a larger id could not be sent back exactly */
 #define MAX_SHOWN 80u
 
 G_DEFINE_QUARK(acr_serve_error, acr_serve_error)
@@ -39,7 +39,7 @@ AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ..
 
 /* ---- Reading ---- */
 
-/* Sets the id if it can be returned exactly. */
+/* Sets the id if JSON can represent it exactly. */
 static bool read_id(const AcrJson *json, AcrServeMessage *out, AcrServeFault *fault)
 {
     const AcrJson *id = acr_json_get(json, "id");
@@ -175,7 +175,7 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
     acr_json_set_string(result, "cacheScope", "private");
 }
 
-/* Adds the members that every result of the later revision has. */
+/* Adds the members that each result of the later revision must have. */
 static void complete_line(AcrJson *result)
 {
     AcrJson *server =

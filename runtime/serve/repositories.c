@@ -1,8 +1,8 @@
 /*
- * The served repositories: opened once, indexed when first needed, and again after a change. A
- * working tree is checked by the file system's data (acr_snapshot_is_current), a bare repository by
- * its HEAD; one check serves all requests that arrived before it. If the contents stay the same, so
- * does the index.
+ * The served repositories: opened once, indexed when first needed, and again after a change.
+ * Whether a working tree has changed is decided by the file system's data
+ * (acr_snapshot_is_current), and for a bare repository by its HEAD; one check is valid for all
+ * requests that arrived before it. If the contents are the same, the index is kept.
  */
 #include "serve/serve_private.h"
 
@@ -11,19 +11,20 @@
 typedef struct {
     char *name;
     AcrRepo *repo;
-    AcrSnapshot *latest;    /* the last snapshot; if there is an index, its snapshot */
+    /* the last snapshot; if there is an index, the index is of this snapshot */
+    AcrSnapshot *latest;
     AcrWorkspace workspace; /* snapshot, index and search; empty until first needed */
     gint64 looked_us;       /* when the last check began */
-    guint64 used;           /* number of the request that used it last */
-    bool has_remarked;      /* its remarks were reported */
+    guint64 used;           /* number of the last request that used it */
+    bool has_remarked;      /* its remarks have been reported */
 } Repository;
 
 struct AcrServeRepositories {
     const AcrServeOptions *options;
     GArray *all; /* array of Repository */
     guint64 requests;
-    guint indexed; /* the repository that is being indexed, from 1; 0: none; atomic */
-    gsize files;   /* how many Python files it has */
+    guint indexed; /* number (from 1) of the repository that is being indexed; 0: none; atomic */
+    gsize files;   /* number of Python files in that repository */
 };
 
 static void clear_repository(gpointer data)
@@ -50,8 +51,8 @@ void acr_serve_repositories_free(AcrServeRepositories *all)
 
 /* ---- Names ---- */
 
-/* The name of a repository's folder as given (it may be a link), reduced to letters, digits and
- * "._-"; owned. */
+/* The name of a repository's folder as the user gave it (it may be a link), reduced to letters,
+ * digits and "._-"; owned. */
 static char *plain_name(const AcrRepo *repo, const char *given)
 {
     const char *path = acr_repo_workdir(repo) ? acr_repo_workdir(repo) : acr_repo_path(repo);
@@ -141,7 +142,7 @@ static void say_remarks(const AcrServeOptions *options, Repository *repository)
     repository->has_remarked = true;
 }
 
-/* Drops the least recently used index to make room for that of `kept`. */
+/* Drops the least recently used index to make room for another; never drops that of `kept`. */
 static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
 {
     guint n = 0;
@@ -158,7 +159,6 @@ static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
         acr_workspace_clear(&oldest->workspace);
 }
 
-/* Takes a snapshot, and indexes it if it is new. */
 static bool look_again(AcrServeRepositories *all, Repository *repository,
                        const AcrInterrupt *interrupt, GError **error)
 {

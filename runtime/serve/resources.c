@@ -1,8 +1,8 @@
 /*
  * Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
- * file in its current state, with its path percent-encoded. They are listed by repository and path,
- * in pages; a cursor is the address of the last entry, so that a list continues correctly even if
- * files are added or removed.
+ * file in its current state, with its path percent-encoded. Lists are sorted by repository and
+ * path, and have pages; a cursor is the address of the last entry, so that a list continues
+ * correctly after files were added or removed.
  */
 #include "serve/serve_private.h"
 
@@ -33,10 +33,9 @@ static const char *mime_of(const char *path)
 
 /* ---- Addresses ---- */
 
-/* The parts of an address. */
 typedef struct {
     int repository;
-    char *path; /* owned; NULL: the map */
+    char *path; /* owned; NULL: the address is that of the map */
 } Address;
 
 static void address_clear(Address *address)
@@ -79,7 +78,7 @@ static AcrJson *resource_json(char *uri, const char *name, const char *mime)
                        mime ? ACR_TEXT(mime) : NULL, NULL);
 }
 
-/* A page that is being filled. */
+/* A page of a list while it is filled. */
 typedef struct {
     const AcrServeRequest *request;
     AcrJson *resources; /* owned */
@@ -98,7 +97,7 @@ static void page_add(Page *page, guint repository, const char *path)
     page->n++;
 }
 
-/* Adds the entries of a repository after `from` (NULL: all); false: the page is full. */
+/* Adds the entries of a repository after `from` (NULL: all); false if the page is full. */
 static bool page_add_files(Page *page, guint repository, const AcrSnapshot *snapshot,
                            const Address *from)
 {

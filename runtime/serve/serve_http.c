@@ -1,8 +1,8 @@
 /*
  * Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
- * request with an envelope is independent, and its headers must agree with its body; one without
- * belongs to the session that its handshake began. The server's thread of native/http reads; the
- * main thread waits for signals and checks timeouts.
+ * request with an envelope is independent, and its headers must agree with its body; a request
+ * without one belongs to a session, which began with a handshake. The server's thread of
+ * native/http reads requests; the main thread waits for signals and checks timeouts.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,11 +12,11 @@
 #include "serve/serve_private.h"
 
 #define TICK_MS 200
-#define QUIET_MS 10000 /* after that time, comments keep a waiting client's connection open */
+#define QUIET_MS 10000 /* interval of comments that keep a waiting client's connection open */
 
 typedef struct {
     AcrServeClient client;
-    guint64 used; /* number of the request that used it last */
+    guint64 used; /* number of the last request that used it */
 } Session;
 
 typedef struct {
@@ -30,12 +30,12 @@ typedef struct {
     GHashTable *asked; /* a set of Asked: unanswered requests */
 } Transport;
 
-/* A request that waits for its answer. */
+/* A request that has not been answered yet. */
 typedef struct {
     Transport *transport;
     AcrHttpIncoming *incoming; /* shared reference */
     AcrServeEra era;
-    const char *session; /* id of the session that it begins; NULL: none */
+    const char *session; /* id of the session that the request begins; NULL: none */
     gint64 quiet_since_us;
     bool is_stream;
 } Asked;
@@ -54,8 +54,8 @@ static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrServe
     acr_http_incoming_answer(incoming, status, "application/json", line, strlen(line));
 }
 
-/* The HTTP status; 404 is used only in the later revision: in a session it would mean that the
- * session has ended. */
+/* The HTTP status; In a session, 404 means that the session has ended, so only the later
+ * revision uses it for faults. */
 static int status_of(const Asked *asked, int code)
 {
     static const int bad[] = {ACR_SERVE_PARSE, ACR_SERVE_INVALID_REQUEST, ACR_SERVE_INVALID_PARAMS,
@@ -68,7 +68,7 @@ static int status_of(const Asked *asked, int code)
     return 200;
 }
 
-/* A cancelled request gets no answer; its stream ends. */
+/* Answers a request; a cancelled one gets no answer, only the end of its stream. */
 static void reply_http(void *to, const char *line, int code)
 {
     Asked *asked = to;
@@ -91,7 +91,8 @@ static void reply_http(void *to, const char *line, int code)
     g_free(asked);
 }
 
-/* Keeps the connections of long-waiting clients open, if they accept events. */
+/* Sends comments to clients that have waited long and accept events, so that their connections
+ * stay open. */
 static void keep_alive(Transport *transport, gint64 now_us)
 {
     GHashTableIter iter;
@@ -207,7 +208,7 @@ static void post_in_session(Transport *transport, AcrServeMessage *message, gsiz
         take_post(transport, &session->client, message, size, incoming, NULL);
 }
 
-/* A name for the client of an independent request, different from all others. Owned. */
+/* A name, different from all others, for the client of an independent request. Owned. */
 static char *stateless_name(const AcrHttpIncoming *incoming)
 {
     return g_strdup_printf("%p", (const void *)incoming);
@@ -265,7 +266,7 @@ static void answer_request(void *ctx, AcrHttpIncoming *incoming)
     }
 }
 
-/* cancels the request in the later revision; means nothing in a session */
+/* In the later revision a disconnect cancels the request; in a session it means nothing. */
 static void gone(void *ctx, AcrHttpIncoming *incoming)
 {
     Transport *transport = ctx;
@@ -275,7 +276,7 @@ static void gone(void *ctx, AcrHttpIncoming *incoming)
 
 /* ---- From the beginning to the end ---- */
 
-/* Prints the line that a client's configuration needs. */
+/* Prints the line with the data that a client's configuration needs. */
 static bool announce(const AcrServeOptions *options, const AcrHttpServer *http, GError **error)
 {
     AcrJson *headers = acr_json_new_object();

@@ -5,7 +5,7 @@
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100 /* how often timeouts are checked */
+#define TICK_MS 100 /* interval between checks of timeouts */
 
 typedef struct {
     AcrServePipe pipe;

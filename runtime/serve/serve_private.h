@@ -1,4 +1,4 @@
-/* Private to serve: messages, repositories, and the methods that answer requests. */
+/* Private to serve: messages, repositories, and the functions that answer requests. */
 #ifndef ACR_SERVE_PRIVATE_H
 #define ACR_SERVE_PRIVATE_H
 
@@ -18,7 +18,7 @@ enum {
     ACR_SERVE_INVALID_PARAMS = -32602,
     ACR_SERVE_INTERNAL = -32603,
     ACR_SERVE_BUSY = -32000,
-    /* used in the handshake era; the later one uses INVALID_PARAMS */
+    /* only used in sessions with a handshake; the later revision uses INVALID_PARAMS */
     ACR_SERVE_NO_RESOURCE = -32002,
     ACR_SERVE_WRONG_HEADER = -32020, /* over HTTP: a header contradicts the body */
     ACR_SERVE_WRONG_VERSION = -32022,
@@ -31,7 +31,7 @@ typedef enum { ACR_SERVE_HANDSHAKE, ACR_SERVE_STATELESS } AcrServeEra;
 /* Whether we support that version in a handshake. */
 bool acr_serve_is_handshake(const char *version);
 
-/* A request or a notification. `json` is owned; the other members are borrowed from it. */
+/* A request or a notification. `json` is owned; the other members borrow from it. */
 typedef struct {
     AcrJson *json;
     const char *method;
@@ -44,7 +44,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrServeMessage, acr_serve_message_clear)
 
 /* Why a request is rejected. Owned; zero-initialise. */
 typedef struct {
-    int code; /* 0: it is not rejected */
+    int code; /* 0: the request is not rejected */
     char *text;
     AcrJson *data; /* or NULL */
 } AcrServeFault;
@@ -55,28 +55,28 @@ AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ..
     G_GNUC_PRINTF(3, 4);
 
 /*
- * Parses a line; NULL: it was too long. False with a fault if it is not a message; `out` then has
- * the id, if it could be read. A message that needs no answer (a response) has no method.
+ * Parses a line; `line` NULL means that it was too long. False with a fault if the line is not a
+ * message; `out` then has the id if that could be read. A response, which needs no answer, has no
+ * method.
  */
 bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out,
                             AcrServeFault *fault) ACR_MUST_USE;
-/* Whether a request may be answered in its revision: its envelope is valid, or there was a
- * handshake. */
+/* Whether a request is allowed in its revision: its envelope is valid, or there was a handshake. */
 bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
                              AcrServeFault *fault) ACR_MUST_USE;
-/* Writes the answer as a line; `result` is taken; NULL: writes the fault. `message` NULL or without
- * id: the id is null. Owned. */
+/* Makes the answer as a line; owned. `result` is taken; NULL: the line has the fault. If
+ * `message` is NULL or has no id, the line's id is null. */
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
                       const AcrServeFault *fault) ACR_MUST_USE;
 
 /* A string in a message's parameters; NULL with a fault if it is missing or not a string. */
 const char *acr_serve_param(const AcrServeMessage *message, const char *name, AcrServeFault *fault);
-/* Rejects a cursor, for lists that have only one page. */
+/* Rejects a cursor; for lists that have only one page. */
 bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault) ACR_MUST_USE;
-/* The fault for an unsupported version, which lists the supported ones. */
+/* Sets the fault for an unsupported version; it lists the supported versions. */
 void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
 
-/* How long a client may keep a result, in the later era. */
+/* How long a client may keep a result, in the later revision. */
 #define ACR_SERVE_KEEP_MS 3600000 /* for results that do not change while the process runs */
 void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms);
 
@@ -84,13 +84,13 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
 
 typedef struct AcrServeServer AcrServeServer;
 /*
- * Gives the answer to a request, once, from any thread. `line` NULL: the request was cancelled and
- * gets none; `code`: the fault's code, or 0.
+ * Called once for each request, in any thread, with its answer. `line` NULL: the request was
+ * cancelled and gets no answer; `code`: that of the fault, or 0.
  */
 typedef void AcrServeReply(void *to, const char *line, int code);
-/* A source of requests whose ids differ: a pipe, a session, or an independent request. */
+/* A source of requests with different ids: a pipe, a session, or an independent request. */
 typedef struct {
-    char *name; /* differs from the names of all other clients */
+    char *name; /* a name that no other client has */
     bool has_handshake;
 } AcrServeClient;
 
@@ -103,12 +103,14 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
                            gsize size, void *to);
 /* Cancels all requests of a client. Thread-safe. */
 void acr_serve_server_cancel(AcrServeServer *server, const char *client);
-/* Ends answers that take too long, and sends `notify` (NULL: nobody) a line of progress each second
- * for requests that wait and ask for it. Returns whether an answer is in progress. Thread-safe. */
+/* Ends answers that exceed the time limit. Each second passes `notify` (may be NULL) a line of
+ * progress for each waiting request that asks for it. Returns whether an answer is in progress.
+ * Thread-safe. */
 bool acr_serve_server_watch(AcrServeServer *server, AcrServeReply *notify);
 /*
- * Answers what has arrived, unless `is_aborted`, until the host is interrupted or `*lost` is set
- * (atomic; NULL: never). False: an answer is still in progress, so the server cannot be freed.
+ * Answers the requests that have arrived, unless `is_aborted`, until the host is interrupted or
+ * `*lost` is set (atomic; may be NULL). False: an answer is still in progress, so the server cannot
+ * be freed.
  */
 bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lost) ACR_MUST_USE;
 void acr_serve_server_free(AcrServeServer *server);
@@ -126,9 +128,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrServeRepositories, acr_serve_repositories_free)
 guint acr_serve_repositories_n(const AcrServeRepositories *all);
 const char *acr_serve_repository_name(const AcrServeRepositories *all, guint i);  /* borrowed */
 int acr_serve_repository_find(const AcrServeRepositories *all, const char *name); /* -1: none */
-/* What is being indexed, for people; owned; NULL: nothing. Thread-safe. */
+/* A text for people that says which repository is being indexed; owned; NULL: none. Thread-safe. */
 char *acr_serve_repositories_doing(AcrServeRepositories *all) ACR_MUST_USE;
-/* "a, b, c"; owned. */
+/* The names as "a, b, c"; owned. */
 char *acr_serve_repository_names(const AcrServeRepositories *all) ACR_MUST_USE;
 
 /* A repository in its current state; borrowed until the next call. */
@@ -138,8 +140,8 @@ typedef struct {
     AcrSearch *search;
 } AcrServeView;
 /*
- * Gets the state of a repository at `since_us` (monotonic) or later; indexes it if it has changed.
- * One thread at a time. Errors: those of vcs and index; INTERRUPTED.
+ * Gets the state of a repository at `since_us` (monotonic) or later; indexes the repository if it
+ * has changed. One thread at a time. Errors: those of vcs and index; INTERRUPTED.
  */
 bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_us,
                                const AcrInterrupt *interrupt, AcrServeView *out,
@@ -147,7 +149,7 @@ bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_
 
 /* ---- Methods (methods.c, tools.c, resources.c) ---- */
 
-/* What a method gets. */
+/* The input of a method. */
 typedef struct {
     const AcrServeOptions *options;
     AcrServeRepositories *repositories;
@@ -158,13 +160,13 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    bool in_handshake, in_stateless; /* eras of the protocol that have this method */
-    /* reads a repository, so the thread that owns the repositories answers it in turn */
+    bool in_handshake, in_stateless; /* the revisions that have this method */
+    /* the method reads a repository, so it runs in the thread that owns the repositories */
     bool looks;
-    /* Returns the result, owned; NULL: sets the fault. */
+    /* Returns the result, owned; NULL with a fault. */
     AcrJson *(*answer)(const AcrServeRequest *request, AcrServeFault *fault);
 } AcrServeMethod;
-/* Finds a method; NULL: the revision does not have it. */
+/* Finds a method; NULL if the revision lacks it. */
 const AcrServeMethod *acr_serve_method_find(const AcrServeMessage *message);
 
 AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fault);
@@ -173,18 +175,19 @@ AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault 
 AcrJson *acr_serve_resources_read(const AcrServeRequest *request, AcrServeFault *fault);
 AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault *fault);
 
-/* The error in words for the client, or a statement that the time limit was reached. Owned. */
+/* A text of the error for the client, or a statement that the time limit was reached. Owned. */
 char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MUST_USE;
 
 /* ---- Headers of requests by HTTP (http_headers.c) ---- */
 
 #define ACR_SERVE_HTTP_PATH "/mcp"
 
-/* Whether the request says that its body is JSON. */
+/* Whether the request's headers say that its body is JSON. */
 bool acr_serve_http_is_json(const AcrHttpIncoming *incoming);
 /* Whether the client accepts answers of that type. */
 bool acr_serve_http_accepts(const AcrHttpIncoming *incoming, const char *type);
-/* Whether a message belongs to the later revision, by its body or header; sets its revision. */
+/* Whether a message belongs to the later revision, according to its body or header; sets its
+ * revision. */
 bool acr_serve_http_is_stateless(const AcrHttpIncoming *incoming, AcrServeMessage *message);
 /* Checks the headers of a message in a session. */
 bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming,

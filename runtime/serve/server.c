@@ -1,8 +1,8 @@
 /*
- * Answers messages from any transport. A thread of the transport passes messages in and immediately
- * answers those that need no repository, so that cancellation and signals work during long answers.
- * Another thread owns the repositories: it answers requests in order and, while there are none,
- * indexes repositories that nobody has asked for yet.
+ * Answers messages from any transport. The transport's thread passes messages in, and at once
+ * answers requests that need no repository, so that cancellation and signals work during long
+ * answers. Another thread owns the repositories: it answers requests in order and, while there are
+ * none, indexes repositories in advance.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,19 +11,20 @@
 #include "serve/serve_private.h"
 
 #define TICK_MS 100        /* interval between checks of timeouts */
-#define PROGRESS_S 1       /* how often a waiting request is told that it waits */
-#define GRACE_MS 500       /* time at the end in which an answer in progress may finish */
-#define MAX_ID_BYTES 1024u /* longest id of a waiting request */
+#define PROGRESS_S 1       /* interval of progress notifications for a waiting request */
+#define GRACE_MS 500       /* at the end: how long an answer in progress may take to finish */
+#define MAX_ID_BYTES 1024u /* limit of the id of a waiting request */
 
-/* A waiting request, or the one being answered. */
+/* A waiting request, or the one in progress. */
 typedef struct {
     AcrServeMessage message;
     const AcrServeMethod *method;
-    void *to;                 /* receiver of its answer */
-    char *client;             /* the client's name */
-    char *key;                /* the client's name and the id as JSON */
-    gsize size;               /* bytes of its line */
-    gint64 since_us, told_us; /* when it came, and when its client was told that it waits */
+    void *to;     /* who gets its answer */
+    char *client; /* the client's name */
+    char *key;    /* the client's name and the id as JSON */
+    gsize size;   /* bytes of its line */
+    /* when the request arrived, and when its client was last told that it waits */
+    gint64 since_us, told_us;
     AcrInterrupt interrupt;
     bool is_cancelled;
 } Job;
@@ -38,10 +39,10 @@ struct AcrServeServer {
     pthread_cond_t changed; /* uses the monotonic clock */
     GQueue waiting;         /* queue of Job */
     gsize waiting_bytes;
-    GHashTable *ids;       /* key -> Job, of queued jobs and the current one */
-    AcrInterrupt *current; /* interrupts the current job; NULL: there is none */
+    GHashTable *ids;       /* key -> Job, of the waiting requests and the current one */
+    AcrInterrupt *current; /* interrupts the current job; NULL: there is no current job */
     gint64 current_since_us;
-    guint warmed; /* repositories that have been indexed, or tried */
+    guint warmed; /* number of repositories that were indexed in advance, or tried */
     bool is_ending, is_aborted, has_ended;
 };
 
@@ -73,7 +74,7 @@ void acr_serve_block_signals(sigset_t *out_before)
 
 /* ---- Answering ---- */
 
-/* Sends a request its result (taken), or the fault. */
+/* Answers a request with its result (taken) or the fault. */
 static void reply_to(const AcrServeServer *server, void *to, const AcrServeMessage *message,
                      AcrJson *result, const AcrServeFault *fault)
 {
@@ -114,7 +115,7 @@ static void do_job(AcrServeServer *server, Job *job)
     job_free(job);
 }
 
-/* Indexes a repository in advance; an error is reported when a request needs it. */
+/* Indexes a repository in advance. An error is reported when a request needs the repository. */
 static void warm(AcrServeServer *server, guint i, const AcrInterrupt *interrupt)
 {
     AcrServeView view;
@@ -169,14 +170,14 @@ static void *work_on_requests(void *data)
 
 /* ---- Reading ---- */
 
-/* A key that distinguishes a request from all waiting ones; owned. */
+/* A key that differs from those of all waiting requests; owned. */
 static char *request_key(const AcrServeClient *client, const AcrJson *id)
 {
     g_autofree char *text = id ? acr_json_print(id) : g_strdup("");
     return g_strdup_printf("%s %s", client->name, text);
 }
 
-/* Queues a request; sets a fault if that is not possible. */
+/* Queues a request; sets a fault if that is impossible. */
 static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrServeMessage *message,
                     const AcrServeMethod *method, gsize size, void *to, AcrServeFault *fault)
 {
@@ -212,8 +213,8 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
     pthread_mutex_unlock(&server->mutex);
 }
 
-/* Cancels a job. The caller holds the mutex. Returns the job if it has not started; the caller then
- * owns it. */
+/* Cancels a job. The caller holds the mutex. If the job has not started, returns it, and the
+ * caller owns it. */
 static Job *cancel_job(AcrServeServer *server, Job *job)
 {
     if (!g_queue_remove(&server->waiting, job)) {
@@ -283,7 +284,7 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
 
 /* ---- From the beginning to the end ---- */
 
-/* A notification of progress for a request that asked for it; owned; NULL: it did not. */
+/* A progress notification for a request that asked for one; owned; NULL if it did not ask. */
 static char *progress_line(const AcrServeServer *server, const Job *job, gint64 now_us)
 {
     const AcrJson *token =
@@ -304,7 +305,7 @@ static char *progress_line(const AcrServeServer *server, const Job *job, gint64 
     return g_strconcat(printed, "\n", NULL);
 }
 
-/* Under the mutex, so that no notification follows its answer. */
+/* Holds the mutex, so that no notification is sent after the answer. */
 static void tell_waiting(const AcrServeServer *server, AcrServeReply *notify)
 {
     gint64 now_us = g_get_monotonic_time();

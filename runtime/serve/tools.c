@@ -1,10 +1,11 @@
 /*
- * The search calls as tools: describes each row of their table with its schemas, and runs a call.
- * Invalid arguments give a result with isError, because a model can act on that.
+ * The search calls as tools: describes each call of the table with its schemas, and runs calls. For
+ * invalid arguments the result has isError, because a model can act on that.
  */
 #include "serve/serve_private.h"
 
-#define MAX_PLACES 100 /* places in structured content, which clients also show to the model */
+/* limit of places in structured content, which clients also show to the model */
+#define MAX_PLACES 100
 #define MAX_SHOWN 80u
 
 /* ---- The list ---- */
@@ -58,8 +59,8 @@ static AcrJson *tool_result(const char *text, AcrJson *structured)
                        acr_json_new_bool(!structured), NULL);
 }
 
-/* Finds the repository that the arguments name, or the only one; -1: *out_why (owned) says what is
- * wrong. */
+/* Finds the repository that the arguments name (or the only one); -1: *out_why (owned) says why
+ * it is not found. */
 static int repository_of(const AcrServeRequest *request, const AcrJson *arguments, char **out_why)
 {
     const AcrServeRepositories *all = request->repositories;
@@ -87,7 +88,7 @@ static AcrJson *answer_tool(const AcrServeRequest *request, int repository, cons
         g_autofree char *why = acr_serve_told(request, error);
         return tool_result(why, NULL);
     }
-    if (found.places && found.places->len > MAX_PLACES) /* the text mentions all of them */
+    if (found.places && found.places->len > MAX_PLACES) /* the text names all of them */
         g_ptr_array_set_size(found.places, MAX_PLACES);
     g_autofree char *text = acr_call_print(call);
     return tool_result(found.output, acr_answer_to_json(text, &found));

@@ -1,19 +1,19 @@
 /*
  * Parses amounts of money, durations and counts as users write them. Money is read digit by digit,
- * so that no binary fraction changes what the user allowed.
+ * so that rounding to binary fractions cannot change a limit.
  */
 #include "task/run_spec.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define USD_DIGITS 12 /* digits after the decimal point, down to pico-USD */
+#define USD_DIGITS 12 /* digits after the decimal point that make a pico-USD */
 #define MAX_PICO (9000000ll * 1000000 * 1000000) /* close to the largest 64-bit integer */
 #define MAX_EXPONENT 400
-#define MAX_DIGITS 30          /* digits of an amount that fit in 128 bits */
+#define MAX_DIGITS 30          /* limit of digits, so that an amount fits into 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
 
-/* Reads the power of ten after an "e"; false: out of range. */
+/* Reads the exponent after an "e"; false if it is out of range. */
 static bool parse_exponent(const char *text, gint64 *out)
 {
     bool is_negative = *text == '-';
@@ -24,8 +24,8 @@ static bool parse_exponent(const char *text, gint64 *out)
     return true;
 }
 
-/* Reads a decimal number with optional point and power of ten ("2.5", "1e-06"), as programs print
- * them; digits below one pico-USD are dropped. */
+/* Reads a decimal number with optional point and power of ten ("2.5", "1e-06"), in the format of
+ * programs' output; ignores digits below one pico-USD. */
 bool acr_usd_parse(const char *text, gint64 *out_pico)
 {
     gsize len = strcspn(text, "eE"), digits = 0;

@@ -1,17 +1,18 @@
 /*
- * What a run decides when it begins and keeps when a later version resumes it: it must ask the same
- * again, so that the journal answers it. meta.json records the choices.
+ * Choices that a run makes when it begins. A later version that resumes the run must keep them,
+ * because it must send the same requests for the journal to answer. meta.json records them.
  */
 #include "task/run_folder.h"
 
 #define META_TOOLS "native_tools"
-#define META_NOTES "repo_notes"       /* whether the patch writer is shown the repository's notes */
-#define META_CALLS "search_calls"     /* how many built-in search calls the models are shown */
-#define META_HISTORY "search_history" /* whether search_history is one of them */
+#define META_NOTES "repo_notes"        /* whether the patch writer sees the repository's notes */
+#define META_CALLS "search_calls"      /* number of built-in search calls that the models see */
+#define META_HISTORY "search_history"  /* whether search_history is one of them */
 #define META_EXAMPLES "issue_examples" /* whether candidates run the issue's examples */
-#define META_REQUESTS "requests" /* REQUESTS_… of the version that began the run; 0: older */
+/* REQUESTS_… of the version that began the run; 0: a version before this field */
+#define META_REQUESTS "requests"
 
-/* What runs ask models by themselves, in the order in which versions added it. */
+/* Further requests that runs make, in the order in which versions added them. */
 enum {
     REQUESTS_PROBE = 1,
     REQUESTS_FLIP,

@@ -1,5 +1,5 @@
 /*
- * Compares what a replay would write with what the recorded run wrote.
+ * Compares the files that a replay would write with those of the recorded run.
  */
 #include "task/run_folder.h"
 
@@ -19,7 +19,7 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept)
     return (AcrArtifacts){kept, keep_artifact};
 }
 
-/* The first artifact, by name, that differs from the one in the folder; owned; NULL: all are
+/* The first file, by name, that differs from the one in the folder; owned; NULL if all are
  * equal. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
@@ -39,7 +39,7 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL),
                        selected = acr_folder_read_json(folder, ACR_FILE_SELECTED, NULL);
     if (!acr_json_get(selected,
-                      "candidates")) /* the recorded run predates the table of candidates */
+                      "candidates")) /* the recorded run is older than the table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);

@@ -1,6 +1,6 @@
 /*
- * What a run's model calls used, by role and by stage. Answers from the journal count like live
- * ones, so that the sums are those of the run, not of the process.
+ * The usage and cost of a run's model calls, by role and by stage. Calls that the journal answered
+ * are included, so that the sums are those of the run, not of the process.
  */
 #include "task/cost.h"
 
@@ -16,8 +16,8 @@ struct AcrCost {
 static const struct {
     const char *name;
     gsize offset;     /* in AcrCostSum, of 64 bits */
-    bool is_picousd;  /* false: the value is written as it is */
-    bool is_of_tiers; /* written only if a call was served at another tier than the standard one */
+    bool is_picousd;  /* false: the member is not an amount of money */
+    bool is_of_tiers; /* written only if a call was served by another tier than the standard one */
 } members[] = {
 #define MEMBER(name, of)                                                                           \
     {                                                                                              \
@@ -130,7 +130,7 @@ void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
     for (guint i = 0; i < G_N_ELEMENTS(members); i++)
         *member_of(out, i) =
             read_amount(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
-    out->replayed_calls = out->calls; /* this process made none of the calls */
+    out->replayed_calls = out->calls; /* the journal answered all of these calls */
 }
 
 static AcrJson *sums_to_json(GHashTable *sums)

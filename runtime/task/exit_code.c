@@ -1,6 +1,3 @@
-/*
- * The error domain of task, and one table that maps errors to exit codes.
- */
 #include "task/task.h"
 
 #include "http/http.h"
@@ -13,7 +10,7 @@ typedef struct {
     AcrExit exit;
 } ExitRow;
 
-/* An error that is not in the table means ENVIRONMENT. */
+/* All errors that are not in the table have the exit code ENVIRONMENT. */
 static const ExitRow exit_rows[] = {
     {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},

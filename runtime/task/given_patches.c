@@ -1,6 +1,6 @@
 /*
- * Patches from elsewhere: read from the user's files, and kept in the run folder for resumed runs
- * and replays.
+ * Patches given with --candidate: read from the user's files, and kept in the run folder for
+ * resumes and replays.
  */
 #include "task/run_folder.h"
 

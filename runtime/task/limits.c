@@ -1,6 +1,6 @@
 /*
- * What a command may spend, and at which prices: its own ledger, which the run folder keeps so that
- * a resumed run knows what was spent, and the ledger of its batch.
+ * The limits and prices of a command: opens the ledger in its run folder, which tells a resumed run
+ * how much was spent, and the ledger of its batch.
  */
 #include "task/limits.h"
 
@@ -18,7 +18,7 @@ static bool digest_file(const char *path, char **out_digest, GError **error)
     return bytes != NULL;
 }
 
-/* Sets the earlier of two deadlines: the command's and its batch's. */
+/* Sets the earlier one of the command's and its batch's deadlines. */
 static void set_deadline(AcrLimits *limits, const AcrRunSpec *spec)
 {
     gint64 own = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : G_MAXINT64;
@@ -59,7 +59,7 @@ bool acr_limits_bound_money(const AcrRunSpec *spec)
     return spec->max_cost >= 0 || spec->batch_max_cost >= 0;
 }
 
-/* Whether any model costs money, so that a ledger is needed; scripted models are free. */
+/* Whether any model costs money, so that a ledger is needed. Scripts are free. */
 static bool is_billed(const AcrRunSpec *spec)
 {
     for (guint i = 0; spec->models[i]; i++)
@@ -68,7 +68,8 @@ static bool is_billed(const AcrRunSpec *spec)
     return false;
 }
 
-/* Whether the ledger beside a journal is missing, so that it is unknown what was spent. */
+/* Whether the ledger of a run with a journal is missing, so that it is unknown how much was
+ * spent. */
 static bool is_lost(const char *ledger, const char *journal)
 {
     GStatBuf recorded;
@@ -92,7 +93,7 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
         return true;
     if (is_bounded(&limits->ceiling) && is_lost(path, journal))
         return fail_lost(SCOPE, path, error);
-    /* The batch made this ledger before its first task. */
+    /* The batch created this ledger before its first task. */
     if (shared && is_bounded(&batch) && !g_file_test(shared, G_FILE_TEST_EXISTS))
         return fail_lost(BATCH_SCOPE, shared, error);
     return acr_budget_add(limits->budget, path, SCOPE, &limits->ceiling, error) &&
@@ -126,7 +127,7 @@ bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GEr
     return acr_budget_add(limits->budget, path, scope, &limits->ceiling, error);
 }
 
-/* Under a ceiling of 0, free models may continue. */
+/* Whether a ceiling is used up; a ceiling of 0 is not, because free models may continue. */
 static bool is_spent(gint64 ceiling, gint64 spent)
 {
     return ceiling > 0 && spent >= ceiling;

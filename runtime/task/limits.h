@@ -1,7 +1,7 @@
 /*
- * limits: what a command may use, decided in one place: the prices, a budget whose ledgers hold the
- * ceilings of money and tokens, and the deadline. Code that spends asks the budget; no other code
- * knows the deadline.
+ * limits: the limits of a command in one place: the prices, a budget whose ledgers have the
+ * ceilings of money and tokens, and the deadline. All code asks the budget before it spends; only
+ * the budget knows the deadline.
  */
 #ifndef ACR_LIMITS_H
 #define ACR_LIMITS_H
@@ -13,8 +13,8 @@
 /* Zero-initialise. */
 typedef struct {
     AcrPrices *prices;
-    char *prices_digest; /* SHA-256 of the price file; NULL: no file was given */
-    AcrBudget *budget;   /* holds the deadline; has no ledgers until one is opened */
+    char *prices_digest; /* SHA-256 of the price file; NULL: the user gave none */
+    AcrBudget *budget;   /* has the deadline, and ledgers after one was opened */
     AcrAmount ceiling;   /* from the spec */
 } AcrLimits;
 /* Reads the prices and starts the time limit of `spec`. Errors: USAGE of llm (the price file). */
@@ -30,19 +30,20 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
  * if a task has records. Errors: ENVIRONMENT of task, those of money. */
 bool acr_limits_open_batch(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
                            GError **error) ACR_MUST_USE;
-/* Opens one ledger under the spec's ceiling; `path` NULL: in memory. Errors call it `scope`. */
+/* Opens one ledger with the spec's ceiling; `path` NULL: in memory. Error messages name it
+ * `scope`. */
 bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope,
                      GError **error) ACR_MUST_USE;
 /* Whether the time limit is reached or the ledger of `scope` is spent. Reservations of other
- * processes do not count, because they may be given back. */
+ * processes do not count, because they may be released. */
 bool acr_limits_are_over(const AcrLimits *limits, const char *scope);
 /* Whether the spec limits money, for the run or its batch. */
 bool acr_limits_bound_money(const AcrRunSpec *spec);
 /* The known prices, for cost.json; owned. */
 AcrJson *acr_limits_describe(const AcrLimits *limits) ACR_MUST_USE;
 
-/* The folder in which the tasks of a batch share limits, below the batch's folder, and the ledger
- * in it; owned. */
+/* The folder, below the batch's folder, in which the tasks of a batch share limits; and the
+ * ledger in it; owned. */
 char *acr_batch_shared_dir(const char *out) ACR_MUST_USE;
 char *acr_batch_ledger(const char *shared_dir) ACR_MUST_USE;
 

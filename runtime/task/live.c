@@ -1,6 +1,6 @@
 /*
- * Notes about running work, and how others read them. A run removes its note when it ends properly,
- * so a note whose process is gone belongs to a run that was killed.
+ * Writes and reads notes about running work. A run removes its note when it ends properly, so if
+ * the process of a note has ended, the run was killed.
  */
 #include "task/live.h"
 
@@ -75,7 +75,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrLiveNote *note = ctx;
     bool holds = acr_doing_take(&note->doing, event);
-    if (holds && event->kind != ACR_PROGRESS_SPENT) /* the next event writes it */
+    if (holds && event->kind != ACR_PROGRESS_SPENT) /* the next event writes the note */
         write_note(note);
 }
 
@@ -87,8 +87,9 @@ void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
 
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name)
 {
+    /* this process created the folder; of a resumed run only this process's work is shown */
     if (note->top)
-        return; /* this process made the folder; in a resumed folder only work of this process counts */
+        return;
     note->top = g_strdup(top);
     note->name = g_strdup(name);
     write_note(note);

@@ -1,6 +1,6 @@
 /*
- * live: notes about what a process is doing, for `watch`, which the process replaces as it works.
- * Nothing depends on them, so a failure to write one is ignored.
+ * live: notes about the progress of a process, for `watch`. The process replaces its note as it
+ * works. Nothing else depends on notes, so a failure to write one is ignored.
  */
 #ifndef ACR_LIVE_H
 #define ACR_LIVE_H
@@ -10,9 +10,9 @@
 /* ---- Whose it is ---- */
 
 typedef enum {
-    ACR_LIVE_NONE,      /* no process, or a damaged note */
+    ACR_LIVE_NONE,      /* there is no process, or the note is damaged */
     ACR_LIVE_RUNS,      /* the process runs */
-    ACR_LIVE_ELSEWHERE, /* on another machine, whose processes cannot be seen */
+    ACR_LIVE_ELSEWHERE, /* the process is on another machine, so its state is unknown */
     ACR_LIVE_GONE,      /* the process ended without removing its note */
 } AcrLiveState;
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
     gint64 pid, begun_ms; /* milliseconds since 1970 */
     char host[128];       /* the machine's name, UTF-8 */
 } AcrLiveProcess;
-/* This process as it is written in a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
+/* This process in the form of a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
 AcrJson *acr_live_process_to_json(gint64 begun_ms) ACR_MUST_USE;
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out);
 
@@ -28,7 +28,7 @@ void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out);
 
 /* Replaces the note `name` (a relative path) below the folder `top`; its folders must exist. */
 void acr_live_write(const char *top, const char *name, const AcrJson *note);
-/* Reads a JSON file below `top`, never through a link; owned; NULL: missing or damaged. */
+/* Reads a JSON file below `top`, never through a link; owned; NULL if it is missing or damaged. */
 AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 
 /* ---- A run ---- */
@@ -36,12 +36,12 @@ AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 /* A consumer of progress events that writes a note into a folder. */
 typedef struct {
     AcrProgress progress;
-    char *top, *name; /* owned; the note is `name` below `top`; NULL: writes nothing */
-    bool stays;       /* keeps the note after the work has ended properly */
+    char *top, *name; /* owned; the note is the file `name` below `top`; NULL: no note is written */
+    bool stays;       /* keep the note even after the work has ended properly */
     gint64 begun_ms;
     AcrDoing doing;
 } AcrLiveNote;
-/* `next` (may be NULL) receives all events, too. */
+/* `next` (may be NULL) also gets all events. */
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
 /* Starts writing notes below `top`, whose lock the caller holds. */
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name);
@@ -51,7 +51,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 
 /* The note of a run that has not ended properly. */
 typedef struct {
-    AcrLiveProcess process; /* its state NONE: there is no note */
+    AcrLiveProcess process; /* state NONE: there is no note */
     AcrDoing doing;
 } AcrLiveRun;
 /* Reads the note of the run folder `name` below `top` (NULL: `top` itself). The caller clears

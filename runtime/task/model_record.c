@@ -1,8 +1,7 @@
 /*
  * The record of a model call in the journal: the answer, the requests that were sent for it, and
- * what they used. The cost of a call is always computed from the record, by the run and by its
- * replay alike. Waits and durations are under "time", which comparisons ignore. A script's answer
- * has no tries.
+ * their usage. The run and its replay compute the cost of a call from the record, so they agree.
+ * Waits and durations are under "time", which comparisons ignore. A script's answer has no tries.
  */
 #include "task/recorded.h"
 
@@ -119,7 +118,7 @@ static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
     if (!acr_json_get_bool(json, "sent", false))
         return;
     ++*sent;
-    /* A rejected request for which the budget counts nothing is known to cost nothing. */
+    /* A rejected request that the budget does not count cost nothing. */
     if (attempt.usage.cost_pico < 0 &&
         (attempt.charged_pico > 0 || !acr_json_get_string(json, "class")))
         out->unknown_cost_calls = 1;

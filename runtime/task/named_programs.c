@@ -1,12 +1,13 @@
 /*
- * Checks, before a run folder is made and before a model costs money, that the programs named in
- * options can be used. Programs in a container, or that --setup installs, cannot be checked here.
+ * Checks that the programs named in options can be used, before a run folder is made and before a
+ * model costs money. Programs in a container, and programs that --setup installs, cannot be
+ * checked.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-/* Shell built-ins with which commands often begin; they are no program files. */
+/* Shell built-ins with which commands often begin; no program files have these names. */
 static const char *const shell_words[] = {
     "!",     "(",     ".",      ":",     "[",      "alias", "case", "cd",   "command",
     "echo",  "eval",  "exec",   "exit",  "export", "false", "for",  "if",   "printf",
@@ -19,7 +20,7 @@ static bool is_in_folder(const char *folder, const char *inside, const char *nam
     return path && g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* Whether the program with which a command begins can be found where the command is run. */
+/* Whether the first program of a command can be found where the command will run. */
 static bool may_find_program(const AcrRunSpec *spec, const char *name, const char *work_tree)
 {
     static const char *const environments[] = {".venv/bin", "venv/bin", "env/bin", ".env/bin"};
@@ -31,7 +32,7 @@ static bool may_find_program(const AcrRunSpec *spec, const char *name, const cha
     for (guint i = 0; i < G_N_ELEMENTS(environments); i++)
         if (is_in_folder(work_tree, environments[i], name))
             return true;
-    /* A sandbox adds the names of its own Python to PATH. */
+    /* A sandbox adds its own Python's programs to PATH. */
     return found || g_str_has_prefix(name, "python") || is_in_folder(beside, "", name);
 }
 

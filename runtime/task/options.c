@@ -1,6 +1,6 @@
 /*
- * The table of all options, one row each. If two verbs give one name different meanings, each has a
- * row.
+ * The table of all options, one row each. If a name has different meanings in two verbs, it has two
+ * rows.
  */
 #include "money/money.h"
 #include "task/run_spec.h"
@@ -17,7 +17,7 @@
 #define MAX_TASKS_AT_ONCE 256
 
 #define ISSUE (ACR_FOR_RUN | ACR_FOR_REPRODUCE)
-#define RUN (ACR_FOR_RUN | ACR_FOR_ACP) /* what works on one issue up to its patch */
+#define RUN (ACR_FOR_RUN | ACR_FOR_ACP) /* the verbs that work on one issue up to its patch */
 #define PATCHED (RUN | ACR_FOR_SWE_BENCH)
 #define MODEL (ACR_FOR_REPRODUCE | PATCHED)
 #define TASKS (ACR_FOR_SWE_BENCH | ACR_FOR_EVAL)

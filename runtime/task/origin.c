@@ -1,6 +1,6 @@
 /*
  * The commit on which a run began, and the run's patch on top of it: a run on a working tree may
- * include changes that are in no commit.
+ * depend on changes that are not committed.
  */
 #include "task/origin.h"
 
@@ -31,8 +31,8 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
                          dir, why);
 }
 
-/* Opens the repository at the given path; if that fails (a relative path may start elsewhere now),
- * the folder that contains its git folder. */
+/* Opens the repository at the given path; if that fails (a relative path may now start in
+ * another folder), opens the recorded git folder. */
 static char *find_repository(const AcrRunSpec *spec, const AcrJson *snapshot)
 {
     g_autoptr(GBytes) bytes = acr_json_get_bytes(snapshot, "git_dir");
@@ -62,7 +62,7 @@ bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error)
     return true;
 }
 
-/* Accepts only a full commit id, as run folders contain it, and no other revision. */
+/* Accepts only a full commit id, as run folders have it, and no other revision. */
 static bool is_commit(const char *text)
 {
     return text && strlen(text) == 40 && text[strspn(text, "0123456789abcdef")] == '\0';
@@ -85,7 +85,7 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
     if (!overlay)
         return NULL;
     if (g_strcmp0(acr_snapshot_commit(snapshot), origin->commit) !=
-        0) /* `commit` named a branch or tag instead of a commit */
+        0) /* `commit` was the name of a branch or tag */
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                                       "'%s' is not a commit of that repository", origin->commit));
     if (!acr_overlay_apply_diff(overlay, diff, len, &reason))

@@ -1,4 +1,5 @@
-/* origin: where a run began. A pull request is made of this and of the run's result. */
+/* origin: the repository and commit on which a run began. Pull requests are made from the origin
+ * and the run's result. */
 #ifndef ACR_TASK_ORIGIN_H
 #define ACR_TASK_ORIGIN_H
 
@@ -7,13 +8,13 @@
 /* All owned. Zero-initialise. */
 typedef struct {
     AcrRunResult result;
-    char *repo;   /* the run's repository; NULL: a folder without git */
+    char *repo;   /* the run's repository; NULL: it was a folder without git */
     char *commit; /* the commit whose files the run used, or on which they are based; NULL: none */
 } AcrOrigin;
 void acr_origin_clear(AcrOrigin *origin);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOrigin, acr_origin_clear)
-/* Reads the origin from a run folder. Errors: USAGE (not a run folder), ENVIRONMENT (damaged),
- * UNFINISHED (no patch, or it was rejected). */
+/* Reads the origin from a run folder. Errors: USAGE (not a run folder), ENVIRONMENT (the folder
+ * is damaged), UNFINISHED (no patch, or a rejected one). */
 bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error) ACR_MUST_USE;
 /* The patch on top of that commit; owned. `repo` replaces the run's repository; may be NULL.
  * Errors: ENVIRONMENT (no commit; the patch does not apply to the commit alone), those of vcs. */

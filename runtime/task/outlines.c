@@ -1,7 +1,7 @@
 /*
- * Files on which an outliner failed (deadline, memory). Which files these are depends on the
- * machine, and it decides what a run can find. So a run lists them when it begins, and uses this
- * list ever after.
+ * Files on which an outliner failed (deadline, memory). The set of these files depends on the
+ * machine, and changes what a run can find. So a run lists them when it begins, and later always
+ * uses this list.
  */
 #include "task/run_folder.h"
 

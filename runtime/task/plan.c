@@ -1,13 +1,13 @@
 /*
- * What a run would do, found without calling a model: the folder, the code, the models with their
- * keys and prices, the limits, and how code would be run.
+ * Makes the plan of a run without calling a model: the folder, the code, the models with their keys
+ * and prices, the limits, and how code would be run.
  */
 #include "task/recorded.h"
 #include "task/run_folder.h"
 
 #include <string.h>
 
-#define PICO_OF_MILLION_TOKENS 1e6 /* converts pico-USD per token to USD per million tokens */
+#define PICO_OF_MILLION_TOKENS 1e6 /* factor from pico-USD per token to USD per million tokens */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -25,7 +25,7 @@ static void plan_clear(Plan *plan)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 
-/* Sets a member; a negative value means unknown and becomes null. */
+/* Sets a member; a negative value (unknown) becomes null. */
 static void set_known(AcrJson *json, const char *key, gint64 value)
 {
     acr_json_set(json, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
@@ -127,14 +127,15 @@ static AcrJson *describe_limits(const Plan *plan, bool is_free)
 
 static AcrJson *describe_loops(const AcrRunSpec *spec)
 {
-    /* Each sample uses at most one attempt. */
+    /* At most one attempt is made for each sample. */
     gint64 attempts = spec->attempts ? MAX(spec->attempts, spec->samples) : 0;
     return acr_json_of(ACR_INT("attempts", attempts), ACR_INT("rounds", spec->rounds),
                        ACR_INT("tries", spec->tries), NULL);
 }
 
-/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command", "last_ms"};
- * `where` is null without a sandbox. Errors: those of the sandbox if code must be run. */
+/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command",
+ * "last_ms"}; `where` is null without a sandbox. Errors: those of the sandbox, if running code
+ * is required. */
 static AcrJson *describe_code(const Plan *plan, GError **error)
 {
     const AcrRunSpec *spec = plan->spec;

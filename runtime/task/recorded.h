@@ -1,7 +1,7 @@
 /*
- * recorded: the model, the referee and the executor of a run. Each takes its answers from the
- * journal first and then from the object that it wraps, so that the code below is resumed and
- * replayed without knowing about the journal.
+ * recorded: wrappers for the model, the referee and the executor of a run. Each takes its answers
+ * first from the journal and then from the object that it wraps, so that the loops can be resumed
+ * and replayed without knowing about the journal.
  */
 #ifndef ACR_TASK_RECORDED_H
 #define ACR_TASK_RECORDED_H
@@ -16,24 +16,24 @@
 /* The size of a model's context in tokens, and the bytes per token. */
 typedef struct {
     gint64 tokens; /* 0: not known yet */
-    bool is_given; /* the user set it, so errors from the server do not change it */
+    bool is_given; /* the user set the size, so errors from the server do not change it */
     double seen_bytes, seen_tokens;
 } AcrWindow;
-/* `tokens` 0: the size is to be learnt. */
+/* `tokens` 0: learn the size from errors. */
 void acr_window_init(AcrWindow *window, gint64 tokens);
-/* Learns from the usage of an answered call, live or recorded. */
+/* Adjusts the bytes per token by the usage of an answered call, live or recorded. */
 void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
                              const AcrUsage *usage);
-/* Learns from an error that names a window of `tokens`; 0: it names none. */
+/* Learns the size from an error that states a window of `tokens`; 0: it states none. */
 void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation,
                               gint64 tokens);
-/* Estimates the tokens of the conversation, rather too many than too few. */
+/* Estimates the tokens of the conversation, preferably too many rather than too few. */
 gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
 /* Estimates how many tokens the conversation leaves for an answer, at least 1; 0: the window is
  * unknown. */
 guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation);
-/* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True if the window is
- * unknown. */
+/* Whether the request leaves room for an answer; if not, sets CONTEXT_OVERFLOW. True if the
+ * window is unknown. */
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
                      GError **error) ACR_MUST_USE;
 
@@ -42,31 +42,32 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
-/* Sums what all requests of the call used; `replayed`: the journal answered it. */
+/* Sums up the usage of all requests of a call from its record; `replayed`: the journal answered
+ * the call. */
 void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 
 /* ---- Model (recorded_model.c) ---- */
 
-/* Remembers, for all models of a run, which messages each conversation has sent, so that a record
- * contains only new ones. */
+/* Keeps, for all models of a run, which messages of each conversation were sent, so that a
+ * record contains only new messages. */
 typedef struct AcrRecorder AcrRecorder;
-/* All arguments are borrowed and must outlive the recorder. Answers from the journal need no time;
- * no live call begins after the deadline of `budget` (may be NULL). `progress` (may be NULL)
- * receives the sums. */
+/* All arguments are borrowed and must outlive the recorder. No live call begins after the
+ * deadline of `budget` (may be NULL), but answers from the journal are still returned.
+ * `progress` (may be NULL) receives the sums. */
 AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudget *budget,
                               const AcrProgress *progress) ACR_MUST_USE;
-/* Reports each answer to the extensions from now on; both borrowed, must outlive the recorder's
- * models. */
+/* From now on, reports each answer to the extensions. Both arguments are borrowed and must
+ * outlive the recorder's models. */
 void acr_recorder_observe(AcrRecorder *recorder, AcrExtensions *extensions, AcrSearch *search);
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 
 /*
- * A model that asks the journal first and then `inner` (taken; NULL in a replay), and records the
- * answers. Also recorded are failures that decide what the run does next (context overflow, used-up
- * script); a failure that ends the run is not, so that the run can be resumed. A request that does
- * not fit into `window` tokens (0: learnt from errors) is not sent: it fails as if the server had
- * rejected it, and is recorded.
+ * A model that answers from the journal first and then from `inner` (taken; NULL in a replay),
+ * whose answers it records. It also records failures on which the next steps of the run depend
+ * (context overflow, used-up script), but not failures that end the run, so that the run can be
+ * resumed. A request that does not fit into `window` tokens (0: learn the size from errors) is not
+ * sent: it fails as if the server had rejected it, and that is recorded.
  */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
                                  gint64 window) ACR_MUST_USE;
@@ -79,8 +80,8 @@ typedef struct {
     AcrJournal *journal;
     const AcrReferee *inner;
 } AcrRecordedReferee;
-/* Both arguments are borrowed and must outlive `self`. `self->referee` is valid while `self` is not
- * moved. */
+/* Both arguments are borrowed and must outlive `self`. `self->referee` is invalid after `self`
+ * is moved. */
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
@@ -91,21 +92,21 @@ typedef struct {
     AcrSnapshot *snapshot;
     AcrRefereeWorker *worker; /* borrowed */
     AcrSandbox *sandbox;      /* NULL until it is needed */
-    AcrJson *import_folders;  /* where the project's packages lie; NULL until they are needed */
+    AcrJson *import_folders;  /* folders of the project's packages; NULL until they are needed */
     AcrSandboxOptions options;
-    AcrSetUp set_up; /* what --setup auto has chosen */
+    AcrSetUp set_up; /* the command that --setup auto has chosen */
     char *work_tree, *cache;
     const char *python_dir;  /* the folder that contains the package acr */
-    const AcrBudget *budget; /* holds the run's deadline; NULL in a replay */
+    const AcrBudget *budget; /* has the run's deadline; NULL in a replay */
 } AcrTrialRunner;
-/* `work_tree` may be NULL; the others must outlive the runner. */
+/* Initialises; `work_tree` may be NULL; the other arguments must outlive the runner. */
 void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWorkspace *workspace,
                            const char *work_tree, const AcrBudget *budget, const AcrHost *host);
 void acr_trial_runner_clear(AcrTrialRunner *self);
 /* The project's Python in the sandbox, which is opened and set up first; borrowed. Errors: those of
  * sandbox; CEILING of llm if the run's time limit interrupted the set-up. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
-/* The version of that Python ("Python 3.9.18"), for which it is run once; owned. */
+/* The version of that Python ("Python 3.9.18"), found by running it once; owned. */
 char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
 /* Runs a trial. Errors: those of acr_trial_runner_python, vcs and py. */
 bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecuted *out,
@@ -118,52 +119,53 @@ bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecut
 typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
-    /* whether code can be run, by which sandbox, and where; NULL: not determined yet */
+    /* whether code can be run, and the sandbox's Python and tree; NULL: not determined yet */
     const AcrJson *opened;
     /* Beyond the journal: */
-    bool is_demanded; /* if the sandbox is unavailable, the run ends without a record */
+    bool is_demanded; /* if the sandbox is unavailable, end the run without a record */
     AcrTrialRunner runner;
     const AcrProgress *progress; /* may be NULL */
 } AcrRecordedExecutor;
-/* The journal is borrowed and must outlive `self`. `self->executor` is valid while `self` is not
+/* The journal is borrowed and must outlive `self`. `self->executor` is invalid after `self` is
  * moved. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal);
-/* Lets it continue in a sandbox after the end of the journal, until the deadline of `budget`.
- * `work_tree` may be NULL; the others must outlive it. */
+/* Lets `self` continue in a sandbox after the end of the journal, until the deadline of
+ * `budget`. `work_tree` may be NULL; the other arguments must outlive `self`. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
                                    AcrWorkspace *workspace, const char *work_tree,
                                    const AcrBudget *budget, const AcrHost *host);
 void acr_recorded_executor_clear(AcrRecordedExecutor *self);
-/* Whether a failure to run code ends the run without a record: the result is required, or the
- * failure says nothing about the project (interrupted, wrong options, out of time). */
+/* Whether a failure to run code ends the run without a record: code must be run, or the failure
+ * says nothing about the project (interrupt, wrong options, time limit). */
 bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_demanded,
                                     GError *failure);
-/* False with UNAVAILABLE of sandbox if a recorded answer is a failure. */
+/* Returns false with UNAVAILABLE of sandbox if a recorded answer is a failure. */
 bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error) ACR_MUST_USE;
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
 
 /* ---- The project's own tests (recorded_tests.c) ---- */
 
-/* Takes the outcome of the tests from the journal first, and then from the executor's sandbox. */
+/* Takes the results of the tests from the journal first, and then from the executor's sandbox. */
 typedef struct {
     AcrTestComparer comparer;
     AcrRecordedExecutor *executor;
     const char *const *failing; /* test ids that the user named; NULL: none */
     bool is_sbfl_demanded;
-    /* orders the tests of a baseline that is made before any patch: a likely patch; NULL: none */
+    /* a likely patch, to order the tests if the baseline is made before any patch; NULL: none */
     const AcrOverlay *expected;
     /* Beyond the journal: */
-    AcrBaseline baseline; /* empty until it is needed */
-    AcrProject project;   /* complete except for what the sandbox provides */
+    AcrBaseline baseline; /* the baseline; empty until it is needed */
+    AcrProject project;   /* the project, complete except for the members that the sandbox sets */
     AcrRefereeWorker *worker;
-    char *cache;       /* folder of cached baselines; NULL: baselines are not cached */
+    char *cache;       /* folder for cached baselines; NULL: they are not cached */
     char *environment; /* from acr_task_test_environment */
 } AcrRecordedTests;
-/* All arguments are borrowed and must outlive `self`. `self->comparer` is valid while `self` is not
- * moved. */
+/* All arguments are borrowed and must outlive `self`. `self->comparer` is invalid after `self`
+ * is moved. */
 void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor,
                              const AcrRunSpec *spec);
-/* Lets it continue in the sandbox after the end of the journal; borrowed, must outlive it. */
+/* Lets `self` continue in the sandbox after the end of the journal; the arguments are borrowed
+ * and must outlive `self`. */
 void acr_recorded_tests_go_live(AcrRecordedTests *self, const AcrRunSpec *spec,
                                 const AcrHost *host);
 void acr_recorded_tests_clear(AcrRecordedTests *self);
@@ -171,7 +173,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedTests, acr_recorded_tests_clear)
 
 /* ---- Live models (models.c) ---- */
 
-/* The models that are asked when the journal has no answer, each with its fallback; owned array of
+/* The models for calls that the journal cannot answer, each with its fallback; owned array of
  * AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
 GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, const AcrHost *host,
                                GError **error) ACR_MUST_USE;

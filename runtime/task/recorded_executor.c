@@ -1,7 +1,7 @@
 /*
- * The executor of a run: whether code can be run at all ("sandbox") and the result of each trial
- * ("execution"). Both come from the journal first and then from the trial runner. A sandbox that
- * failed is recorded too, because it decides what the run does next.
+ * The executor of a run: it takes two kinds of events from the journal first and then from the
+ * trial runner: whether code can be run ("sandbox") and the result of each trial ("execution"). A
+ * failed sandbox is recorded too, because the next steps of the run depend on it.
  */
 #include "task/recorded.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Whether an error concerns this run only, and says nothing about the project. */
+/* Whether an error concerns only this run and says nothing about the project. */
 static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
@@ -22,7 +22,7 @@ bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_dem
                                     GError *failure)
 {
     bool ends_run = is_demanded || is_of_run(self, failure);
-    /* Returns UNAVAILABLE, as when a failure is read from the journal, so that the run continues
+    /* Returns UNAVAILABLE, the same as for a failure in the journal, so that the run continues
      * without the sandbox. */
     if (ends_run && g_error_matches(failure, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
         failure->code = ACR_SANDBOX_ERROR_FAILED;
@@ -39,7 +39,7 @@ bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error)
 
 /* ---- Whether code can be run ---- */
 
-/* Reports which sandbox was chosen, and which protections it lacks. */
+/* Reports which sandbox was chosen, and which protection it lacks. */
 static void tell_choice(const AcrRecordedExecutor *self)
 {
     const AcrSandbox *sandbox = self->runner.sandbox;
@@ -54,7 +54,7 @@ static void tell_choice(const AcrRecordedExecutor *self)
         acr_progress_note(self->progress, ACR_SET_UP_LINE, set_up->command, set_up->why);
 }
 
-/* Records an unavailable sandbox as an answer, unless a sandbox is required. */
+/* Records as an answer that the sandbox is unavailable, unless it is required. */
 static AcrJson *open_live(void *call, AcrJson *time, GError **error)
 {
     AcrRecordedExecutor *self = call;
@@ -176,7 +176,7 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
 
 #define SEED_BYTES 16
 
-/* Draws the seed for a run's experiments. Journals of versions without experiments have none. */
+/* Makes the random seed for a run's experiments. Journals of older versions have none. */
 static AcrJson *draw_live(void *call, AcrJson *time, GError **error)
 {
     guint8 bytes[SEED_BYTES];

@@ -1,8 +1,8 @@
 /*
- * The model that all agents use: it takes an answer from the journal first and then from the real
+ * The model that all agents call: it takes answers from the journal first and then from the real
  * model. The request in a record contains only the messages that are new in its conversation, so
- * that the journal grows linearly with the run. Earlier messages are identified by their digests,
- * and an answer by its own record.
+ * that the journal grows linearly with the run. Earlier messages are identified by digests; the
+ * model's own answers are in earlier records.
  */
 #include "task/recorded.h"
 
@@ -13,7 +13,7 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrBudget *budget;
     const AcrProgress *progress;
-    AcrExtensions *extensions; /* receive each answer; NULL: none */
+    AcrExtensions *extensions; /* they get each answer; NULL: none */
     AcrSearch *search;
     GHashTable *known; /* conversation -> GPtrArray of its messages' digests */
 };
@@ -70,8 +70,8 @@ static GPtrArray *known_messages(AcrRecorder *recorder, const char *conversation
     return known;
 }
 
-/* Makes `known` the digests of the conversation; returns how many of its first messages were
- * already known. */
+/* Sets `known` to the digests of the conversation; returns how many of its first messages were
+ * already in `known`. */
 static gsize learn(GPtrArray *known, const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation), same = 0;
@@ -118,8 +118,8 @@ static AcrJson *encode_request(void *call, GError **error)
 
 /* ---- Answers ---- */
 
-/* `window`: the context size in tokens if the error names it, else 0; `sent`: a request was
- * sent. */
+/* `window`: the context size in tokens that the error states, else 0; `sent`: whether a request
+ * was sent. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
     AcrJson *json = acr_json_new_object();
@@ -133,8 +133,8 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Whether to record a failure: only those that decide what the run does next. All others end the
- * run, and a resumed run repeats the call. */
+/* Whether to record a failure: only if the next steps of the run depend on it. Other failures
+ * end the run, and a resumed run repeats the call. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
@@ -172,7 +172,6 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
     acr_window_learn_answer(&self->window, request->conversation, &answer->usage);
 }
 
-/* Counts the cost of a call from its record. */
 static void count_call(const ModelCall *call, const AcrJson *record, bool is_overflow)
 {
     AcrRecorder *recorder = call->self->recorder;
@@ -187,7 +186,7 @@ static void count_call(const ModelCall *call, const AcrJson *record, bool is_ove
                                          .spent = acr_cost_spent(acr_cost_total(recorder->cost))});
 }
 
-/* Calls the model. A failure that decides what the run does next is recorded as an answer. */
+/* Calls the model. A failure on which the next steps of the run depend becomes an answer. */
 static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
 {
     ModelCall *asked = call;
@@ -238,7 +237,7 @@ static bool read_model_answer(void *call, const AcrJson *record, void *out, GErr
 static const AcrJournalPort model_port = {
     .event = "model", .encode = encode_request, .live = ask_live, .decode = read_model_answer};
 
-/* Warns about a model whose answers are always truncated. */
+/* Warns if all answers of a model are truncated. */
 static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)
 {
     g_autofree char *line = g_strdup_printf("model '%s' was cut off after %" G_GINT64_FORMAT

@@ -1,8 +1,7 @@
 /*
- * The referee of a run. Python decides anew each time whether code compiles, but the linter's
- * answer comes from the journal first: it depends on the machine (the linter's version, other
- * packages, a deadline) and decides between readings of an edit. So each answer is recorded, even
- * an empty one.
+ * The referee of a run. Whether code compiles is not recorded. The linter's answer is, because it
+ * depends on the machine (the linter's version, other packages, a deadline) and decides between
+ * readings of an edit. Even an empty answer is recorded.
  */
 #include "task/recorded.h"
 
@@ -17,7 +16,7 @@ static AcrJson *digest_or_null(GBytes *bytes)
 typedef struct {
     const AcrRecordedReferee *self;
     const AcrRefereeFile *files;
-    gsize n, versions; /* number of files, and of the versions of all files together */
+    gsize n, versions; /* number of files, and number of versions of all files together */
     guint *worse;      /* new errors of each version */
 } LintCall;
 

@@ -1,13 +1,13 @@
 /*
- * The project's own tests in a run: their outcome comes from the journal first, and then from the
- * sandbox. The baseline is found or made when the first patch is compared, and reused for all later
- * patches.
+ * The project's own tests in a run: takes their results from the journal first, and then from the
+ * sandbox. The baseline is taken from the cache or made when the first patch is compared, and used
+ * for all patches.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MAX_SUSPECTS 50u /* suspicious methods that are kept */
+#define MAX_SUSPECTS 50u /* limit of suspicious methods that are recorded */
 #define BASELINES "baselines"
 #define MB ((gint64)1024 * 1024)
 #define DEFAULT_MEMORY (8192 * MB)
@@ -65,7 +65,7 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
            acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
 }
 
-/* Whether the outcome is valid: if the run's time limit interrupted the tests, it is not. */
+/* Whether the result is valid: not if the run's time limit interrupted the tests. */
 static bool was_in_time(const AcrRecordedTests *self, GError **error)
 {
     const AcrTrialRunner *runner = &self->executor->runner;
@@ -107,8 +107,7 @@ static void clear_comparison(gpointer out)
     acr_test_comparison_free(*(AcrTestComparison **)out);
 }
 
-/* If no tests were compared, states the reason, so that the result does not look like a passed
- * check. */
+/* If no tests were compared, says why, so that the result does not look like a passed check. */
 static void explain_empty(const AcrBaseline *baseline, AcrTestComparison *found)
 {
     guint passed = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED);
@@ -147,7 +146,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
     return json;
 }
 
-/* If tests are required and cannot be run even without a patch, the run ends. */
+/* If tests are required but cannot be run even without a patch, the run ends. */
 static bool comparison_is_fatal(void *call, GError **failure)
 {
     const ComparisonCall *asked = call;

@@ -1,6 +1,6 @@
 /*
- * The result of a run as one value, made from the loops' outcome or from an error; its JSON in the
- * run folder (result.json, with patch or reproducer as separate files), and back.
+ * The result of a run as one value: makes it from the outcome of the loops or from an error, writes
+ * it to the run folder (result.json, with patch or reproducer as separate files), and reads it.
  */
 #include "task/run_folder.h"
 
@@ -90,13 +90,13 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     return json;
 }
 
-/* Finds the enum value whose name the member contains; `last` + 1 if the name is unknown. */
+/* Finds the enum value with the name that the member contains; `last` + 1 if the name is
+ * unknown. */
 #define FIND(value, name_of, last, key)                                                            \
     while ((value) <= (last) &&                                                                    \
            g_strcmp0(acr_json_get_string(json, (key)), (name_of)(value)) != 0)                     \
     (value)++
 
-/* Whether exit code, patch and script are consistent. */
 static bool is_possible(const AcrJson *json)
 {
     gint64 code = acr_json_get_int(json, "exit", -1);
@@ -141,7 +141,6 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
     return true;
 }
 
-/* The JSON of selected_patch.json. */
 static AcrJson *describe_selection(const AcrRunResult *result)
 {
     const AcrOutcome *outcome = &result->found;

@@ -1,7 +1,7 @@
 /*
- * The options to which a run folder is bound: those that determine the result are recorded when the
- * run begins and compared when it is resumed; texts (issue, prompts) by their digests, since the
- * texts are in the folder.
+ * Records the options that determine a run's result when the run begins, and compares them when it
+ * is resumed. Texts (issue, prompts) are compared by digest; the texts themselves are in the
+ * folder.
  */
 #include "task/run_folder.h"
 
@@ -18,7 +18,7 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-/* The URL of the issue, if it has one: not compared, but pull requests use it. */
+/* Sets the URL of the issue, if it has one. It is not compared; pull requests use it. */
 static void set_issue_url(AcrJson *json, const char *from)
 {
     if (!from || !(g_str_has_prefix(from, "https://") || g_str_has_prefix(from, "http://")))
@@ -51,7 +51,7 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return acr_sha256_hex(text, strlen(text));
 }
 
-/* Whether all members are present that a run requires or that have defaults. */
+/* Whether all members exist that a run requires or that have defaults. */
 static bool has_all_options(const AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -116,7 +116,7 @@ static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError 
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))
         if (acr_json_get(recorded,
-                         acr_json_key(text)) && /* the recorded run predates this prompt */
+                         acr_json_key(text)) && /* the recorded run is older than this prompt */
             !acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
             return acr_task_refuse(error,
                                    "the prompt %s differs from the one that this run was started "

@@ -1,7 +1,7 @@
 /*
- * The run folder. A folder with meta.json is a run folder. meta.json is written three times, each
- * time atomically: first with the state "new", again when everything that the run needs is in the
- * folder ("ready"), and with the result ("done"). Any other folder with contents is never touched.
+ * A folder with meta.json is a run folder. meta.json is written three times, each time atomically:
+ * first with the state "new", then when all files that the run needs are in the folder ("ready"),
+ * and then with the result ("done"). A folder that has other contents is never changed.
  */
 #include "task/run_folder.h"
 
@@ -34,7 +34,7 @@ static bool refuse_folder(GError **error, const char *path, const char *why)
     return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
-/* Converts the errno of opening a file or folder to an error code of base. */
+/* Converts the errno of an open call to an error code of base. */
 static AcrBaseError base_code(int err)
 {
     return err == ENOENT                                    ? ACR_BASE_ERROR_NOT_FOUND
@@ -54,7 +54,7 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
     return true;
 }
 
-/* Opens the folder that contains the file `name`, never through a link; -1: failed. */
+/* Opens the folder that contains the file `name`, never through a link; -1 on failure. */
 static int open_parent_folder(const AcrFolder *folder, const char *name, bool make, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
@@ -114,8 +114,8 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
     return true;
 }
 
-/* Whether a file is regular (not a link) and either empty or contains this text; `own` NULL: a
- * process id and a line feed. */
+/* Whether a file is regular (not a link) and either empty or contains only the text `own`; `own`
+ * NULL: a process id and a line feed. */
 static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
@@ -126,8 +126,8 @@ static bool holds_own(const char *path, const char *own)
     return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
-/* Whether the file may have been left by a run that was killed at its very beginning, rather than
- * being a user's file of the same name. */
+/* Whether the file may be from a run that was killed at its very beginning, and not a user's
+ * file of the same name. */
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -138,8 +138,8 @@ static bool is_beginning(const char *folder, const char *name)
     return acr_file_is_temporary(name) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
-/* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run was
- * killed while it made it. */
+/* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run
+ * was killed while it created the folder. */
 static bool check_free(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
@@ -148,8 +148,9 @@ static bool check_free(const char *path, GError **error)
     if (!dir)
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                              "cannot read the folder '%s'", path);
+    /* another run has begun in the folder meanwhile */
     for (const char *name; (name = g_dir_read_name(dir));)
-        if (!is_beginning(path, name) && !acr_folder_exists(path)) /* another run began meanwhile */
+        if (!is_beginning(path, name) && !acr_folder_exists(path))
             return refuse_folder(
                 error, path,
                 "is not empty and is not a run folder; give a new or empty one as --out");
@@ -169,7 +170,6 @@ static bool read_state(AcrFolder *folder, GError **error)
                          "has a meta.json that is not from a run; use another --out");
 }
 
-/* Rejects a folder of another format, and leaves it unchanged. */
 static bool check_format(const AcrFolder *folder, GError **error)
 {
     gint64 format = acr_json_get_int(folder->meta, "format", 0);
@@ -207,8 +207,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
     return check_format(folder, error) && read_state(folder, error);
 }
 
-/* Hides a new folder from git, in case it lies in a working tree. The caller holds the lock, so no
- * file is being written. */
+/* Hides a new folder from git, in case it lies in a working tree. The caller holds the lock, so
+ * no other process writes files. */
 static bool hide(const AcrFolder *folder, GError **error)
 {
     return acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
@@ -220,8 +220,8 @@ bool acr_folder_exists(const char *path)
     return g_file_test(meta, G_FILE_TEST_EXISTS);
 }
 
-/* Refuses a lock file that is a link, because acr-host writes to it and the folder may come from
- * elsewhere. */
+/* Rejects a lock file that is a link, because acr-host writes to the file, and the folder may be
+ * untrusted. */
 static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 {
     g_autofree char *lock = acr_folder_path(folder, ACR_FILE_LOCK);
@@ -239,8 +239,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 }
 
 /*
- * Removes temporary files that killed processes left. The lock is held, so nobody uses these files.
- * A file that cannot be removed does no harm.
+ * Removes temporary files that killed processes left. The caller holds the lock, so nobody uses
+ * these files. If one cannot be removed, that does no harm.
  */
 static void sweep_folder(const char *path, guint depth)
 {
@@ -277,7 +277,7 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     if (!take_lock(&folder, path, error))
         return false;
     g_clear_pointer(&folder.meta, acr_json_free);
-    if (!read_meta(&folder, error)) /* again, because no other process can write it now */
+    if (!read_meta(&folder, error)) /* read it again: now no other process can write it */
         return false;
     if (!folder.meta && !hide(&folder, error))
         return false;

@@ -1,6 +1,6 @@
 /*
- * The value of a command's options: set from text and stored as JSON, both driven by the rows of
- * the table. acr_run_spec_complete checks options that depend on each other.
+ * Sets options from text and converts them to JSON, both by the table of options.
+ * acr_run_spec_complete checks options that depend on each other.
  */
 #include "task/run_spec.h"
 
@@ -8,7 +8,7 @@
 
 #include "task/task.h"
 
-#define MAX_REPEATS 100 /* values of a repeatable option */
+#define MAX_REPEATS 100 /* limit of values of a repeatable option */
 #define SCRIPT "script:"
 
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb)
@@ -86,7 +86,7 @@ static bool refuse_value(GError **error, const AcrOption *option, const char *la
                      : acr_task_refuse(error, "%s must be %s, not '%s'", label, wanted, text);
 }
 
-/* Makes the path of a script absolute, so that it names the same file from any folder. */
+/* Makes the path of a script absolute, so that it does not depend on the current folder. */
 static char *absolute_script(const char *text)
 {
     if (!g_str_has_prefix(text, SCRIPT))
@@ -135,8 +135,8 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     return true;
 }
 
-/* Rejects several models in one option: names may contain commas, so each model needs an option of
- * its own. The path of a script may contain anything. */
+/* Rejects several models in one option: each model needs its own option, because names may
+ * contain commas. The path of a script may contain any character. */
 static bool check_model(const AcrRunSpec *spec, const char *label, const char *text, GError **error)
 {
     if (!strchr(text, ',') || g_str_has_prefix(text, SCRIPT))
@@ -242,7 +242,7 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         char *const *text = member(spec, option);
-        /* a script with an unset variable passes an empty text */
+        /* an unset variable in a user's script gives an empty text */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         bool is_unused = spec->verb == ACR_FOR_SWE_BENCH && option->type == ACR_OPTION_MODELS &&
                          (spec->sbfl_only || spec->extract_patches);
@@ -278,7 +278,7 @@ static bool is_label(const char *text)
     return g_utf8_validate(text, -1, NULL);
 }
 
-/* Checks `needs` before defaults are filled in. If several verbs share a row, it requires the other
+/* Checks `needs`, before defaults are set. A row that several verbs share requires the other
  * option only in verbs that have it. */
 static bool check_needs(const AcrRunSpec *spec, GError **error)
 {
@@ -307,7 +307,7 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     }
     bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
     if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
-        return true; /* the user only asks about the cache */
+        return true; /* the user only wants to see or clear the cache */
     if (!check_required(spec, error) || !check_conflicts(spec, error))
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
@@ -388,15 +388,15 @@ AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
     return json;
 }
 
-/* The bytes of a string or of {"base64"}; owned; NULL: neither. */
+/* The bytes of a string or of {"base64"}; owned; NULL if it is neither. */
 static char *take_text(const AcrJson *value)
 {
     g_autoptr(GBytes) bytes = acr_json_bytes(value);
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Sets an option from JSON, where numbers are in the table's own units and are not parsed like a
- * user's text. */
+/* Sets an option from JSON, in which numbers are in the units of the table and not in the form
+ * that users write. */
 static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
                           GError **error)
 {
@@ -430,7 +430,7 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, 
     return true;
 }
 
-/* Writes each value of an option with `before` in front of it. */
+/* Writes each value of an option after `before`. */
 static char *write_values(const AcrOption *option, const AcrJson *value, const char *before)
 {
     bool is_list = acr_json_type(value) == ACR_JSON_ARRAY,

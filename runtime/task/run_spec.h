@@ -1,7 +1,7 @@
 /*
- * run_spec: what a command asks for, as one value. Each option is one row of a table (options.c).
- * The row drives its parsing, its line of --help, its member in meta.json and in what a batch
- * passes to a task, and its comparison when a run is resumed.
+ * run_spec: the options and arguments of a command, as one value. Each option is one row of a table
+ * (options.c), from which its parsing, its line of --help, its member in meta.json and in the
+ * options of a batch's task, and its comparison on a resume are derived.
  */
 #ifndef ACR_RUN_SPEC_H
 #define ACR_RUN_SPEC_H
@@ -34,11 +34,11 @@ typedef enum {
     ACR_FOR_ACP = 1 << 21,
 } AcrForVerb;
 
-#define ACR_MAX_CANDIDATES 64u /* number of patches from elsewhere */
+#define ACR_MAX_CANDIDATES 64u /* limit of patches given with --candidate */
 #define ACR_UNSET (-1)         /* marks a number that was not given and has no default */
 
-/* Texts and lists are owned, NULL if not given; numbers are ACR_UNSET if not given. Made by
- * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
+/* Texts and lists are owned, NULL if not given; numbers are ACR_UNSET if not given. acr_run_spec_of
+ * makes an empty one; the command line, the environment and the configuration file fill it. */
 typedef struct {
     AcrForVerb verb;
     char **arguments; /* the words that are not options */
@@ -54,7 +54,7 @@ typedef struct {
     char **extensions;
     gint64 extension_ms;
 
-    /* The tasks of a batch, and when to start no more. */
+    /* The tasks of a batch, and when not to start more. */
     char *instance_set, *slice, *shard;
     gint64 shuffle, fail_fast;
     bool retry_failed;
@@ -71,20 +71,20 @@ typedef struct {
     gint64 repo_notes;   /* an AcrRepoNotes; ACR_UNSET: AUTO */
     gint64 history;      /* an AcrHistoryMode; ACR_UNSET: AUTO, in `swe-bench` NEVER */
     gint64 tools;        /* an AcrToolsMode; ACR_UNSET: AUTO */
-    gint64 service_tier; /* number of the word in ACR_SERVICE_WORDS */
+    gint64 service_tier; /* index of the word in ACR_SERVICE_WORDS */
 
-    char **candidates; /* files with patches from elsewhere */
+    char **candidates; /* files of patches to add as candidates */
 
     /* Limits of the loops. */
     gint64 rounds, tries, attempts, samples;
 
-    /* How code is run. */
+    /* How to run code. */
     gint64 verify, regressions, sbfl; /* an AcrVerify each */
     gint64 trace;                     /* 0: auto */
-    gint64 probe;                     /* an AcrProbeMode; ACR_UNSET: only the search agent */
+    gint64 probe;                     /* an AcrProbeMode; ACR_UNSET: only the search agent may */
     char *sandbox, *image, *python, *setup, *validate;
     char *environment; /* the name of a recipe */
-    char *place;       /* where a batch runs the code of the task; NULL: as `sandbox` says */
+    char *place;       /* where a batch runs the task's code; NULL: as `sandbox` says */
     gint64 setup_ms;
     bool setup_network;
 
@@ -93,15 +93,15 @@ typedef struct {
     gint64 max_cost, max_tokens_total, max_ms;
     gint64 task_max_cost, task_max_tokens, task_max_ms;
     gint64 batch_max_cost, batch_max_tokens;
-    gint64 batch_deadline_us; /* g_get_monotonic_time, which is the same in all processes */
+    gint64 batch_deadline_us; /* of g_get_monotonic_time, the same in all processes */
     bool batch_api;
-    char *batch_broker; /* what models need to reach the broker of batch interfaces */
+    char *batch_broker; /* address and token of the broker of batch interfaces */
     char *shared_dir;   /* folder in which the tasks of a batch share limits */
 
-    /* How the work is done and shown. */
+    /* How to work and what to show. */
     gint64 jobs, tasks_at_once;
     bool no_cache, json, verbose, quiet, clear;
-    char *events; /* the number of a descriptor, or a file name */
+    char *events; /* a descriptor's number or a file name */
 
     /* Only for `ask`. */
     char *system, *schema, *ledger;
@@ -118,49 +118,49 @@ typedef struct {
     /* Only for `doctor`. */
     bool online;
 
-    /* For `report`, which also has `compare`. */
+    /* Options of `report`, which also has `compare`. */
     gint64 report_form; /* index of the word in --format */
 
     bool once; /* only for `watch` */
     char *report_file;
 
-    /* For `run` and `reproduce`, and for `runs`. */
+    /* Options of `run` and `reproduce`, and of `runs`. */
     bool resume, prune, yes;
 
     /* Only for `pr`. */
     char *template, *branch, *push, *base, *api_url;
-    gint64 forge; /* an AcrForgeKind; ACR_UNSET: by the remote's address */
+    gint64 forge; /* an AcrForgeKind; ACR_UNSET: found by the remote's address */
     bool open, no_draft;
-    gint64 assisted_by; /* number of the word: 0 always, 1 never */
+    gint64 assisted_by; /* index of the word: 0 always, 1 never */
 
     /* Only for `search`. */
     char *in_file;
     bool regex, with_tests, files_only, counts_only, vimgrep;
-    gint64 limit;  /* number of results; ACR_UNSET: all, of which the first are shown in full */
-    bool show_all; /* shows all of them in full */
+    gint64 limit;  /* number of results; ACR_UNSET: all, but only the first are shown in full */
+    bool show_all; /* show all results in full */
 
     /* Only for `localize`. */
     char **failing_tests;
     bool has_hidden_tests, has_imports;
     gint64 formula; /* an AcrSpectrumFormula */
 
-    /* For `tests`, `run` and `swe-bench`. */
+    /* Options of `tests`, `run` and `swe-bench`. */
     char *test_command;
     gint64 test_ms;
     bool list; /* also for `search` */
 
     /* Only for `eval`. */
     char *predictions, *run_id, *environments, *compare;
-    gint64 rules, repeat, audit; /* audit: runs of each kind; 0: no audit */
+    gint64 rules, repeat, audit; /* audit: number of runs of each kind; 0: no audit */
     gint64 grade;                /* only for `swe-bench`: an AcrGradePlace */
     bool regrade, ignore_unknown, official_only, baseline;
     char *image_template, *dockerfiles;
-    gint64 cache_level, min_free_mb; /* cache_level: index of the word in its row */
+    gint64 cache_level, min_free_mb; /* cache_level: index of its word */
     bool no_pull;
 } AcrRunSpec;
 
-/* The words of --sandbox and --grade besides the backends' own: the bubblewrap sandbox with the
- * Python that a recipe makes, or the first place that works. */
+/* The words of --sandbox and --grade that are not names of backends: the bubblewrap sandbox with
+ * the Python of a recipe, or the first place that works. */
 #define ACR_IN_ENVIRONMENT "environment"
 #define ACR_IN_AUTO "auto"
 
@@ -171,7 +171,8 @@ typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
 
-/* The word for where code runs: a backend of the sandbox, or ACR_IN_ENVIRONMENT; borrowed. */
+/* The word for the place where code runs: a backend of the sandbox, or ACR_IN_ENVIRONMENT;
+ * borrowed. */
 const char *acr_run_spec_place(const AcrRunSpec *spec);
 
 /* An empty spec for that verb. */
@@ -183,7 +184,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunSpec, acr_run_spec_clear)
 
 typedef enum {
     ACR_OPTION_TEXT,    /* char * */
-    ACR_OPTION_PATH,    /* char *; a resumed run must name a file with the same content */
+    ACR_OPTION_PATH,    /* char *; a resumed run must name a file with the same contents */
     ACR_OPTION_PROGRAM, /* char *; a path becomes absolute, a bare name is looked up in PATH */
     ACR_OPTION_MODEL,   /* char *; the path of a script is made absolute */
     ACR_OPTION_MODELS,  /* char **; may be repeated */
@@ -199,11 +200,12 @@ typedef enum {
 } AcrOptionType;
 
 enum {
-    ACR_OPTION_BOUND = 1 << 0,  /* stored in the run folder; a resumed run must repeat it */
-    ACR_OPTION_RARE = 1 << 1,   /* shown by --help-all only */
-    ACR_OPTION_SECRET = 1 << 2, /* its value is never repeated in a message */
+    /* stored in the run folder; a resumed run must have the same value */
+    ACR_OPTION_BOUND = 1 << 0,
+    ACR_OPTION_RARE = 1 << 1,   /* shown only by --help-all */
+    ACR_OPTION_SECRET = 1 << 2, /* its value is never shown in a message */
     ACR_OPTION_CONFIG = 1 << 3, /* the configuration file may set it */
-    ACR_OPTION_INNER = 1 << 4,  /* not an option of the command line */
+    ACR_OPTION_INNER = 1 << 4,  /* not an option of the command line, only of batch tasks */
 };
 
 typedef struct {
@@ -220,7 +222,7 @@ typedef struct {
     const char *variable;       /* environment variable that also sets it */
     const char *needs;          /* an option that this one requires; NULL: none */
     const char *conflicts_with; /* an option that excludes this one; NULL: none */
-    const char *words;          /* "auto|always|never"; for a text, usual values */
+    const char *words;          /* for words "auto|always|never"; for a text, its usual values */
     /* its value if the option is given without one; NULL: a value is required */
     const char *implicit_value;
     guint required; /* AcrForVerb bits of the verbs that require it */
@@ -228,14 +230,14 @@ typedef struct {
 extern const AcrOption acr_options[];
 extern const guint acr_n_options;
 
-/* The order of options in --help and the manual: groups, each with the names of its options, common
- * ones first. Each option for users is in one group; the last row has no heading. */
+/* The order of options in --help and the manual: groups of names, common options first. Each
+ * option that users can set is in exactly one group; the last row has no heading. */
 typedef struct {
     const char *heading, *names;
 } AcrOptionGroup;
 extern const AcrOptionGroup acr_option_groups[];
 
-/* The row with that name (of `len` bytes) that the verb has; `verb` 0: any verb. NULL: none. */
+/* The verb's option with that name (of `len` bytes); `verb` 0: any verb. NULL: none. */
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
 /* Whether the option has a value; after acr_run_spec_complete this may be a default. */
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
@@ -244,36 +246,37 @@ const AcrOption *acr_option_conflict(const AcrRunSpec *spec, const AcrOption *op
 
 /* ---- Setting ---- */
 
-/* Sets an option from a user's text; error messages call the option `label` ("--rounds"). Errors:
- * USAGE of task. */
+/* Sets an option from a user's text; error messages name it `label` ("--rounds"). Errors: USAGE
+ * of task. */
 bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *label,
                       const char *text, GError **error) ACR_MUST_USE;
-/* Fills in defaults and checks options against each other. Errors: USAGE. */
+/* Sets defaults, and checks options that depend on each other. Errors: USAGE. */
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets options from the environment that the command line has not set, and removes secrets from the
- * environment, so that no child process sees them; call it before threads start. Errors: USAGE. */
+/* Sets options that the command line has not set from the environment, and removes secrets from the
+ * environment, so that no child process gets them. Call it before threads start. Errors: USAGE. */
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets options from a file of `name = value` lines that were not set before; a missing file counts
- * as empty. Errors: USAGE, naming file and line. */
+/* Sets options that were not set before from a file of `name = value` lines; a missing file has
+ * none. Errors: USAGE (names file and line). */
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error) ACR_MUST_USE;
-/* The path $VARIABLE/acr-host/NAME, or the same below the home folder's `in_home`; owned (g_free);
- * NULL: neither is absolute. */
+/* The path $VARIABLE/acr-host/NAME, or without the variable HOME/`in_home`/acr-host/NAME; owned
+ * (g_free); NULL if neither is absolute. */
 char *acr_user_path(const char *variable, const char *in_home, const char *name) ACR_MUST_USE;
 
 /* ---- As JSON ---- */
 
-/* One member for each row that the verb has and that has all of `flags`; null if not given. `flags`
- * 0: all rows, even secrets. Owned. */
+/* A JSON object with a member for each of the verb's options that have all of `flags`; null if
+ * not given. `flags` 0: all options, even secrets. Owned. */
 AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags) ACR_MUST_USE;
-/* Sets rows that have all of `flags` from the members; ignores others. Errors: USAGE (wrong type or
- * out of range). */
+/* Sets options that have all of `flags` from members of `json`; ignores others. Errors: USAGE
+ * (wrong type or out of range). */
 bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json,
                             GError **error) ACR_MUST_USE;
-/* The member name of a row: the option's, with "_" for "-"; owned. */
+/* The name of an option's JSON member: "_" instead of "-"; owned. */
 char *acr_option_key(const AcrOption *option) ACR_MUST_USE;
-/* A JSON value as a user would write it; lists in one line; owned. */
+/* A JSON value in the form that a user would write; a list in one line; owned. */
 char *acr_option_value(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
-/* An option with a JSON value as a user would write it: "--rounds 15"; one line of UTF-8, owned. */
+/* An option and its JSON value in the form that a user would write: "--rounds 15"; one line of
+ * UTF-8, owned. */
 char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
 
 /* ---- Values (amounts.c) ---- */

@@ -1,8 +1,8 @@
 /*
  * Sources of options besides the command line: the environment and the user's configuration file.
- * Each sets only what no earlier source has set. The file cannot set what belongs to one provider
- * (key, headers, address), because it would be sent to whichever model is named. No file of a
- * repository is ever read.
+ * Each sets only options that no earlier source has set. The file cannot set options that belong to
+ * one provider (key, headers, address), because they would be sent to the provider of any model
+ * that the user names. No file of a repository is ever read.
  */
 #include "task/run_spec.h"
 
@@ -13,7 +13,7 @@
 
 #define MAX_CONFIG_BYTES ((gsize)1024 * 1024)
 
-/* Whether the option, or another with the same meaning, was set already. */
+/* Whether the option, or another option with the same meaning, is already set. */
 static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
 {
     return acr_run_spec_is_given(spec, option) || acr_option_conflict(spec, option);
@@ -40,7 +40,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
-    AcrRunSpec before = *spec; /* the spec without the environment; borrows its members */
+    AcrRunSpec before = *spec; /* the spec before this source; borrows its members */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -70,14 +70,13 @@ char *acr_user_path(const char *variable, const char *in_home, const char *name)
     return NULL; /* a path must never be relative to the current folder */
 }
 
-/* Quotes only the possible option name of a line, because the rest may be a secret. */
+/* Quotes only the word of a line that may be an option's name, because the rest may be a secret. */
 static bool refuse_line(GError **error, const char *name, const char *why)
 {
     bool is_name = *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz-")];
     return acr_task_refuse(error, is_name ? "'%s' %s" : "%s%s", is_name ? name : "", why);
 }
 
-/* Rejects an option that a file may not set. */
 static bool refuse_option(GError **error, const AcrOption *option)
 {
     bool is_address = option->offset == offsetof(AcrRunSpec, base_url);
@@ -89,7 +88,8 @@ static bool refuse_option(GError **error, const AcrOption *option)
     return refuse_line(error, option->name, why);
 }
 
-/* The option with that name that a configuration file may set: the verb's own (0: any verb's); NULL: none. */
+/* The option with that name that a configuration file may set: an option of the verb (0: of any
+ * verb); NULL: none. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
     for (guint i = 0; i < acr_n_options; i++)
@@ -99,8 +99,8 @@ static const AcrOption *find_for_file(const char *name, guint verb)
     return NULL;
 }
 
-/* Takes one line into `out`, unless `before` (the spec without the file) has that option. An option
- * of another verb is checked and ignored. */
+/* Sets the option of one line in `out`, unless `before` (the spec without the file) has it. An
+ * option of another verb is checked and ignored. */
 static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -121,8 +121,8 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
 }
 
-/* Undoes settings of the file that conflict with, or need, options that the user did not give: only
- * options given together must fit together. */
+/* Removes settings of the file that conflict with given options or need options that were not
+ * given: the file is for all commands, so its options need not fit each of them. */
 static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
 {
     if (!spec->setup) {

@@ -1,7 +1,7 @@
 /*
  * Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
- * attempts with the journal in front of the model. A finished folder returns its saved result,
- * unless the patch is to be applied. A replay takes the same path with nothing but the journal, and
+ * attempts with a model that is wrapped by the journal. For a finished folder it returns the saved
+ * result, unless the patch must be applied. A replay runs the same code with only the journal, and
  * compares artifacts instead of writing them.
  */
 #include "task/live.h"
@@ -16,11 +16,12 @@ typedef struct {
     bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
-    GPtrArray *given;  /* GBytes of patches from elsewhere; NULL in a replay */
-    AcrLimits limits;  /* used by the models, so it outlives them */
-    GPtrArray *models; /* live models before they are put behind the journal; NULL in a replay */
+    GPtrArray *given;  /* GBytes: the patches given with --candidate; NULL in a replay */
+    AcrLimits limits;  /* declared before the models that use it, so that it outlives them */
+    GPtrArray *models; /* live models before they are wrapped; NULL in a replay */
     AcrWorkspace workspace;
-    /* the run's git folder when the run began; NULL: the snapshot is not loaded yet */
+    /* the git folder of the run's repository at its beginning; NULL: the snapshot is not loaded
+     * yet */
     char *git_dir;
 } Task;
 
@@ -52,7 +53,7 @@ static bool save_texts(Task *task, GError **error)
     return true;
 }
 
-/* Checks that there is a Python file, before a folder is made and bound to an empty snapshot. */
+/* Checks that there is a Python file, before a folder is created for an empty snapshot. */
 static bool check_code(const Task *task, GError **error)
 {
     return acr_workspace_n_code_files(task->workspace.snapshot) > 0 ||
@@ -67,7 +68,8 @@ static const char *work_tree(const Task *task)
     return task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : task->git_dir;
 }
 
-/* Whether --apply would write to the given repository: the run folder may come from elsewhere. */
+/* Checks that --apply would write to the given repository, because the run folder may be of
+ * another one. */
 static bool check_repository(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
@@ -98,7 +100,7 @@ static void warn_user(void *ctx, const char *line)
     acr_progress_warn(ctx, line);
 }
 
-/* Puts extensions behind the journal; a replay starts none. */
+/* Loads extensions, wrapped by the journal; a replay starts none. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
     AcrChoices choices = acr_choices_read(task->spec, task->folder.meta);
@@ -117,7 +119,6 @@ static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out
     return acr_extensions_load(&options, out, error);
 }
 
-/* Checks that the programs and extensions named in options can be used. */
 static bool check_named(Task *task, GError **error)
 {
     g_autoptr(AcrExtensions) unused = NULL;
@@ -127,7 +128,7 @@ static bool check_named(Task *task, GError **error)
            load_extensions(task, NULL, &unused, error);
 }
 
-/* Finds errors in the task itself before a folder is made: repository, revision, models,
+/* Finds errors in the task itself before a folder is created: repository, revision, models,
  * programs. */
 static bool prepare_task(Task *task, GError **error)
 {
@@ -144,7 +145,7 @@ static bool prepare_task(Task *task, GError **error)
     return true;
 }
 
-/* Puts all that the run needs into the folder, and marks it "ready". `meta` is taken. */
+/* Writes all that the run needs to the folder, and marks it "ready". `meta` is taken. */
 static bool begin_folder(Task *task, AcrJson *meta, GError **error)
 {
     acr_json_free(task->folder.meta);
@@ -173,7 +174,8 @@ static bool take_up(Task *task, GError **error)
     if (task->folder.meta && !acr_meta_check(task->folder.meta, bound, task->spec->out, error))
         return false;
     if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
-        acr_workspace_clear(&task->workspace); /* another run began first; its snapshot is used */
+        /* another run has begun in the folder: use its snapshot */
+        acr_workspace_clear(&task->workspace);
         return true;
     }
     return begin_folder(task, g_steal_pointer(&bound), error);
@@ -181,7 +183,7 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
-/* Opens the run's repository at the given path (so that its working tree is known), if it is still
+/* Opens the run's repository at the given path (which has the working tree), if that is still
  * the same repository. */
 static AcrRepo *open_recorded(const Task *task, GError **error)
 {
@@ -192,8 +194,7 @@ static AcrRepo *open_recorded(const Task *task, GError **error)
                                          : acr_repo_open(task->git_dir, error);
 }
 
-/* Loads the snapshot with which the folder was started, regardless of later changes in the working
- * tree. */
+/* Loads the snapshot with which the run began, regardless of later changes of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
@@ -216,7 +217,8 @@ static bool load_snapshot(Task *task, GError **error)
                          "the snapshot in '%s' is damaged", task->folder.path);
 }
 
-/* Indexes the snapshot, and lists files that cannot be outlined in meta.json before any search. */
+/* Indexes the snapshot, and before any search lists the files that cannot be outlined in
+ * meta.json. */
 static bool index_workspace(Task *task, GError **error)
 {
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
@@ -235,7 +237,7 @@ static bool index_workspace(Task *task, GError **error)
 
 /* ---- The attempts ---- */
 
-/* The run's models, each behind the journal; takes the live ones. */
+/* The run's models, wrapped by the journal; takes the live ones. */
 static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
 {
     GPtrArray *models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
@@ -248,7 +250,6 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
     return models;
 }
 
-/* Tells the extensions how the run ended. */
 static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrRunResult *result,
                          GError **error)
 {
@@ -259,7 +260,7 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Puts executions and tests behind the journal. The sandbox answers the rest; in a replay nothing does. */
+/* Wraps executions and tests by the journal. In a replay there is no sandbox behind it. */
 static void init_code_runs(Task *task, AcrJournal *journal, AcrRecordedExecutor *executor,
                            AcrRecordedTests *tests)
 {
@@ -281,8 +282,8 @@ static bool run_loops(const AcrRun *run, const AcrRunSpec *spec, AcrCost *cost, 
     return ok;
 }
 
-/* Runs the attempts with the journal before models, referee and sandbox; *out is their result,
- * however they end. */
+/* Runs the attempts with wrapped models, referee and sandbox; *out is the result, even after a
+ * failure. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
                          AcrCost *cost, AcrRunResult *out, GError **error)
 {
@@ -351,7 +352,7 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
-/* Discards an artifact: a finished run keeps its files. */
+/* Writes no artifact, because the files of a finished run stay. */
 static bool leave_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     return true;
@@ -366,8 +367,8 @@ static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **
     return journal;
 }
 
-/* Opens what a live run needs: its models and ledgers. A finished run needs no key, script or
- * money, because the journal has all answers. */
+/* Opens the models and ledgers for live calls. A finished run skips this, because the journal
+ * has all answers. */
 static bool go_live(Task *task, GError **error)
 {
     g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
@@ -399,8 +400,8 @@ static bool apply_found(const Task *task, const AcrOutcome *found, GError **erro
            acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
-/* Does everything after the folder is ready: index, journal, attempts, result. If the run ends
- * before the end of its journal, keeps the saved result, which covers more. */
+/* Performs all steps after the folder is ready: index, journal, attempts, result. If the run
+ * ends before the end of its journal, keeps the saved result, which is the result of more work. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     bool is_done = task->folder.state == ACR_FOLDER_DONE;
@@ -451,8 +452,8 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
            work_in_folder(task, out, error);
 }
 
-/* If a run stopped at a ceiling before and fails now, keeps the earlier result in result.json and
- * *out, with the new error. A usage error does not belong to the run. */
+/* If an earlier command stopped at a ceiling and this one fails, keeps the earlier result in
+ * result.json and *out, with the new error. A usage error is not a result of the run. */
 static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 {
     AcrExit code = acr_exit_of(reason, task->host->interrupt);
@@ -461,7 +462,7 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
     if (!is_of_run || !task->folder.lock || task->folder.state != ACR_FOLDER_READY ||
         !acr_result_read(&task->folder, &saved, NULL))
         return;
-    saved.was_finished = out->cost.calls == 0; /* no call was left to make */
+    saved.was_finished = out->cost.calls == 0; /* all calls had already been made */
     if (out->cost.calls > saved.cost.calls)
         saved.cost = out->cost;
     acr_run_result_clear(out);
@@ -473,11 +474,11 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
         acr_progress_warn(task->host->progress, late->message);
 }
 
-/* Sets *out if an error came before the run had anything to report, or after it was finished. */
+/* Sets *out if the run failed before it had a result, or after it was finished. */
 static bool finish_task(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                         GError **error)
 {
-    /* the overlay uses the task's snapshot, which is freed */
+    /* the overlay uses the task's snapshot, which is freed with the task */
     g_clear_pointer(&result->found.overlay, acr_overlay_free);
     if (ok)
         return true;
@@ -490,7 +491,8 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
 {
     AcrHost noted = *host;
     g_auto(Task) task = {.spec = spec, .host = &noted};
-    g_auto(AcrLiveNote) live = {0}; /* cleared while the folder still exists and is locked */
+    /* declared first, so that it is cleared last, while the folder is still locked */
+    g_auto(AcrLiveNote) live = {0};
     GError *reason = NULL;
     acr_live_note_init(&live, host->progress);
     noted.progress = &live.progress;
@@ -523,7 +525,7 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
            acr_replayed_check(&task->folder, kept, out, cost, error);
 }
 
-/* Reads the spec of the recorded run; its issue is the one in the folder. */
+/* Reads the spec of the recorded run; its issue is in the folder. */
 static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
     g_autoptr(GBytes) issue =
@@ -538,7 +540,7 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
     return true;
 }
 
-/* A run folder may come from anybody, so none of its prompts may be a link. */
+/* A run folder may be untrusted, so none of its prompts may be a link. */
 static bool check_prompt_files(const Task *task, GError **error)
 {
     for (guint i = 0; i < ACR_PROMPTS; i++) {

@@ -1,7 +1,7 @@
 /*
- * task: one issue, one run folder. Opens repository, snapshot and index, puts the journal in front
- * of the model, runs the attempts, and writes the artifacts. Resume and replay take the same path
- * with a fuller journal.
+ * task: one issue, one run folder. Opens repository, snapshot and index, wraps the model with the
+ * journal, runs the attempts, and writes the artifacts. Resume and replay run the same code, with a
+ * journal that already has records.
  */
 #ifndef ACR_TASK_H
 #define ACR_TASK_H
@@ -20,8 +20,8 @@
 typedef enum {
     /* wrong options, or options that differ from those of the folder's first run */
     ACR_TASK_ERROR_USAGE,
-    ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
-    ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run does */
+    ACR_TASK_ERROR_ENVIRONMENT, /* an error of the folder, the repository or the disk */
+    ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run */
     ACR_TASK_ERROR_DIFFERENT,   /* replay: the result differs from the recorded one */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
@@ -32,32 +32,31 @@ GQuark acr_task_error_quark(void);
 
 /* Exit codes. Scripts rely on them, so they never change. */
 typedef enum {
-    ACR_EXIT_OK = 0,   /* a patch (or result) was produced, and nothing rejected it */
-    ACR_EXIT_NONE = 1, /* the work ended without one, or the patch was rejected */
+    ACR_EXIT_OK = 0,   /* there is a patch (or another result), and nothing rejected it */
+    ACR_EXIT_NONE = 1, /* the work ended without a result, or the patch was rejected */
     ACR_EXIT_USAGE = 2,
     ACR_EXIT_ENVIRONMENT = 3, /* missing tool, key, repository; a disk that is full */
     /* a limit on money, tokens or time was reached, even if a patch was written */
     ACR_EXIT_CEILING = 4,
     ACR_EXIT_INTERRUPTED = 130,
 } AcrExit;
-/* The exit code of an error (may be NULL after a signal); always 130 after a signal, or 4 after the
- * time limit. */
+/* The exit code for an error (NULL is allowed after a signal); always 130 after a signal, 4
+ * after the time limit. */
 AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
-/* The text of an error: one line, or more if the error has more; borrowed from the error, or
- * static. */
+/* The message of an error, which may have several lines; borrowed from the error, or static. */
 const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 
 /* The program's own files and settings. All borrowed. */
 typedef struct {
     const char *python_dir; /* the folder that contains the package acr */
     const char *prompts_dir;
-    /* this program, which is started again as outliner; NULL: outline in this process */
+    /* path of this program, which is also started as outliner; NULL: outline in this process */
     const char *exe;
     const char *cache;       /* file that caches outlines; NULL: none */
     guint jobs;              /* number of outliner processes; 0: one per processor */
     AcrInterrupt *interrupt; /* set by the signal handlers */
-    const char
-        *command; /* the command that resumes in the chosen run folder; NULL: the user named it */
+    /* a command line that resumes in the run folder; NULL if the user named the folder */
+    const char *command;
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* the verb with which an outliner is started */
@@ -66,14 +65,14 @@ typedef struct {
 /* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL: neither is an absolute path. */
 char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 #define ACR_CACHE_OUTLINES "outlines.sqlite"
-#define ACR_CACHE_SANDBOX "sandbox" /* cache folder for the sandboxes' trees */
+#define ACR_CACHE_SANDBOX "sandbox" /* name of the cache folder for the sandboxes' trees */
 
 /* ---- Workspace ---- */
 
 /* A snapshot with its index, for search, patch, index and every task. All owned; cleared
  * together. */
 typedef struct {
-    AcrRepo *repo; /* NULL if a saved snapshot needs none */
+    AcrRepo *repo; /* NULL if a saved snapshot needs no repository */
     AcrSnapshot *snapshot;
     AcrPython *python;
     AcrRefereeWorker *referee; /* acr_workspace_referee */
@@ -83,53 +82,54 @@ typedef struct {
     gint64 snapshot_ms, index_ms;
 } AcrWorkspace;
 
-/* Takes a snapshot of `rev`, or (NULL) of the working tree (in a bare repository of HEAD).
- * Owned. */
+/* Takes a snapshot of `rev`, or if that is NULL, of the working tree (in a bare repository, of
+ * HEAD). Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/* How many Python files outside tests the snapshot has. */
+/* The number of Python files in the snapshot that are not tests. */
 gsize acr_workspace_n_code_files(const AcrSnapshot *snapshot);
 /* {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot and its repository; owned. */
 AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
 /* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: the file is
  * missing, empty or a link. */
 char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts) ACR_MUST_USE;
-/* Opens `repo` at `rev` without index and search, while Python starts: in the referee's process if
- * `for_patches`, otherwise in this one. Errors: those of vcs and py. */
+/* Opens `repo` at `rev` without index and search. Meanwhile starts Python: in the referee's
+ * process if `for_patches`, otherwise in this one. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
                          AcrWorkspace *out, GError **error) ACR_MUST_USE;
 /* Starts Python and indexes the snapshot in `workspace`; `refused` as in AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
-/* The same without Python in this process, so calls written as text cannot be parsed. The host must
- * have `exe`. */
+/* Like acr_workspace_index, without Python in this process; calls that are written as text
+ * cannot be parsed then. The host must have `exe`. */
 bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                                GError **error) ACR_MUST_USE;
-/* Whether it is indexed, and its snapshot holds the same files as this one. */
+/* Whether the workspace is indexed, and its snapshot has the same files as this one. */
 bool acr_workspace_has_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot);
-/* The referee for edited code, in a process of its own; borrowed. */
+/* The referee for edited code, in a separate process; borrowed. */
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
 /* ---- The result of a run ---- */
 
-/* Sums over model calls. Counters and costs of `usage` sum what is known. */
+/* Sums over model calls. The members of `usage` are sums of the known values. */
 typedef struct {
     AcrUsage usage;
     gint64 charged_pico; /* the amount that ceilings count */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
-    guint64 flex_calls, priority_calls, batch_calls; /* that these service tiers served */
-    gint64 standard_pico; /* the known costs at the prices of the standard tier */
-    /* Calls that did not fit the model's context, and the size of the context in tokens (0: not
-     * known). Not saved. */
+    /* number of calls that these service tiers served */
+    guint64 flex_calls, priority_calls, batch_calls;
+    gint64 standard_pico; /* the known costs, at the prices of the standard tier */
+    /* Number of calls that did not fit into the model's context, and the size of the context in
+     * tokens (0: not known). Not saved in files. */
     guint64 overflows;
     gint64 context;
 } AcrCostSum;
 /* The share of sent tokens that came from a cache, from 0 to 1. */
 double acr_cost_cached_share(const AcrCostSum *sum);
 
-/* What a patch is worth, best to worst. */
+/* The verdict on a patch, best to worst. */
 typedef enum {
     ACR_VERDICT_VERIFIED,   /* a script fails without the patch and passes with it */
     ACR_VERDICT_VALIDATED,  /* not verified, but --validate accepted it */
@@ -140,19 +140,19 @@ typedef enum {
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
 /*
- * The result of a run, however it ended: result.json of its folder, the output of `--json`, and
- * what a task passes to its batch. Zero-initialise; all owned.
+ * The result of a run that has ended in any way: result.json of its folder, the output of `--json`,
+ * and the output of a batch's task. Zero-initialise; all owned.
  */
 typedef struct {
-    AcrOutcome found; /* set by the loops; its overlay is cleared when the run ends */
+    AcrOutcome found; /* set by the loops; found.overlay is freed when the run ends */
     AcrVerdict verdict;
-    bool is_reproduction; /* the result of `reproduce` */
+    bool is_reproduction; /* it is the result of `reproduce` */
     bool was_finished;    /* the folder already had the result, so nothing was done */
-    AcrCostSum cost;      /* of the whole run, including answers from the journal */
+    AcrCostSum cost;      /* of the whole run, including calls that the journal answered */
     int exit_code;        /* an AcrExit */
-    char *error;          /* why the run ended early; NULL: it finished */
+    char *error;          /* why the run ended early; NULL: it did not */
     char *tag;            /* --tag of the spec, or NULL */
-    char *error_class;    /* acr_llm_error_name of `error`, or NULL */
+    char *error_class;    /* acr_llm_error_name of the error, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
@@ -166,24 +166,25 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
 /* ---- Runs ---- */
 
 /*
- * Runs what `spec` asks for (`run` or `reproduce`; its issue is in `issue_text`), resumes it, or
- * returns the result of a finished run. *out is always set; after an error the same call resumes.
- * Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal, loops, agents.
+ * Performs `run` or `reproduce` as `spec` says (the issue is in `issue_text`): starts or resumes
+ * the run, or returns the result if it is finished. *out is always set; after an error, the same
+ * call resumes the run. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal,
+ * loops, agents.
  */
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
 /*
- * What acr_task_run would do: {"folder", "repository", "models", "limits", "loops", "code"}
- * (owned), see plan.c. Asks no model and writes only the sandbox's cache. Errors: those with which
- * the run would end before its first call, as far as they can be seen.
+ * The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"} (owned),
+ * see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of a run before
+ * its first call, as far as they can be detected.
  */
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
                    GError **error) ACR_MUST_USE;
 
 /*
  * Repeats the run of a folder from its journal, without network, script or working tree; writes
- * nothing. Every artifact and the patch must equal the recorded ones. *out as above. Errors:
+ * nothing. Every artifact and the patch must equal the recorded ones. *out is always set. Errors:
  * UNFINISHED, DIFFERENT, ENVIRONMENT.
  */
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
@@ -191,39 +192,41 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
 
 /* Reads a run folder: the options that a resumed run must repeat, and its result. *out_has_result:
  * the run finished, or stopped at a limit with a patch. Errors: USAGE (not a run folder),
- * ENVIRONMENT (options or result are damaged; *out_spec is then set). */
+ * ENVIRONMENT (the options or the result are damaged; *out_spec is set nevertheless). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 
 /* ---- What a spec means to others ---- */
 
-/* Checks that --python, and the programs with which --test-cmd and --validate begin, can be used.
+/* Checks that --python and the first programs of --test-cmd and --validate can be used.
  * `work_tree`: the repository's folder; NULL: unknown. Errors: USAGE. */
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
                           GError **error) ACR_MUST_USE;
 
 /* The options for models; borrowed from the arguments. Address, key and headers are omitted,
- * because they belong to the first model's provider only. */
+ * because they are only for the provider of the first model. */
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
                                      const AcrInterrupt *interrupt);
-/* Makes a model by its name; it gets these options if they belong to its provider. Errors: those of
- * acr_model_new. */
+/* Makes a model by its name; it gets address, key and headers only if they belong to its
+ * provider. Errors: those of acr_model_new. */
 AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
                        GError **error) ACR_MUST_USE;
-/* How code is run; borrowed from the arguments. `work_tree` and `cache` may be NULL. */
+/* The options for running code; borrowed from the arguments. `work_tree` and `cache` may be
+ * NULL. */
 AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
                                          AcrSnapshot *snapshot, const char *work_tree,
                                          const char *cache);
-/* How the project's tests are run, except for the place; borrowed from the arguments. */
+/* The options for running the project's tests, except for the place; borrowed from the
+ * arguments. */
 AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
-/* Whether a run uses the project's tests: only if the user asked for it, because a whole suite may
- * take long. */
+/* Whether a run compares the project's tests: only if the user requests it, because a test suite
+ * may take long. */
 AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
 /* Whether a run traces the project's tests to rank code. */
 AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
-/* A text of what a baseline depends on besides tree and Python; owned. */
+/* A text of everything besides tree and Python on which a baseline depends; owned. */
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
-/* The folder that caches baselines; owned; NULL: none. */
+/* The folder for cached baselines; owned; NULL: none. */
 char *acr_task_baselines(void) ACR_MUST_USE;
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Runs trials in the sandbox of a run: opens the sandbox when it is first needed (a replay needs
- * none), and runs scripts, commands and experiments in it. It records nothing; recorded_executor.c
- * does.
+ * Runs trials in the sandbox of a run: opens the sandbox on demand (a replay needs none), and runs
+ * scripts, commands and experiments in it. recorded_executor.c records the results.
  */
 #include "task/recorded.h"
 
@@ -11,7 +10,7 @@
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
 #define VERSION_WALL_MS ((gint64)30 * 1000)
 #define PROBE_WALL_MS ((gint64)10 * 1000)
-#define PROBE_BYTES ((gsize)16 * 1024) /* more than models are shown */
+#define PROBE_BYTES ((gsize)16 * 1024) /* more than models see of an output */
 #define TRACER "acr/project/inside/call_tracer.py"
 #define TRACER_BYTES ((gsize)1024 * 1024)
 /* imports no module of the project */
@@ -19,12 +18,12 @@
 
 /* ---- The sandbox ---- */
 
-/* Ignores a set-up that the run's time limit interrupted, because it says nothing about the
- * project. */
+/* A set-up that the run's time limit interrupted is not recorded as a failure, because it says
+ * nothing about the project. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    g_assert(self->budget); /* in a replay the journal answers, or the run ends */
+    g_assert(self->budget); /* in a replay the journal has answered before, or the run has ended */
     if (!acr_loops_in_time(self->budget, error))
         return NULL;
     if (!self->sandbox)
@@ -58,7 +57,7 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* The PYTHONPATH with which a project that is not installed can be imported; owned. */
+/* The PYTHONPATH by which a project that is not installed can be imported; owned. */
 static char *python_path(const AcrTrialRunner *self)
 {
     GString *path = g_string_new(NULL);
@@ -85,8 +84,8 @@ static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
     return g_byte_array_free_to_bytes(out);
 }
 
-/* If the copy lies at another path in this trial, replaces that path in the output by the tree's
- * usual one, so that tracebacks can be parsed and the same trial prints the same. */
+/* If this trial's copy has another path, replaces it in the output by the usual path of the
+ * tree, so that tracebacks can be parsed and equal trials have equal outputs. */
 static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
 {
     if (!executed->dir || !*executed->dir)
@@ -99,7 +98,7 @@ static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
     }
 }
 
-/* The environment of a trial, whose settings override the usual ones; owned. */
+/* The environment of a trial; the trial's own variables override the others; owned. */
 static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
 {
     g_autofree char *path = python_path(self);
@@ -115,8 +114,8 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
     return env;
 }
 
-/* Runs a command of a trial in the project's tree. A command that the run's time limit interrupted
- * is not recorded: a resumed run repeats it. */
+/* Runs a command of a trial in the project's tree. If the run's time limit interrupts the
+ * command, it is not recorded, and a resumed run repeats it. */
 static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
                         AcrExecuted *out, GError **error)
 {
@@ -134,19 +133,18 @@ static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecutio
            (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
 }
 
-/* A random host name; owned. */
 static char *make_host_name(void)
 {
     char name[] = "xxxxxxxxxx";
     for (char *at = name; *at; at++)
         *at = (char)g_random_int_range(
             'g',
-            'z' +
-                1); /* the first letter is no hexadecimal digit, unlike those of a container's id */
+            /* the first letter is not a hexadecimal digit, so that the name does not look like a
+             * container's id */
+            'z' + 1);
     return g_strdup(name);
 }
 
-/* Runs the project's Python with the trial's arguments. */
 static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
                            AcrExecuted *out, GError **error)
 {
@@ -184,7 +182,8 @@ static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *p
                               .argv = script ? test : command,
                               .input = trial->input,
                               .tell_changed = script != NULL,
-                              /* through git, a script could read the patch itself */
+                              /* no git for a script, which could otherwise read the patch from
+                               * it */
                               .has_git = !script};
     return run_in_time(self, trial, &execution, out, error);
 }

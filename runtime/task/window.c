@@ -1,23 +1,24 @@
 /*
- * Checks the size of a model's context in advance: a conversation that is known not to fit is not
- * sent. The window is given, or learnt from an error that names it. Tokens are estimated from bytes
- * by the ratio of past calls, at first by a cautious ratio; if the estimate is too low, the server
- * still rejects the request. Everything is learnt from facts in the journal, so that a resumed run
- * knows the same.
+ * Checks in advance whether a conversation fits into the model's context; if it does not, it is not
+ * sent. The size of the context is given by the user or learnt from an error that states it. The
+ * number of tokens is estimated from bytes, by the ratio in past calls, at first by a cautious
+ * ratio; if the estimate is too low, the server rejects the request. All is learnt from data in the
+ * journal, so that a resumed run learns the same.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MESSAGE_TOKENS 8u   /* tokens that each message adds to its text */
-#define FIRST_BYTES 3000.0  /* first estimate, as if a call had shown 3 bytes per token … */
-#define FIRST_TOKENS 1000.0 /* … with the weight of this many tokens */
-#define LEAST_BYTES 1 /* fewest bytes per token that are believed; some servers count absurdly */
-#define MOST_BYTES 8  /* most bytes per token that are believed */
-#define LEAST_WINDOW 1024 /* smallest context that is believed */
+#define MESSAGE_TOKENS 8u /* tokens that each message adds to its text */
+/* initial sums for the estimate, as if a call had shown 3 bytes per token */
+#define FIRST_BYTES 3000.0
+#define FIRST_TOKENS 1000.0 /* tokens of that first sum, which set its weight */
+#define LEAST_BYTES 1     /* lower limit of bytes per token, because some servers count absurdly */
+#define MOST_BYTES 8      /* upper limit of bytes per token */
+#define LEAST_WINDOW 1024 /* an error that states a smaller context is not believed */
 #define MARGIN 1.05
 #define MAX_ROOM_TOKENS 4096 /* tokens for the answer, if the request does not limit it */
-#define ROOM_PART 4          /* but at most this fraction of the window */
+#define ROOM_PART 4          /* but at most the window divided by this */
 
 void acr_window_init(AcrWindow *window, gint64 tokens)
 {
@@ -50,8 +51,8 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
     gint64 holds = is_told ? tokens : window->tokens;
     if (is_told && !window->is_given)
         window->tokens = tokens;
-    /* The request was too long. If the estimate said that it fits, there are more tokens per byte
-     * than estimated. */
+    /* The request was too long although the estimate said that it fits: there are more tokens
+     * per byte than estimated. */
     if (holds > 0 && acr_window_estimate(window, conversation) < holds)
         learn_ratio(window, conversation, holds);
 }

@@ -1,16 +1,14 @@
-/*
- * A snapshot with its index, for search, patch, index and every task.
- */
 #include <string.h>
 
 #include "task/run_folder.h"
 
 #define NOTES "AGENTS.md"
-#define MAX_NOTES_BYTES ((gsize)64 * 1024) /* bytes that are read of the notes; fewer are quoted */
+#define MAX_NOTES_BYTES ((gsize)64 * 1024) /* limit of the notes that are read; less is quoted */
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
-    if (rev && !*rev) { /* a script with an unset variable must not mean HEAD */
+    /* an empty text comes from an unset variable in a user's script; it must not mean HEAD */
+    if (rev && !*rev) {
         return ACR_NULL(acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
                                       "--rev is empty; give a revision of '%s'",
                                       acr_repo_path(repo)));
@@ -26,8 +24,9 @@ char *acr_host_default_cache(const char *name)
 }
 
 /*
- * Whether git has all the code. Files that are too large or cannot be parsed will stay so, but a
- * missing object may be there next time: the index would differ, and the run could not be repeated.
+ * Checks that git has all objects of Python files. An object that is missing now could exist later;
+ * then the index would differ, and the run could not be repeated. (Files that are too large or
+ * cannot be parsed will stay so.)
  */
 static bool check_readable(const AcrIndex *index, GError **error)
 {
@@ -115,7 +114,7 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
-    /* Python starts in the meantime; with a warm cache, repository and index do not need it. */
+    /* Python starts in the background; with a warm cache, repository and index do not need it. */
     if (for_patches) {
         (void)acr_workspace_referee(&workspace, host);
         acr_referee_worker_start(workspace.referee);

@@ -1,6 +1,6 @@
 /*
- * acr-host acp: works for an editor by the Agent Client Protocol, on standard input and output
- * until the input ends.
+ * acr-host acp: serves an editor by the Agent Client Protocol, on standard input and output, until
+ * the input ends.
  */
 #include "verbs/verbs_private.h"
 
@@ -8,7 +8,7 @@
 
 #include "serve/acp.h"
 
-/* Shown to a person who starts it by hand. */
+/* Shown to a person who starts the verb by hand. */
 static const char connecting[] =
     "An editor starts acr-host acp and talks to it by the Agent Client Protocol (stdio). Set it up "
     "like this:\n"

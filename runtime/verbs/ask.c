@@ -1,7 +1,7 @@
 /*
- * acr-host ask: one call of a model. The answer goes to stdout; with --json, one object with the
- * answer or the failure, so that a script can branch on the failure's class. A usage error is
- * reported on stderr only.
+ * acr-host ask: makes one call of a model. The answer goes to stdout; with --json, one object with
+ * the answer or the failure, so that a script can branch on the failure's class. A usage error is
+ * reported only on stderr.
  */
 #include "verbs/verbs_private.h"
 
@@ -59,8 +59,8 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
                        acr_json_new_int(sent), "request_id", ACR_TEXT(answer->request_id), NULL);
 }
 
-/* The class of a failure. A failure without a class, such as an unreadable file of certificates,
- * prevented the exchange; an unreadable question is a bad request. */
+/* The class of a failure. A failure without a class (such as an unreadable file of certificates)
+ * counts as a network failure; an unreadable question is a bad request. */
 static const char *class_of_failure(const GError *error, AcrExit exit)
 {
     if (exit == ACR_EXIT_INTERRUPTED)
@@ -72,7 +72,7 @@ static const char *class_of_failure(const GError *error, AcrExit exit)
     return acr_llm_error_name(code == ACR_LLM_ERROR_FAILED ? ACR_LLM_ERROR_NETWORK : code);
 }
 
-/* The try that the failure belongs to; NULL: it came before any try. */
+/* The try to which the failure belongs; NULL: it failed before any try. */
 static const AcrModelTry *failed_try(const AcrModelReport *report, const GError *error)
 {
     if (!report || !report->tries || report->tries->len == 0)
@@ -92,19 +92,20 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
     return acr_json_of("error", inside, NULL);
 }
 
-/* A missing key means that nothing was sent; a rejected key is another failure. */
+/* The exit code of a failure. If the key is missing, nothing was sent; a rejected key is a
+ * different failure. */
 static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
     if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
-        error->code == ACR_LLM_ERROR_FAILED || /* of the ledger, its disk, or the certificates */
+        error->code == ACR_LLM_ERROR_FAILED || /* of the ledger, the disk, or the certificates */
         error->code == ACR_LLM_ERROR_UNREACHABLE ||
         (error->code == ACR_LLM_ERROR_AUTH && sent == 0))
         return code;
     return ACR_EXIT_NONE;
 }
 
-/* Reports a failure; `report` NULL: no model was made. */
+/* Reports a failure; `report` NULL: the model could not be made. */
 static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
                         const GError *error)
 {
@@ -122,7 +123,7 @@ static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, gui
 {
     const char *problem = acr_model_answer_problem(answer);
     AcrExit code = problem ? ACR_EXIT_NONE : ACR_EXIT_OK;
-    if (spec->json) { /* its `finish` tells whether it is complete */
+    if (spec->json) { /* its member `finish` says whether it is complete */
         g_autoptr(AcrJson) json = describe_answer(answer, sent);
         return acr_out_exit(acr_out_json(json), code);
     }
@@ -134,8 +135,8 @@ static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, gui
     return acr_out_exit(out, code);
 }
 
-/* Calls the model. An answer without text is a failure, unless it calls tools or was cut off at its
- * limit. */
+/* Calls the model. An answer without text is a failure, unless it calls tools or was truncated
+ * at its limit. */
 static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *answer,
                       GError **error)
 {
@@ -163,8 +164,9 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
-    g_autoptr(AcrModel) model = NULL; /* freed before the values that it borrows */
-    /* The time limit starts here, because standard input may have taken long. */
+    /* declared after the values that it borrows, so that it is freed first */
+    g_autoptr(AcrModel) model = NULL;
+    /* The time limit starts here, because reading standard input may have taken long. */
     if (!acr_limits_init(&limits, spec, &error) ||
         !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);

@@ -1,7 +1,7 @@
 /*
- * The rows of a batch with their hidden tests, which the tasks' own processes never see; and where
- * the code of each task runs: in its image or its environment, which grading uses too, so that they
- * are made once.
+ * Reads the rows of a batch with their hidden tests, which the processes of the tasks never get,
+ * and decides where the code of each task runs: in its image or its environment. Grading uses the
+ * same ones, so that they are made only once.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- Which place ---- */
 
-/* Whether --sandbox asks for the tasks' own images or environments. */
+/* Whether --sandbox selects the tasks' own images or environments. */
 static bool is_of_tasks(const AcrRunSpec *spec)
 {
     const char *name = spec->sandbox ? spec->sandbox : "";
@@ -43,7 +43,7 @@ static bool check_place_options(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Makes the Python of a task's environment; owned. `plan`: zeroed, filled by it. */
+/* Makes the Python of a task's environment; owned. Fills in `plan`, which must be zeroed. */
 static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 deadline_us,
                                    AcrGradingPlan *plan, GError **error)
 {
@@ -52,8 +52,8 @@ static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 dea
                : NULL;
 }
 
-/* The first place that works, if grading has not chosen one: the environment of the first task, or
- * a container engine. */
+/* The first place that works, unless grading has chosen one: the environment of the first task,
+ * or a container engine. */
 static const char *find_first_place(AcrBatchRows *rows, GString *why)
 {
     g_auto(AcrGradingPlan) plan = {0};
@@ -99,7 +99,8 @@ static void choose_place(AcrBatchRows *rows)
 
 /* ---- The rows ---- */
 
-/* Reads the rows of the same instances in the same order, with an empty prediction each. */
+/* Reads the rows of the same instances in the same order, and makes an empty prediction for
+ * each. */
 static bool read_rows(const AcrHost *host, AcrBatchRows *rows, GError **error)
 {
     const AcrRunSpec *spec = rows->spec;
@@ -183,7 +184,7 @@ void acr_batch_rows_free(AcrBatchRows *rows)
 
 /* ---- The place of a task ---- */
 
-/* Whether a finished task ran in the place that is chosen now. */
+/* Whether a finished task ran in the same place as this batch. */
 static bool fits_place(const AcrBatchRows *rows, const AcrRunSpec *kept)
 {
     return strcmp(acr_run_spec_place(kept), rows->place) == 0;

@@ -1,7 +1,7 @@
 /*
- * acr-host batch-task: one task of a batch. Hidden, because users never call it: it reads the spec
- * as JSON from standard input and writes the result as JSON to standard output, whatever happens to
- * the task. Neither keys nor ceilings appear in arguments.
+ * acr-host batch-task: one task of a batch. Hidden, because users never call it: it reads the
+ * options as JSON from standard input and writes the result as JSON to standard output, even if the
+ * task fails. Keys and ceilings never appear in arguments.
  */
 #include "verbs/verbs_private.h"
 
@@ -13,14 +13,15 @@
 
 #define MAX_SPEC_BYTES ((gsize)256 * 1024 * 1024)
 
-/* If the batch is killed, the task must not keep its run folder and spend money unnoticed. */
+/* If the batch is killed, the task must end too, so that it does not spend money unnoticed and
+ * keep its run folder locked. */
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
         _exit(ACR_EXIT_INTERRUPTED); /* the parent had already exited */
 }
 
-/* The verbs that a batch runs; the first two leave a run folder. */
+/* The verbs that a batch can run; the first two write a run folder. */
 static const AcrVerb *const verbs[] = {&acr_verb_run, &acr_verb_reproduce, &acr_verb_localize,
                                        &acr_verb_patch};
 

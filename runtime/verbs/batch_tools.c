@@ -1,7 +1,8 @@
 /*
- * swe-bench without a model: runs one verb for each task of a data set. `--sbfl-only` ranks code
- * by `localize`, `--extract-patches` turns saved answers into predictions by `patch`. The output
- * for a task is kept in OUT/ID, so a rerun of the same command only does what is missing.
+ * The modes of swe-bench that call no model: each runs another verb for each task of a data set.
+ * `--sbfl-only` runs `localize` to rank code, `--extract-patches` runs `patch` to turn saved
+ * answers into predictions. OUT/ID keeps the output for a task, so a rerun of the same command
+ * skips these tasks.
  */
 #include "verbs/batch_tools.h"
 
@@ -11,7 +12,7 @@
 #include "layout/layout.h"
 
 #define MAX_OUTPUT ((gsize)256 * 1024 * 1024)
-#define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* before a message of a task's process */
+#define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* stands before a message of a task's process */
 
 typedef struct Tool Tool;
 
@@ -20,9 +21,9 @@ typedef struct {
     const AcrHost *host;
     const AcrRunSpec *spec;
     const GPtrArray *instances;
-    AcrBatchRows *rows; /* NULL: the options say where code runs */
+    AcrBatchRows *rows; /* NULL: the options say where the code runs */
     const Tool *tool;
-    GHashTable *answers; /* of --extract-patches; else NULL */
+    GHashTable *answers; /* the answers for --extract-patches, else NULL */
     AcrConsole *console;
     gint64 deadline_us; /* 0: none */
     pthread_mutex_t lock;
@@ -31,14 +32,15 @@ typedef struct {
 
 struct Tool {
     AcrForVerb verb;
-    const char *file; /* in OUT/ID: the output */
+    const char *file; /* name of the output file in OUT/ID */
     const char *good, *none, *where;
-    /* Completes the options and the arguments of a task. False without an error: the task needs no
+    /* Completes the options and arguments of a task. False without an error: the task needs no
      * process. */
     bool (*prepare)(const Tools *tools, guint i, AcrRunSpec *task, GPtrArray *arguments,
                     AcrTaskPlace *place, GError **error);
-    char *(*tell)(const AcrJson *outputs);   /* one line about the outputs; owned */
-    bool (*is_good)(const AcrJson *outputs); /* NULL: only the exit code says */
+    char *(*tell)(const AcrJson *outputs); /* one line about the outputs; owned */
+    /* whether the task succeeded; NULL: only the exit code decides */
+    bool (*is_good)(const AcrJson *outputs);
 };
 
 static const AcrInstance *instance_of(const Tools *tools, guint i)
@@ -99,7 +101,7 @@ static const Tool ranking = {ACR_FOR_LOCALIZE,
 
 /* ---- Saved answers ---- */
 
-/* Writes the answers of a task as files, because they are arguments of `patch`. */
+/* Writes the answers of a task to files, because `patch` takes files as arguments. */
 static bool prepare_answers(const Tools *tools, guint i, AcrRunSpec *task, GPtrArray *arguments,
                             AcrTaskPlace *place, GError **error)
 {
@@ -116,7 +118,8 @@ static bool prepare_answers(const Tools *tools, guint i, AcrRunSpec *task, GPtrA
     return answers != NULL;
 }
 
-/* The output for the first applicable answer, or for the first one; borrowed. */
+/* The output for the first applicable answer, or if there is none, for the first answer;
+ * borrowed. */
 static const AcrJson *choose_answer(const AcrJson *outputs)
 {
     for (const AcrJson *at = acr_json_first(outputs); at; at = acr_json_next(at))
@@ -125,7 +128,7 @@ static const AcrJson *choose_answer(const AcrJson *outputs)
     return acr_json_first(outputs);
 }
 
-/* Tells how many edits were applied, or the first sentence of why none was. */
+/* Says how many edits were applied, or gives the first sentence of the reason why none was. */
 static char *tell_answers(const AcrJson *outputs)
 {
     const AcrJson *chosen = choose_answer(outputs);
@@ -152,7 +155,7 @@ static const Tool extraction = {ACR_FOR_PATCH,
 
 /* ---- One task ---- */
 
-/* What the process of a task is asked; the options borrow from the others. */
+/* The input for the process of a task; the options borrow from the other members. */
 typedef struct {
     AcrRunSpec spec;
     GPtrArray *arguments;
@@ -169,7 +172,7 @@ static void asked_clear(Asked *asked)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
 
-/* False without an error: nothing is to be done for the task. */
+/* False without an error: there is no work for the task. */
 static bool prepare_task(const Tools *tools, guint i, Asked *out, GError **error)
 {
     const AcrInstance *instance = instance_of(tools, i);
@@ -199,7 +202,7 @@ static bool prepare_task(const Tools *tools, guint i, Asked *out, GError **error
     return true;
 }
 
-/* A digest of the options and of the files in the arguments; owned. */
+/* A digest of the options and of the contents of argument files; owned. */
 static char *digest_asked(const Asked *asked)
 {
     g_autoptr(AcrJson) json = acr_run_spec_to_json(&asked->spec, 0);
@@ -213,7 +216,7 @@ static char *digest_asked(const Asked *asked)
     return acr_sha256_hex(text->str, text->len);
 }
 
-/* The kept output, if the same was asked for; owned; NULL: none. */
+/* The kept output, if its options and arguments were the same; owned; NULL: none. */
 static AcrJson *read_kept(const char *path, const char *digest)
 {
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_OUTPUT, NULL);
@@ -249,7 +252,7 @@ static AcrJson *describe_end(const AcrSpawnResult *ended, const char *digest)
                        ACR_JSON("output", read_output(ended)), NULL);
 }
 
-/* Runs the verb for a task, or takes the output of an earlier time; owned. */
+/* Runs the verb for a task, or takes the kept output; owned. */
 static AcrJson *run_tool(const Tools *tools, guint i, GError **error)
 {
     const char *const argv[] = {tools->host->exe, ACR_BATCH_TASK_VERB,
@@ -283,7 +286,7 @@ static AcrJson *run_tool(const Tools *tools, guint i, GError **error)
 
 /* ---- All of them ---- */
 
-/* Counts an ended task and says how it ended. The caller holds the lock. */
+/* Counts an ended task and prints its result. The caller holds the lock. */
 static void account(Tools *tools, guint i, const AcrJson *json, const GError *error)
 {
     gint64 code = json ? acr_json_get_int(json, "exit", 0)
@@ -334,7 +337,8 @@ static void *run_next_tools(void *data)
     }
 }
 
-/* Writes the predictions of all tasks with saved answers; one that is not applicable is empty. */
+/* Writes the predictions of all tasks with saved answers; if none of the answers applies, an
+ * empty one. */
 static bool write_patches(const Tools *tools, GError **error)
 {
     g_autoptr(AcrJson) patches = acr_json_new_object();
@@ -353,7 +357,7 @@ static bool write_patches(const Tools *tools, GError **error)
     return acr_predictions_write_texts(tools->spec->out, model, patches, error);
 }
 
-/* Says how many tasks ended how; returns the exit code. */
+/* Prints how many tasks had which result; returns the exit code. */
 static int report_tools(const Tools *tools)
 {
     const Tool *tool = tools->tool;

@@ -46,7 +46,7 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
                            nearest ? "?" : "");
 }
 
-/* Takes the value of an option: `attached` to it (NULL: not attached), else the next word. */
+/* Takes the value of an option: `attached`, or if that is NULL, the next word. */
 static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option,
                        const char *attached, GError **error)
 {
@@ -133,12 +133,13 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
-/* Enforces the time limits of the run and of its batch even if something hangs. A verb that calls
- * no model is ended by the signal itself. */
+/* Enforces the time limits of the run and of its batch even if something hangs. In a verb that
+ * calls no model, the signal ends the program. */
 static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
     static const guint by_signal = ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX | ACR_FOR_REPLAY;
-    bool is_of_runs = spec->verb & ACR_FOR_ACP; /* each of its runs has the limit */
+    /* the limit applies to each run of an `acp` session */
+    bool is_of_runs = spec->verb & ACR_FOR_ACP;
     gint64 ms = spec->max_ms > 0 && !is_of_runs ? spec->max_ms : G_MAXINT64;
     if (spec->batch_deadline_us > 0)
         ms = MIN(ms, MAX(spec->batch_deadline_us - g_get_monotonic_time(), 0) / 1000);
@@ -161,8 +162,8 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
     return cache;
 }
 
-/* The command that resumes in the run folder chosen for it; owned. NULL: the user named the folder,
- * there is none, or headers may contain a secret. */
+/* The command line that resumes in the run folder that was chosen; owned. NULL if the user named
+ * the folder, if there is none, or if headers may contain a secret. */
 static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, bool has_folder)
 {
     if (has_folder || !spec->out || spec->headers)
@@ -198,7 +199,7 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (!acr_verb_fill_places(&spec, &error))
         return acr_verb_fail(host, error);
     if (verb->uses_network &&
-        !acr_http_global_init(&error)) /* must be called before there are threads */
+        !acr_http_global_init(&error)) /* must be called before threads are started */
         return acr_verb_fail(host, error);
     g_autofree char *cache = acr_verb_take_host_options(host, &spec),
                     *command = continue_command(argc, argv, &spec, has_folder);
@@ -212,6 +213,6 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (verb->uses_network)
         acr_http_global_cleanup();
     if (!has_folder && spec.out)
-        (void)rmdir(spec.out); /* nothing was started in the folder */
+        (void)rmdir(spec.out); /* the folder is still empty */
     return code;
 }

@@ -1,5 +1,5 @@
 /*
- * acr-host config: the values with which a verb would be started, and their sources.
+ * acr-host config: prints the values of a verb's options, and their sources.
  */
 #include <string.h>
 
@@ -16,13 +16,13 @@ static const AcrVerb *find_verb(const char *name)
     return NULL;
 }
 
-/* Whether a source other than the command line can set the option. */
+/* Whether the option can be set elsewhere than on the command line. */
 static bool is_config_option(const AcrOption *option, guint verb)
 {
     return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
 }
 
-/* The value as a user would write it, without secrets; owned. */
+/* The value in the form that a user would write, without secrets; owned. */
 static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int source)
 {
     g_autofree char *key = acr_option_key(option);
@@ -51,7 +51,7 @@ static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
     return rows;
 }
 
-/* Sets the source of options that are set now and were not set before. */
+/* Sets the source of options that are set now but were not before. */
 static void note_source(const AcrRunSpec *spec, int source, guint8 *from)
 {
     for (guint i = 0; i < acr_n_options; i++)

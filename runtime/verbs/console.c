@@ -1,8 +1,9 @@
 /*
  * Progress for people on stderr, and for programs as events. On a terminal, a block of lines at the
- * bottom shows the current state. One lock protects it: it is erased before any other line and
- * redrawn below, in one write, and a thread redraws it every second. Elsewhere, each stage is a
- * line with its date, and so is what a verb awaits for long. Standard output is written after acr_console_end.
+ * bottom shows the current state. One lock protects it. To print a line, one write erases the
+ * block, prints the line and draws the block below; a thread redraws the block every second.
+ * Without a terminal, each stage and each long wait is a line with its date. Verbs write standard
+ * output after acr_console_end.
  */
 #include "verbs/verbs_private.h"
 
@@ -16,16 +17,16 @@
 
 #include "verbs/status_block.h"
 
-#define LONG_MS 30000  /* a log that has had no line for so long gets one */
-#define FIRST_MS 500   /* when the block is first drawn */
-#define TICK_MS 1000   /* how often it is drawn afterwards */
-#define AWAITED_MS 400 /* what is awaited for so long gets a line of the log */
+#define LONG_MS 30000  /* if a log has had no line for so long, it gets one */
+#define FIRST_MS 500   /* delay before the block is first drawn */
+#define TICK_MS 1000   /* interval between redraws of the block */
+#define AWAITED_MS 400 /* a wait that takes longer than this gets a line of the log */
 
 struct AcrConsole {
     AcrProgress progress;
     AcrEvents *events; /* owned; NULL: no events */
     bool verbose, quiet, is_screen, has_colour;
-    AcrSpent ceiling; /* a member not above 0: no limit */
+    AcrSpent ceiling; /* members <= 0: no limit */
     gint64 max_ms;    /* 0: no limit */
     gint64 start_us;
 
@@ -35,9 +36,9 @@ struct AcrConsole {
     bool has_ticker, is_over, has_line;
     AcrDoing doing;
     gint64 logged_ms;  /* when the last line was written */
-    char *status;      /* replaces the stage, for a verb that runs many tasks */
-    gint64 awaited_ms; /* when the wait for `status` began; 0: it is not a wait */
-    bool is_awaiting;  /* no line has been printed for the wait yet */
+    char *status;      /* text that replaces the stage, for a verb that runs many tasks */
+    gint64 awaited_ms; /* when the wait that `status` describes began; 0: it describes no wait */
+    bool is_awaiting;  /* the wait has not been printed as a line yet */
     AcrStatusBlock block;
 };
 
@@ -50,14 +51,15 @@ static struct winsize screen_size(void)
     return is_known ? size : (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
-/* The most lines that the block may have; lines that scroll away could not be erased. */
+/* The maximum number of lines of the block; lines that scroll out of the terminal could not be
+ * erased. */
 static guint lines_of(const AcrConsole *console)
 {
     bool has_own = console->status && strchr(console->status, '\n');
     return has_own ? screen_size().ws_row - 1u : ACR_STATUS_LINES;
 }
 
-/* Adds the parts of a line; the first part begins the block. */
+/* Adds the parts of a line; the first line begins the block. */
 static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
 {
     g_auto(GStrv) words = g_strsplit(line, ACR_WORDS_BETWEEN, -1);
@@ -65,7 +67,7 @@ static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
         g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
 }
 
-/* What to show, in parts that are never broken across lines; NULL: nothing. */
+/* The parts to show; each stays on one line; NULL: none. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
     const AcrSpent *spent = acr_doing_spent(&console->doing);
@@ -91,7 +93,8 @@ static GPtrArray *parts_of(const AcrConsole *console)
     return parts;
 }
 
-/* Writes the lines of `text` (NULL: none) in place of the block, and redraws the block below. */
+/* Writes the lines of `text` (may be NULL) in place of the block, and redraws the block below
+ * them. */
 static void put_block(AcrConsole *console, const char *text)
 {
     g_autoptr(GString) bytes = g_string_new(NULL);
@@ -103,7 +106,7 @@ static void put_block(AcrConsole *console, const char *text)
         acr_status_block_draw(&console->block, parts, screen_size().ws_col, lines_of(console),
                               console->has_colour, bytes);
     if (bytes->len && acr_fd_write_all(STDERR_FILENO, bytes->str, bytes->len) != 0)
-        console->block = (AcrStatusBlock){0}; /* nobody reads the terminal any more */
+        console->block = (AcrStatusBlock){0}; /* the terminal is closed */
 }
 
 /* ---- Lines ---- */
@@ -124,7 +127,7 @@ static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
     put_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
 }
 
-/* Writes a line of progress, with its date unless stderr is a terminal. */
+/* Writes a line of progress, with its date if stderr is not a terminal. */
 static void log_line(AcrConsole *console, const char *line)
 {
     if (console->quiet)
@@ -137,7 +140,7 @@ static void log_line(AcrConsole *console, const char *line)
 
 /* ---- The ticker ---- */
 
-/* Where no block shows it, writes what is awaited: once, and the state whenever no line has come for
+/* Without a block, prints a wait as a line (once), and the state whenever no line has come for
  * long. */
 static void log_state(AcrConsole *console)
 {
@@ -173,8 +176,8 @@ static void *tick_block(void *data)
     return NULL;
 }
 
-/* Starts the ticker with signals blocked: other threads handle them, because they must notice that
- * they are interrupted. */
+/* Starts the ticker thread with signals blocked, so that signals interrupt other threads, which
+ * must notice them. */
 static void start_ticker(AcrConsole *console)
 {
     sigset_t all, before;
@@ -227,7 +230,7 @@ void acr_console_status(AcrConsole *console, const char *text)
 
 void acr_console_await(AcrConsole *console, const char *line)
 {
-    char *visible = line ? acr_one_line(line) : NULL; /* the ticker draws the text */
+    char *visible = line ? acr_one_line(line) : NULL; /* the ticker will draw the text */
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;
@@ -249,7 +252,7 @@ void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling,
 
 /* ---- The stream of events ---- */
 
-/* Writes a step as a line; unless stderr is a terminal, with what has been used so far. */
+/* Writes a step as a line; if stderr is not a terminal, with the usage so far. */
 static void log_step(AcrConsole *console, const char *words)
 {
     const AcrProgressEvent *spent = &console->doing.last[ACR_PROGRESS_SPENT];
@@ -298,7 +301,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     AcrConsole *console = g_new0(AcrConsole, 1);
     pthread_condattr_t clock;
     console->verbose = spec->verbose && !spec->quiet;
-    /* Stay quiet in a replay, because it does not wait for anything. */
+    /* Print nothing in a replay, because it never waits. */
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
     console->has_colour = console->is_screen && acr_wants_colour();

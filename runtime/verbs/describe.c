@@ -1,6 +1,6 @@
 /*
- * acr-host describe: the verbs and their options as one JSON object, from which the build makes the manual pages
- * and the completions of shells. Not listed.
+ * acr-host describe: the verbs and their options as one JSON object, from which the build makes the
+ * manual pages and shell completions. Not listed.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * acr-host doctor: what this machine can do: one row for each check, with its remedy. A failed row
- * means that `run` does not work; a warning, that a part of it does not.
+ * acr-host doctor: checks what works on this machine: one row for each check, with its remedy. If a
+ * row fails, `run` does not work; if a row warns, a part of `run` does not work.
  */
 #include "verbs/verbs_private.h"
 
@@ -12,9 +12,9 @@
 
 #include "sandbox/container_images.h"
 
-#define ANSWER_MS 15000          /* time limit for a model's server, and for Python */
-#define LITTLE_ROOM (1ull << 30) /* free bytes on a disk, below which the check warns */
-#define MAX_COUNTED 200000u      /* files of the cache that are counted */
+#define ANSWER_MS 15000          /* time limit for the answer of a model's server, and of Python */
+#define LITTLE_ROOM (1ull << 30) /* the check warns if a disk has fewer free bytes */
+#define MAX_COUNTED 200000u      /* limit of files of the cache that are counted */
 #define MIB (1024.0 * 1024)
 
 typedef enum { OK, WARNING, FAILED } State;
@@ -68,7 +68,7 @@ static void check_python(Doctor *doctor)
               pylint ? pylint : "missing: acr-host cannot find new errors in an edited file");
 }
 
-/* Checks the process in which Python reads untrusted code. */
+/* Checks the worker process, in which Python reads untrusted code. */
 static void check_worker(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
@@ -181,7 +181,7 @@ static void check_models(Doctor *doctor)
     g_autoptr(GError) error = NULL;
     check_keys(doctor);
     if (!acr_limits_init(&limits, doctor->spec, &error))
-        return; /* a remote engine reads no local file */
+        return; /* a remote engine cannot read local files */
     for (char **name = doctor->spec->models; name && *name; name++)
         check_model(doctor, &limits, *name);
 }
@@ -204,7 +204,8 @@ static void count_bytes(const char *path, guint *n, guint64 *bytes)
     }
 }
 
-/* Whether files can be created in the nearest existing folder; *out_room: its free bytes. */
+/* Whether files can be created in the nearest existing folder above `path`; *out_room: its free
+ * bytes. */
 static bool is_writable(const char *path, guint64 *out_room)
 {
     struct statvfs room;

@@ -1,5 +1,5 @@
 /*
- * acr-host run --dry-run: what a run would do, one line each, or as one JSON object.
+ * acr-host run --dry-run: prints the plan of a run as lines or as one JSON object.
  */
 #include "verbs/verbs_private.h"
 
@@ -123,7 +123,7 @@ int acr_dry_run(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) plan = NULL;
-    /* a run also checks first whether the extensions can be loaded */
+    /* check that the extensions can be loaded, as a run does */
     g_autoptr(AcrExtensions) unused = NULL;
     g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, &error);
     if (!repo || !acr_verb_load_extensions(host, spec, acr_repo_workdir(repo), &unused, &error) ||

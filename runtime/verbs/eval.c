@@ -78,8 +78,8 @@ static guint keep_predictions_of(const GPtrArray *tasks, GPtrArray *predictions)
     return all - predictions->len;
 }
 
-/* Reads all instances first and then selects some, so that the id of an instance that is not
- * selected is still known. */
+/* Reads all instances and then selects some, so that predictions for instances that are not
+ * selected are not reported as unknown. */
 static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *spec,
                                        GPtrArray **out_tasks, GPtrArray **out_predictions,
                                        GError **error)
@@ -109,7 +109,7 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
                            spec->predictions);
 }
 
-/* Checks what is to be graded, and where the tests would run. */
+/* Checks the options for grading and for the place of the tests. */
 static bool check_grading_place(AcrRunSpec *spec, GError **error)
 {
     if (spec->audit > 0 && !spec->predictions)
@@ -131,7 +131,7 @@ static bool check_grading_place(AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Keeps only the tasks and predictions of this shard, if there are several. */
+/* If there are several shards, keeps only the tasks and predictions of this one. */
 static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
                         GPtrArray *predictions, AcrLock **out_lock, GError **error)
 {

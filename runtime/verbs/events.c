@@ -1,7 +1,7 @@
 /*
  * Progress events as JSON lines for programs, written to a descriptor that the caller opened or to
- * a file. A reader that is gone, or does not read for READ_MS, is dropped. The schema is
- * runtime/schemas/events.json.
+ * a file. After the reader has closed the pipe, or has not read for READ_MS, no more events are
+ * written. The schema is runtime/schemas/events.json.
  */
 #include "verbs/verbs_private.h"
 
@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 #define READ_MS 5000
-#define FIRST_BYTES "{\"event\":" /* what a file of events begins with */
+#define FIRST_BYTES "{\"event\":" /* the beginning of a file of events */
 
 struct AcrEvents {
     AcrProgress progress;
-    int fd;  /* owned; -1: the reader is gone */
-    int err; /* errno of the reason why it is gone */
+    int fd;  /* owned; -1: no more events are written */
+    int err; /* errno of the reason for that */
     pthread_mutex_t lock;
 };
 
-/* Writes at most as much as the pipe accepts; 0 or an errno. */
+/* Writes at most as many bytes as the pipe accepts; returns 0 or an errno. */
 static int write_event_line(int fd, const char *at, gsize len)
 {
     while (len > 0) {
@@ -62,19 +62,20 @@ const AcrProgress *acr_events_progress(const AcrEvents *events)
     return &events->progress;
 }
 
-/* Uses a descriptor that this process inherited (others are closed on exec). -1: it cannot be
- * written to. */
+/* Duplicates a descriptor that this process inherited (our own are close-on-exec). -1: it cannot
+ * be written to. */
 static int take_descriptor(gint64 number)
 {
     bool is_handed = number > STDIN_FILENO && fcntl((int)number, F_GETFD) == 0 &&
                      (fcntl((int)number, F_GETFL) & O_ACCMODE) != O_RDONLY;
     int fd = is_handed ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
     if (fd >= 0 && number > STDERR_FILENO)
-        close((int)number); /* child processes do not inherit it */
+        close((int)number); /* the duplicate is not inherited by child processes */
     return fd;
 }
 
-/* Whether events may be appended to an existing file: other contents belong to the user. */
+/* Whether events may be appended to an existing file: if it has other contents, it belongs to
+ * the user. */
 static bool holds_events(int fd)
 {
     char first[sizeof FIRST_BYTES - 1];
@@ -85,8 +86,8 @@ static bool holds_events(int fd)
            memcmp(first, FIRST_BYTES, sizeof first) == 0;
 }
 
-/* Returns -1 with `error` on failure. A file is also read; a FIFO is only written to, and opening
- * it does not wait for a reader. */
+/* Opens the file of events; -1 with `error`. A file is also opened for reading; a FIFO only for
+ * writing, without waiting for a reader. */
 static int open_events_file(const char *where, GError **error)
 {
     const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

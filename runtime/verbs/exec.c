@@ -1,6 +1,6 @@
 /*
- * acr-host exec: runs a command on a private copy of a repository, in the sandbox. Streams and exit
- * code pass through, or everything is printed as one JSON object.
+ * acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes its
+ * streams and exit code on, or prints all as one JSON object.
  */
 #include "verbs/verbs_private.h"
 
@@ -18,10 +18,10 @@
 
 #define MB ((gint64)1024 * 1024)
 
-/* Prints output as it arrives, until a stream has shown as many bytes as are kept. */
+/* Prints output as it arrives, until a stream has printed as many bytes as are kept of it. */
 typedef struct {
-    gsize left[2]; /* bytes that each stream may still print */
-    int failed;    /* errno of a failed write; 0 if the reader just closed the pipe */
+    gsize left[2]; /* number of bytes that each stream may still print */
+    int failed;    /* errno of a failed write; 0 if the reader only closed the pipe */
 } Passing;
 
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
@@ -30,7 +30,8 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
     gsize n = MIN(len, passing->left[is_stderr]);
     passing->left[is_stderr] -= n;
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
-    if (err) /* the reader closed the pipe; the command continues, because its exit code counts */
+    /* the reader closed the pipe; the command continues, because its exit code is still needed */
+    if (err)
         passing->left[is_stderr] = 0;
     if (err && err != EPIPE)
         passing->failed = err;
@@ -86,7 +87,7 @@ static int execute_command(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sa
         acr_verb_say("cannot write to standard output or error: %s", g_strerror(passing.failed));
         return ACR_EXIT_ENVIRONMENT;
     }
-    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone cannot tell */
+    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code does not show this */
         acr_verb_say("the limit on %s was reached", acr_sandbox_limit_words(executed.limit));
     if (!spec->json)
         return exit_code(&executed);
@@ -121,7 +122,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_usage("%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say("%s", *at); /* includes remarks about the execution */
+        acr_verb_say("%s", *at); /* now including remarks about the execution */
     return code;
 }
 

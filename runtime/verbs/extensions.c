@@ -1,6 +1,6 @@
 /*
- * acr-host extensions: lists what extensions add, writes a new extension to start from, and runs an
- * extension's tests.
+ * acr-host extensions: lists what extensions add, writes a template for a new extension, and runs
+ * an extension's tests.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,8 +38,8 @@ bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
     return acr_extensions_locate(spec->extensions, &options, error);
 }
 
-/* Reads the issue from a source that an extension adds; leaves it unset if no extension has its
- * scheme. */
+/* Reads the issue from a source of an extension; leaves it unset if no extension has a source
+ * for the scheme. */
 static bool take_issue(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     g_autoptr(AcrExtensions) all = NULL;

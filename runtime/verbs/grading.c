@@ -1,5 +1,5 @@
 /*
- * What the verbs that grade predictions share: options, progress, and the final table.
+ * Shared by the verbs that grade predictions: options, progress, and the final table.
  */
 #include "verbs/grading.h"
 

@@ -1,4 +1,4 @@
-/* Private to verbs: what the verbs that grade share. */
+/* Private to verbs: shared by the verbs that grade. */
 #ifndef ACR_VERBS_GRADING_H
 #define ACR_VERBS_GRADING_H
 
@@ -14,34 +14,35 @@ bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes,
 bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const char *recipes,
                             GError **error) ACR_MUST_USE;
 
-/* Prints the grades: a table on stdout, or JSON; the sums on stderr. */
+/* Prints the grades: a table or JSON on stdout, the sums on stderr. */
 AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json) ACR_MUST_USE;
 
-/* The exit code of a verb that would end with `code`: ENVIRONMENT if no test could be run, which is
- * reported. */
+/* The exit code of a verb that would end with `code`. If no test could be run, reports that and
+ * returns ENVIRONMENT. */
 AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code);
 
-/* Like acr_verb_fail; invalid input counts as a usage error. */
+/* Like acr_verb_fail; invalid input is reported as a usage error. */
 int acr_verb_fail_grading(AcrHost *host, const GError *error);
 
 /* ---- Of a batch: its rows, and where its code runs (batch_rows.c) ---- */
 
-/* The rows of a batch's tasks, which the tasks' own processes never see, because they hold the
- * hidden tests. */
+/* The complete rows of a batch's tasks. The processes of the tasks never get them, because they
+ * contain the hidden tests. */
 typedef struct {
     const AcrRunSpec *spec;
-    const GPtrArray *instances; /* their rows without the tests; borrowed */
+    const GPtrArray *instances; /* the rows without tests; borrowed */
     GPtrArray *rows;            /* the rows of the data set */
     GPtrArray *tasks;           /* the instances with tests, in their order; borrowed from `rows` */
     GHashTable *by_id;          /* id -> AcrInstance, borrowed from `rows` */
-    GPtrArray *predictions;     /* one for each; without a patch until its task has ended */
+    /* a prediction for each task, without a patch until the task has ended */
+    GPtrArray *predictions;
     char *recipes;
     AcrPython *python;
     AcrExtensions *extensions;
     AcrEvalOptions options;       /* the options for grading */
     AcrEvalOptions running;       /* the options for running the tasks' code */
-    struct AcrEvalImages *images; /* NULL: no task needs one */
-    const char *place; /* the word for where the tasks' code runs; NULL: the options decide */
+    struct AcrEvalImages *images; /* NULL: no task needs an image */
+    const char *place; /* the word for the place of the tasks' code; NULL: the options decide */
 } AcrBatchRows;
 /* Whether the batch needs the tasks' rows. */
 bool acr_batch_needs_rows(const AcrRunSpec *spec);
@@ -51,10 +52,10 @@ AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArra
                                  GError **error) ACR_MUST_USE;
 void acr_batch_rows_free(AcrBatchRows *rows);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
-/* For AcrBatchOptions: makes the environment of a task, or finds its image. */
+/* Callback of AcrBatchOptions: makes the environment of a task, or finds its image. */
 bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                           AcrTaskPlace *out, GError **error);
-/* For AcrBatchOptions, without grading: the task no longer needs its image. */
+/* Callback of AcrBatchOptions if the batch does not grade: the task no longer needs its image. */
 void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
 
 /* ---- Of a batch, as its tasks end (batch_grading.c) ---- */
@@ -66,10 +67,10 @@ AcrBatchGrading *acr_batch_grading_new(AcrBatchRows *rows, const gint64 *spent_m
                                        GError **error) ACR_MUST_USE;
 void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
-/* For AcrBatchOptions: grades the prediction of a task. */
+/* Callback of AcrBatchOptions: grades the prediction of a task. */
 void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
-/* Writes the final report and prints the grades; *out_code: `code` of the batch, or the code of a
- * failure here. */
+/* Writes the final report and prints the grades; *out_code: `code` (of the batch), or the code
+ * of a failure in this function. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;
 

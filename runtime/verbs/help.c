@@ -1,6 +1,6 @@
 /*
- * What `acr-host VERB --help` prints, from the table of options, in groups: the common ones on a screen, all
- * of them with --help-all.
+ * Prints `acr-host VERB --help` from the table of options, in groups: common options, which fit on
+ * a screen; with --help-all, all options.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void add_option(GString *text, const AcrOption *option)
     add_option_row(text, left, help);
 }
 
-/* Adds the options of a group, common ones or all; `text` NULL: only counts them. */
+/* Adds the options of a group: common ones or all; `text` NULL: only counts them. */
 static guint add_group(GString *text, const AcrVerb *verb, const AcrOptionGroup *group, bool is_all)
 {
     g_auto(GStrv) names = g_strsplit(group->names, " ", -1);

@@ -1,6 +1,7 @@
 /*
- * acr-host help TOPIC|VERB: prints a guide of docs/, or for a verb without guide its --help. The topic `skill` is
- * the file that teaches other agents the program; their rules set its name and its folder's name.
+ * acr-host help TOPIC|VERB: prints a guide of docs/, or if a verb has no guide, its --help. The
+ * topic `skill` is the file from which other agents learn the program; their rules determine its
+ * name and folder.
  */
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-/* Peak memory of this process, or of the largest of its children. */
+/* Peak memory of this process or of its largest child. */
 static gint64 peak_memory_kib(int who)
 {
     struct rusage usage;
@@ -64,7 +64,7 @@ static AcrOut print_counts(const AcrJson *json)
     return acr_out_text(text->str);
 }
 
-/* Clears the cache; without a repository nothing else is to be done. */
+/* Clears the cache. Without a repository, that is all to do. */
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;

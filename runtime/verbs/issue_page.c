@@ -10,16 +10,17 @@
 #include "http/http.h"
 #include "report/report.h"
 
-#define PAGE 100      /* comments in one answer; both servers give no more */
-#define MAX_PAGES 100 /* limits the comments that are read of an endless issue */
+#define PAGE 100      /* number of comments in one answer, the maximum of both servers */
+#define MAX_PAGES 100 /* limit of pages of comments, for issues with very many */
 #define TIMEOUT_MS 60000
 #define MAX_MOVES 3
 
-/* What differs between the servers' APIs. */
+/* The differences between the servers' APIs. */
 typedef struct {
     AcrForgeKind kind;
-    const char *api_path; /* follows the address of the user's own server */
-    const char *comments; /* follows the issue's address and precedes the page number */
+    const char *api_path; /* path of the API, after the address of the user's own server */
+    /* path of the comments, between the issue's address and the page number */
+    const char *comments;
     const char *text, *author, *handle;
 } Dialect;
 
@@ -31,12 +32,12 @@ static const Dialect dialects[] = {
 };
 // clang-format on
 
-/* An issue's address, taken apart; texts are owned. */
+/* The parts of an issue's address; texts are owned. */
 typedef struct {
     const Dialect *dialect;
-    char *api;       /* address of the issue in the API */
+    char *api;       /* URL of the issue in the API */
     char *host;      /* for messages */
-    bool is_trusted; /* the user's token belongs to this host */
+    bool is_trusted; /* the user's token is for this host */
     guint moves;
 } Page;
 
@@ -52,8 +53,8 @@ bool acr_issue_is_page(const char *text)
     return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
 }
 
-/* Finds the dialect, project and number of a URL: the URL of a page, including GitLab's work items
- * and old form, or of an API. */
+/* Finds the dialect, project and number of a URL: accepts URLs of pages (including GitLab's work
+ * items and old form) and of APIs. */
 static const Dialect *find_dialect(const char *host, const char *path, char **out_project,
                                    char **out_number)
 {
@@ -122,7 +123,7 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-/* The new location of a renamed repository, if the same server has it; owned. */
+/* The new URL of a renamed repository, if it is on the same server; owned. */
 static char *moved_to(const char *url, const AcrHttpResponse *response)
 {
     const char *place = acr_http_header(response->headers, "location");
@@ -177,8 +178,8 @@ static void add_page_text(GString *text, const char *more)
         g_string_append_c(text, '\n');
 }
 
-/* Adds a comment that a person made before a day or moment. All times have one form, in UTC, so
- * they are compared as texts. */
+/* Adds a comment of a person, if it was made before the given day or time. All times have the
+ * same form (UTC), so they are compared as texts. */
 static void add_comment(const Dialect *dialect, const AcrJson *comment, const char *before,
                         GString *text)
 {

@@ -1,12 +1,12 @@
 /*
- * Loads the issue of a run from its source, and checks that it is text.
+ * Loads the issue of a run and checks that it is text.
  */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
 
-/* The issue's bytes as UTF-8: UTF-16 is rejected; other bytes that are not UTF-8 are read as
- * latin-1, with a warning. */
+/* The issue's bytes as UTF-8: rejects UTF-16; reads other bytes that are not UTF-8 as latin-1,
+ * with a warning. */
 static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
 {
     gsize len;

@@ -1,6 +1,6 @@
 /*
- * acr-host localize: ranks the methods and lines that most likely cause a failure, by which tests
- * run them.
+ * acr-host localize: ranks the methods and lines that most likely cause a failure, by the tests
+ * that run them.
  */
 #include "verbs/test_place.h"
 
@@ -8,7 +8,7 @@
 
 #define MAX_METHODS 100u
 #define MAX_LINES 500u
-#define SHOWN 10u /* lines that a person is shown */
+#define SHOWN 10u /* number of lines shown to a person */
 
 /* ---- Telling ---- */
 

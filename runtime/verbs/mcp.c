@@ -1,5 +1,5 @@
 /*
- * acr-host mcp: serves the search calls to other agents by the Model Context Protocol: on standard
+ * acr-host mcp: serves search calls to other agents by the Model Context Protocol: on standard
  * input and output until the input ends, or over HTTP until it is interrupted.
  */
 #include "verbs/verbs_private.h"
@@ -8,7 +8,7 @@
 
 #include "serve/serve.h"
 
-/* Shown to a person who starts `mcp` by hand. */
+/* Shown to a person who starts the verb by hand. */
 static const char connecting[] =
     "Other agents start acr-host mcp and talk to it by the Model Context Protocol (stdio). Set it "
     "up like this:\n"

@@ -50,7 +50,6 @@ static bool ends_in_output(const GError *error)
            g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION);
 }
 
-/* Prints the output of a set-up below the line of its error. */
 static void show_output(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);

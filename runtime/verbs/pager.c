@@ -1,6 +1,6 @@
 /*
- * Shows a long text in the user's pager, as git does: only on a terminal, with $PAGER or less; less
- * prints a text that fits on the screen and exits.
+ * Shows a long text in the user's pager ($PAGER, default less), only on a terminal. A text that
+ * fits on the screen is printed at once.
  */
 #include "verbs/verbs_private.h"
 
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Starts the pager in our process group, because it reads keys from the terminal; false: it cannot
- * be started. */
+/* Starts the pager in our process group, because it reads keys from the terminal; false if it
+ * cannot be started. */
 static bool start_pager(int input, pid_t *out)
 {
     const char *command = g_getenv("PAGER");
@@ -42,13 +42,14 @@ AcrOut acr_out_paged(const char *text)
 {
     int fds[2];
     pid_t pid = 0;
-    bool has_keys = isatty(STDIN_FILENO); /* without keys, nobody could leave the pager */
+    bool has_keys = isatty(STDIN_FILENO); /* without a keyboard nobody could leave the pager */
     if (!has_keys || pipe2(fds, O_CLOEXEC) != 0)
         return acr_out_safe(text);
     bool ok = start_pager(fds[0], &pid);
     close(fds[0]);
+    /* the user may quit before everything is written */
     if (ok)
-        (void)!acr_fd_write_all(fds[1], text, strlen(text)); /* the user may quit before the end */
+        (void)!acr_fd_write_all(fds[1], text, strlen(text));
     close(fds[1]);
     while (ok && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;

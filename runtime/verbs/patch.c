@@ -35,7 +35,7 @@ static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool js
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
-    AcrWorkspace *workspace; /* without an index until one is needed */
+    AcrWorkspace *workspace; /* has no index until an answer needs one */
 } Patching;
 
 static bool apply_text(const Patching *patching, const char *text, AcrPatchResult *out,
@@ -50,8 +50,8 @@ static bool apply_text(const Patching *patching, const char *text, AcrPatchResul
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
-/* Indexes only when needed: the index decides between several places and helps to explain refusals.
- * An answer that applies without it, and does not ask for it, applies the same with it. */
+/* Tries to apply an answer without an index, and indexes only if the result could differ with
+ * one: an index helps to choose between several places and to explain refusals. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
     g_autofree char *saved = acr_utf8_repair_bytes(answer), *thoughts = NULL;
@@ -69,8 +69,8 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     return apply_text(patching, text, out, error);
 }
 
-/* Handles one answer from a file or (NULL) standard input. *out_more: whether standard output
- * accepts more. */
+/* Handles one answer from a file or, if `file` is NULL, from standard input. *out_more: whether
+ * standard output accepts more. */
 static int handle(Patching *patching, const char *file, bool *out_more)
 {
     AcrHost *host = patching->host;

@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_OF_A_SECOND 100 /* most run folders of one repository that begin in the same second */
+/* limit of run folders of one repository that begin in the same second */
+#define MOST_OF_A_SECOND 100
 
 /* Whether `folder` has a ".git". Another user's repository is used only if the user names it,
  * because it may have been planted. */
@@ -71,7 +72,7 @@ char *acr_verb_new_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
-/* Names the latest run of the enclosing repository, for a verb without a run folder. */
+/* For a verb without arguments: takes the latest run of the enclosing repository. */
 static void take_latest_run(AcrRunSpec *spec)
 {
     g_autofree char *repo = find_repository(NULL), *latest = repo ? acr_runs_latest(repo) : NULL;
@@ -96,7 +97,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
                        of_run = ACR_FOR_REPORT | ACR_FOR_REPLAY | ACR_FOR_PR | ACR_FOR_WATCH,
                        looks = issue | ACR_FOR_RUNS | ACR_FOR_SEARCH | ACR_FOR_PATCH |
                                ACR_FOR_INDEX | ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
-    if (spec->repo && !*spec->repo) /* a script with an unset variable */
+    if (spec->repo && !*spec->repo) /* from an unset variable in a user's script */
         return acr_task_refuse(error, "--repo is empty");
     if (spec->out && !*spec->out)
         return acr_task_refuse(error, "--out is empty");

@@ -1,5 +1,5 @@
 /*
- * acr-host pr: a draft pull or merge request from a run; prints it and, if asked, opens it.
+ * acr-host pr: makes a draft pull or merge request from a run: prints it and, by options, opens it.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const char *state_of(const AcrJson *out, const char *step)
     return acr_json_get_string(acr_json_get(out, step), "state");
 }
 
-/* Adds what a dry run would do. */
+/* Adds the steps that a dry run would perform. */
 static void add_plan(GString *text, const AcrJson *out)
 {
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
@@ -59,7 +59,7 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
         acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
 }
 
-/* Shows what the repository says about patches by programs, before anything is written. */
+/* Prints the repository's policy on patches by programs, before anything is written. */
 static void say_policy(const AcrRunSpec *spec)
 {
     g_autoptr(AcrJson) policy = acr_pull_policy(spec);

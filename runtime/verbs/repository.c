@@ -1,6 +1,3 @@
-/*
- * Opens and indexes the repository for search, patch and index.
- */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -43,7 +40,7 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
                           GError **error)
 {
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    if (!spec->verbose) /* its lines only name files that cannot be parsed */
+    if (!spec->verbose) /* its lines would only name files that cannot be parsed */
         await_index(workspace, console);
     bool ok = acr_workspace_index(workspace, host, NULL, error);
     acr_console_end(console);

@@ -1,6 +1,6 @@
 /*
- * acr-host reproduce: only writes and runs a script that fails while an issue is there. The script
- * goes to stdout and to the run folder.
+ * acr-host reproduce: only writes and runs a script that fails as long as the issue is not fixed.
+ * The script is printed on stdout and written to the run folder.
  */
 #include "verbs/verbs_private.h"
 

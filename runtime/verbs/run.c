@@ -1,15 +1,16 @@
 /*
- * acr-host run: one issue of one repository. The patch goes to stdout and to the run folder.
+ * acr-host run: fixes one issue of one repository. The patch is printed on stdout and written to
+ * the run folder.
  */
 #include "verbs/test_place.h"
 
-/* Whether to load the issue: a dry run does not fetch it from its URL. */
+/* Whether to load the issue. A dry run does not fetch it from a URL. */
 static bool needs_issue(const AcrRunSpec *spec)
 {
     return !spec->dry_run || !spec->issue_file || !acr_issue_is_page(spec->issue_file);
 }
 
-/* Says how long the project's tests, which are to run, took last time. */
+/* If the project's tests will run, says how long they took last time. */
 static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
 {
     g_autofree char *baselines = acr_task_baselines();

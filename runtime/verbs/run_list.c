@@ -1,6 +1,6 @@
 /*
  * acr-host runs: lists the run folders of a repository below the user's state folder, the latest
- * first; also finds the run for a verb that names none. All facts come from the folders; a damaged
+ * first; also finds the run for a verb without arguments. All data come from the folders; a damaged
  * folder is skipped.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 60 /* characters of a title */
+#define MAX_TITLE 60 /* limit of a title in characters */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
@@ -42,7 +42,7 @@ static gint compare_runs(gconstpointer a, gconstpointer b)
                                               : strcmp(other->path, one->path);
 }
 
-/* The first line of the issue that has words, without Markdown's "#"; owned. */
+/* The first line of the issue that contains a word, without Markdown's "#"; owned. */
 static char *read_title(const AcrFolder *folder)
 {
     g_autoptr(GBytes) issue = acr_folder_read_file(folder, ACR_FILE_ISSUE, MAX_ISSUE_BYTES, NULL);
@@ -60,7 +60,8 @@ static const char *repo_of(const AcrJson *meta)
     return acr_json_get_string(acr_json_get(meta, "options"), "repo");
 }
 
-/* Reads the run of a folder; owned; NULL: it belongs to another repository than `repo` (NULL: any), or cannot be read. */
+/* Reads the run in a folder; owned; NULL if it cannot be read, or is of another repository than
+ * `repo` (NULL: any). */
 static Run *read_run(const char *path, const char *repo)
 {
     g_auto(AcrFolder) folder = {0};
@@ -84,7 +85,7 @@ static Run *read_run(const char *path, const char *repo)
     return run;
 }
 
-/* The runs of a repository, or of all (NULL), the latest first (of Run); owned. */
+/* The runs (Run) of one repository, or of all (NULL), the latest first; owned. */
 static GPtrArray *read_runs(const char *repo)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(free_run);
@@ -155,7 +156,7 @@ AcrJson *acr_runs_list(const char *repo)
     return describe_runs(runs);
 }
 
-/* "3 d", "2 h", "5 min"; owned. */
+/* The age as "3 d", "2 h", "5 min"; owned. */
 static char *age_text(gint64 seconds)
 {
     return seconds >= DAY_S  ? g_strdup_printf("%d d", (int)(seconds / DAY_S))

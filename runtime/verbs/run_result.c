@@ -1,12 +1,12 @@
 /*
- * Prints the result of a run, for all verbs that make or repeat one.
+ * Prints the result of a run, for all verbs that perform or replay one.
  */
 #include <string.h>
 
 #include "layout/layout.h"
 #include "verbs/verbs_private.h"
 
-/* Adds the service tiers of the calls, and their cost at the standard one. */
+/* Adds the number of calls in each service tier, and their cost at the standard tier. */
 static void add_tiers(GString *line, const AcrCostSum *cost)
 {
     static const char *const names[] = {"flex", "priority", "batch"};
@@ -20,7 +20,7 @@ static void add_tiers(GString *line, const AcrCostSum *cost)
                                (double)acr_microusd(cost->standard_pico) / 1e6);
 }
 
-/* What the run used, in one line; owned; NULL: nothing is known. */
+/* The usage of the run in one line; owned; NULL: nothing is known. */
 static char *cost_line(const AcrCostSum *cost)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
@@ -60,7 +60,7 @@ static void say_line(AcrConsole *console, AcrTone tone, const char *what, const 
     acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
 }
 
-/* Why a run has no patch, and what may help, by the state of its answers. */
+/* Why a run has no patch, and what may help, by the status of its answers. */
 static const struct {
     const char *what, *hint;
 } missing[] = {
@@ -78,7 +78,7 @@ static const struct {
     [ACR_APPLICABLE_PATCH] = {"a patch was written, but none was selected", "more --attempts"},
 };
 
-/* Why a run ended without a patch, in a sentence; owned. */
+/* Why a run ended without a patch, as a sentence; owned. */
 static char *missing_words(const AcrRunResult *result)
 {
     const AcrCostSum *cost = &result->cost;
@@ -109,7 +109,7 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
              result->is_reproduction ? "not reproduced: " : "no patch: ", line);
 }
 
-/* Prints the verdict on a patch and its reason; nothing if no code was to be run. */
+/* Prints the verdict on a patch and its reason; nothing if code was not run on purpose. */
 static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     static const char *const words[] = {"verified: yes", "validated: yes", "verified: no",
@@ -151,7 +151,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
     }
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
-        return ACR_OUT_WRITTEN; /* the run folder has everything */
+        return ACR_OUT_WRITTEN; /* the run folder has all results */
     return result->found.script ? acr_out_text(result->found.script)
                                 : acr_out_bytes(result->found.diff);
 }
@@ -159,7 +159,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
 /* ---- What the user has now, and can do with it ---- */
 
 #define MAX_SHOWN_FILES 10
-#define HEADER "diff --git " /* inside a hunk each line begins with a mark */
+#define HEADER "diff --git " /* cannot be confused with lines of a hunk, which begin with a mark */
 
 GPtrArray *acr_changed_files(GBytes *diff)
 {
@@ -207,12 +207,12 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
                     run);
 }
 
-/* Prints what has changed, where it is, and what to do next. */
+/* Prints which files changed, where the patch is, and what to do next. */
 static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                         bool is_over, AcrConsole *console)
 {
     bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
-    if (!spec->out) /* a replay has no run folder of its own */
+    if (!spec->out) /* a replay has no own run folder */
         return;
     if (result->was_finished)
         acr_console_log(console, "nothing was run: this is the saved result of '%s'", spec->out);
@@ -228,7 +228,6 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
     }
 }
 
-/* Sends the last event: the result of the run. */
 static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
 {
     g_autoptr(AcrJson) json = acr_run_result_to_json(result);
@@ -253,7 +252,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     g_autofree char *meta = error && host->command && spec->out
                                 ? g_build_filename(spec->out, ACR_FILE_META, NULL)
                                 : NULL;
-    if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* the run has begun */
+    if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* the run had begun */
         acr_console_log(console, "to resume: %s", host->command);
     if (error)
         acr_verb_fail(host, error);

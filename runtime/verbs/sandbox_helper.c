@@ -1,6 +1,6 @@
 /*
  * acr-host sandbox-helper: the process between this program and a command in the sandbox. Hidden,
- * because users never call it; without the descriptors that the program passes, it does nothing.
+ * because users never call it; it does nothing without the descriptors that the program passes.
  */
 #include "verbs/verbs_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * acr-host search: the structure-aware search calls and the questions of people, from arguments, at
- * a prompt, or from lines of standard input, answered as they arrive.
+ * acr-host search: answers search calls and questions of people, from arguments, at a prompt, or
+ * from lines of standard input (as they arrive).
  */
 #include "verbs/search_input.h"
 
@@ -12,19 +12,19 @@ typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
     AcrWorkspace *workspace;
-    AcrSnapshot *latest; /* at a prompt: the working tree as it was seen last; owned */
+    AcrSnapshot *latest; /* at a prompt: the last snapshot of the working tree; owned */
     const AcrCalls *calls;
     guint answered;
     bool has_missed, is_prompt;
 } Search;
 
-/* How to read a call and show its answer. */
+/* How to parse a call and how to show its answer. */
 typedef struct {
     const AcrRunSpec *spec; /* its options */
-    bool is_words;          /* a person wrote it in words, not a model as a call */
-    bool is_exact;          /* only what is of that kind is an answer */
+    bool is_words;          /* a person wrote words; it is not a call in a model's form */
+    bool is_exact;          /* accept only results of the requested kind */
     guint from, to;         /* the only lines to show; 0: all */
-    char *mark;             /* text that the person looks for, which is emphasised; owned */
+    char *mark;             /* the text that the person searches for, to emphasise it; owned */
 } Manner;
 static void manner_clear(Manner *manner)
 {
@@ -55,7 +55,7 @@ static bool is_mistake(const GError *error)
            error->domain == G_SHELL_ERROR;
 }
 
-/* Binds the call in a text; *out_wrong (owned): why there is none, or NULL. */
+/* Parses the call in a text; *out_wrong (owned): why it is not a valid call, or NULL. */
 static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner *manner,
                       char **out_wrong, GError **error)
 {
@@ -83,7 +83,7 @@ static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner
     return true;
 }
 
-/* Prints an answer; an empty line separates answers. */
+/* Prints an answer, with an empty line between answers. */
 static AcrOut print_result_text(const char *output, bool first)
 {
     const char *end = g_str_has_suffix(output, "\n") ? "" : "\n";
@@ -91,7 +91,6 @@ static AcrOut print_result_text(const char *output, bool first)
     return acr_out_text(text);
 }
 
-/* Keeps only the lines of the requested range. */
 static void keep_range(AcrAnswer *answer, const Manner *manner)
 {
     for (guint i = answer->lines && manner->to ? answer->lines->len : 0; i-- > 0;) {
@@ -132,7 +131,8 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
     return acr_search_run(self->workspace->search, call, out, error);
 }
 
-/* Prints the answer to the call in `text`: for a person if one asked, or if stdout is a terminal. */
+/* Prints the answer to the call in `text`, in the form for people if a person wrote it or stdout
+ * is a terminal. */
 static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, const Manner *manner)
 {
     const AcrRunSpec *spec = manner->spec;
@@ -154,7 +154,7 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     return out;
 }
 
-/* Answers a call, which has no row if the text was wrong. */
+/* Answers a call. If its text was invalid, the call has no row. */
 static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
                           const Manner *manner, GError **error)
 {
@@ -168,7 +168,8 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
 
 /* ---- A person's question ---- */
 
-/* Answers a bare name with the classes and functions of that name; if there are none, with other things of that name or with similar names. */
+/* Answers a bare name with the classes and functions of that name; if there are none, with other
+ * symbols of that name, or with similar names. */
 static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
 {
     bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');
@@ -212,7 +213,7 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     return answer_call(self, text, &call, NULL, &manner, error);
 }
 
-/* Chooses the exit code; `left`: calls that were not answered. */
+/* Chooses the exit code; `left`: number of calls that were not answered. */
 static AcrExit exit_code(const Search *self, guint left)
 {
     if (!acr_interrupted(self->host->interrupt))
@@ -233,14 +234,14 @@ static AcrOut answer_line(Search *self, const char *text, GError **error)
                : ACR_OUT_FAILED;
 }
 
-/* `error` (may be NULL) is taken. */
+/* Ends the verb; returns its exit code. `error` (may be NULL) is taken. */
 static int end_search(const Search *self, AcrOut out, guint left, GError *error)
 {
     g_autoptr(GError) reason = error;
     return reason ? acr_verb_fail(self->host, reason) : acr_out_exit(out, exit_code(self, left));
 }
 
-/* Answers a call whose name is the first of several arguments. */
+/* Answers a call whose name is the first argument and whose values are the others. */
 static AcrOut answer_plain(Search *self, GError **error)
 {
     g_auto(AcrCall) call = {0};
@@ -251,7 +252,7 @@ static AcrOut answer_plain(Search *self, GError **error)
     return answer_call(self, text, &call, NULL, &manner, error);
 }
 
-/* A question in arguments: what is searched for, and where. */
+/* Answers a question in arguments: a text to search for, and a place. */
 static AcrOut answer_words(Search *self, char *const *words, GError **error)
 {
     g_auto(AcrQuestion) question = {0};
@@ -298,7 +299,7 @@ static const char prompt_help[] =
     "Options may follow: -l files, -c counts, -t tests too, -e a pattern, --all, -g FOLDER or "
     "FILE.\n";
 
-/* Handles a line that is a command such as help; false: the line is a call. */
+/* Handles a line that is a command such as help; false: the line is not a command. */
 static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
 {
     *out_quits = strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0;
@@ -353,7 +354,7 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     g_auto(AcrQuestion) question = {0};
     if (acr_search_is_call(self->calls, line, false) || acr_search_is_plain(self->calls, line))
         return answer_line(self, line, error);
-    AcrRunSpec asked = *self->spec; /* borrows its members, and those of `options` */
+    AcrRunSpec asked = *self->spec; /* borrows the members of the spec and of `options` */
     AcrOut out = ACR_OUT_FAILED;
     if (acr_search_typed_words(&acr_verb_search, line, &options, &words, &reason)) {
         asked.in_file = options.in_file ? options.in_file : asked.in_file;
@@ -418,7 +419,7 @@ static int answer_input(Search *self, AcrSearchInput *input)
     return end_search(self, out, left, error);
 }
 
-/* What can be refused before the repository is opened. */
+/* Checks everything that can be checked before the repository is opened. */
 static bool check_request(const AcrRunSpec *spec, GError **error)
 {
     char **words = spec->arguments;

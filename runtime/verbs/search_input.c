@@ -1,6 +1,6 @@
 /*
- * The input of search: lines of a pipe or file, as they arrive, or a person at a terminal, for whom
- * readline is loaded.
+ * Reads the input of search: lines of a pipe or file as they arrive, or lines that a person types,
+ * with readline.
  */
 #include "verbs/search_input.h"
 
@@ -14,17 +14,17 @@
 
 #define LIBRARY "libreadline.so.8"
 #define PROMPT "search> "
-#define MAX_BYTES (64u * 1024 * 1024) /* limit of the bytes that arrive together, and of a line */
+#define MAX_BYTES (64u * 1024 * 1024) /* limit of unread input, and of a line */
 #define READ_BYTES 65536
 #define WAIT_MS 200
-#define QUIET_MS 300 /* after a pause that long, the writer probably waits for an answer */
+#define QUIET_MS 300 /* after a pause of this length, the writer probably waits for an answer */
 #define HISTORY_LINES 1000
 
 /* ---- Readline ---- */
 
 typedef char *Generator(const char *text, int state);
 
-/* The functions of readline that are used, by their own names. */
+/* The functions of readline that we call, by their own names. */
 static struct {
     char *(*readline)(const char *prompt);
     void (*add_history)(const char *line);
@@ -38,7 +38,7 @@ static struct {
     int *rl_done;
 } library;
 
-static const AcrInterrupt *watched; /* global, because readline's hooks get no context */
+static const AcrInterrupt *watched; /* global, because readline's hooks get no argument for it */
 
 static bool load_readline(void)
 {
@@ -59,7 +59,7 @@ static bool load_readline(void)
         ROW(rl_done),
 #undef ROW
     };
-    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays loaded until the process ends */
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* never unloaded */
     for (guint i = 0; handle && i < G_N_ELEMENTS(symbols); i++) {
         void *symbol = dlsym(handle, symbols[i].name);
         if (!symbol)
@@ -69,7 +69,7 @@ static bool load_readline(void)
     return handle;
 }
 
-/* The words and calls that may begin a line, by number; NULL: no more. */
+/* The n-th of the words and calls that may begin a line; NULL: no more. */
 static const char *name_at(gsize i)
 {
     static const char *const others[] = {"help", "list", "quit"};
@@ -149,7 +149,7 @@ static char *take_input_line(AcrSearchInput *input)
     return acr_utf8_repair(data, len);
 }
 
-/* Waits for more input; *out_quiet: none arrived in that time. */
+/* Waits for more input; *out_quiet: whether none arrived in that time. */
 static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GError **error)
 {
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,4 +1,4 @@
-/* Private to search.c: calls in words, and the lines of an interactive search. */
+/* Private to search.c: calls that people write in words, and the lines of an interactive search. */
 #ifndef ACR_SEARCH_INPUT_H
 #define ACR_SEARCH_INPUT_H
 
@@ -6,34 +6,39 @@
 
 /* ---- Words (search_words.c) ---- */
 
-#define ACR_SEARCH_WORD_WINDOW "10" /* lines before and after the line of "line FILE:NUMBER" */
+/* number of lines before and after the line in "line FILE:NUMBER" */
+#define ACR_SEARCH_WORD_WINDOW "10"
 
-/* Whether the word begins a call in words: "class", "method", "code", "line". */
+/* Whether the word begins a call in words: "class", "method", "code" or "line". */
 bool acr_search_is_word(const char *word);
 /* Makes the call that the words and --in, --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
-/* The range that "FILE:NUMBER" or "FILE:FROM-TO" names. */
+/* The file and lines in "FILE:NUMBER" or "FILE:FROM-TO". */
 typedef struct {
-    gsize file_len; /* bytes of FILE at the beginning of the text */
-    guint from, to; /* equal for one line */
+    gsize file_len; /* number of bytes of FILE at the beginning of the text */
+    guint from, to; /* equal if the text names one line */
     bool is_range;
 } AcrSearchLines;
-/* Reads such a text; false: it has neither form. */
+/* Parses such a text; false if it has neither form. */
 bool acr_search_word_lines(const char *text, AcrSearchLines *out);
 /* The words that begin a call, in order; NULL after the last. */
 const char *acr_search_word(guint i);
-/* Whether the text is a call in a model's form, `name(...)`, of a known name or one much like it. */
+/* Whether the text is a call in the form that models write, `name(...)`, with a known name or
+ * one similar to it. */
 bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unknown);
-/* Whether it is the name of a call and its arguments as a shell writes them, "name 'a b' 3". */
+/* Whether the text is the name of a call and its arguments in the form of a shell, "name 'a b'
+ * 3". */
 bool acr_search_is_plain(const AcrCalls *calls, const char *text);
-/* The call that these words express; words[0] names a known one. Errors: BAD_CALL of search. */
+/* The call that these words express; words[0] is the name of a call. Errors: BAD_CALL of search. */
 bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out,
                            GError **error) ACR_MUST_USE;
-/* Whether a line has the form of such words; *out_word is owned, *out_text points into the line. */
+/* Whether a line has the form of a call in words; *out_word is owned, *out_text points into the
+ * line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
 
-/* A question of a person: one of the words above, or ACR_SEARCH_NAME for a name alone. */
+/* A question of a person: its word is one of those above, or ACR_SEARCH_NAME if only a name was
+ * given. */
 #define ACR_SEARCH_NAME "name"
 typedef struct {
     const char *word;
@@ -41,19 +46,19 @@ typedef struct {
 } AcrQuestion;
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
-/* The question in words: [WORD] TEXT [WHERE], at least one. */
+/* Makes a question of words: [WORD] TEXT [WHERE], at least one. */
 void acr_search_question(AcrSearch *search, char *const *words, bool is_pattern, AcrQuestion *out);
-/* Splits a typed line into such words (owned) and options. Errors: USAGE of task, those of
+/* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
                             char ***out_words, GError **error) ACR_MUST_USE;
-/* The calls with their signatures, a line each; owned. */
+/* The search calls with their signatures, a line each; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 
 /* ---- Answers for people (search_print.c) ---- */
 
-/* Appends the results as the options ask for, and prints notes and misses on stderr. `mark` (may be
- * NULL) is emphasised on a terminal. */
+/* Prints the results in the form that the options select, and notes or the lack of results on
+ * stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
 
@@ -61,17 +66,17 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 
 typedef struct {
     const AcrInterrupt *interrupt; /* borrowed */
-    bool is_terminal;              /* read with a prompt, editing and history */
+    bool is_terminal;              /* input is read with a prompt, editing and history */
     char *history;                 /* the history file; owned; NULL: none */
     GByteArray *waiting;           /* input that has arrived; owned */
-    gsize taken;                   /* bytes of `waiting` that were already returned */
-    gsize searched;                /* no line end in `waiting` before this byte */
+    gsize taken;                   /* number of bytes of `waiting` that were already returned */
+    gsize searched;                /* `waiting` has no line end before this byte */
     bool is_ended;
 } AcrSearchInput;
 
 /*
- * Reads standard input: with readline at a terminal, if that is installed; otherwise until its end
- * or until its writer waits for an answer. Errors: TOO_BIG, FAILED of base.
+ * Reads standard input: with readline at a terminal, if that is installed; otherwise until its end,
+ * or until its writer seems to wait for an answer. Errors: TOO_BIG, FAILED of base.
  */
 bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out,
                            GError **error) ACR_MUST_USE;

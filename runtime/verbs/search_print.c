@@ -1,14 +1,14 @@
 /*
- * Prints answers for people: on a terminal below the path of their file, with line numbers and
- * colours; otherwise as PATH:LINE:TEXT. Can also print only paths, counts, or lines for a quickfix
- * list.
+ * Prints answers for people: on a terminal, results under the path of their file, with line numbers
+ * and colours; otherwise lines PATH:LINE:TEXT. Can also print only paths, counts, or lines for a
+ * quickfix list.
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "verbs/search_input.h"
 
-#define SHOWN_IN_FULL 3u /* number of results, without --all or --limit */
+#define SHOWN_IN_FULL 3u /* number of results shown in full without --all or --limit */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -93,8 +93,8 @@ static bool is_definition(const char *line)
            g_str_has_prefix(text, "class ");
 }
 
-/* The line that represents the lines from..to of a result: the definition of what was searched,
- * else a line that holds it, else any definition's own line, not a decorator's. */
+/* The line that represents the lines from..to of a result: the definition of the searched name;
+ * else a line with the text; else the line of any definition (not of a decorator). */
 static const AcrShownLine *line_of_place(const Printer *self, guint from, guint to)
 {
     const AcrShownLine *definition = NULL, *holder = NULL;
@@ -109,7 +109,7 @@ static const AcrShownLine *line_of_place(const Printer *self, guint from, guint 
     return holder ? holder : definition ? definition : g_ptr_array_index(self->lines, from);
 }
 
-/* Prints the results; returns how many of them show only their first line. */
+/* Prints the results; returns how many of them were shown only by their first line. */
 static guint put_results(Printer *self, guint limit, guint in_full)
 {
     guint n = 0, shortened = 0;
@@ -128,7 +128,7 @@ static guint put_results(Printer *self, guint limit, guint in_full)
     return shortened;
 }
 
-/* Prints the path of each file with results, with their number if --count. */
+/* Prints the path of each file with results; with --count also the number of results. */
 static void put_files(Printer *self, guint limit)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
@@ -154,7 +154,8 @@ static void put_files(Printer *self, guint limit)
     }
 }
 
-/* What a model is told, without its tags: "CLASS.NAME" for a class and its method; owned. */
+/* Converts a text for models to one for people, without tags: "CLASS.NAME" for a class and its
+ * method; owned. */
 static char *without_tags(const char *told)
 {
     static const char *const tags[] = {"<file>",  "<class>",  "<func>",  "<code>",
@@ -166,7 +167,7 @@ static char *without_tags(const char *told)
     return g_strdup(text->str);
 }
 
-/* Says on stderr what the reader should know about the results. */
+/* Prints notes about the results on stderr. */
 static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
 {
     g_autofree char *notes = without_tags(answer->notes);
@@ -182,7 +183,7 @@ static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shor
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out)
 {
-    if (!answer->lines) { /* nothing was found, or no code */
+    if (!answer->lines) { /* nothing was found, or the answer has no code */
         g_autofree char *told = without_tags(answer->output);
         if (answer->ok)
             g_string_append_printf(out, "%s\n", told);

@@ -1,12 +1,12 @@
 /*
- * Parses search calls written as shell words, "class Session" or "code 'def save(' --in models.py",
- * and writes the list of `search --list`.
+ * Parses search calls that people write as words, "class Session" or "code 'def save(' --in
+ * models.py", and writes the list of `search --list`.
  */
 #include <string.h>
 
 #include "verbs/search_input.h"
 
-/* What one word searches for, and the calls that it stands for; the list shows `usage` after the
+/* A kind of search: its word and the calls that it stands for; the list shows `usage` after the
  * word. */
 typedef struct {
     const char *word, *usage, *call, *call_in_file, *call_in_class;
@@ -80,7 +80,7 @@ static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError *
     return true;
 }
 
-/* Makes the call for "CLASS.NAME" if no file is named; else for the name, in the file or
+/* Makes the call for "CLASS.NAME" if no file is named; otherwise for NAME, in the file or
  * anywhere. */
 static AcrCall named_call(const Kind *kind, const char *text, const char *file)
 {
@@ -124,7 +124,7 @@ const char *acr_search_word(guint i)
     return i < G_N_ELEMENTS(kinds) ? kinds[i].word : NULL;
 }
 
-/* The name that begins a call in a model's form, whose end may lack, or NULL; owned. */
+/* The name of a call in a model's form (its end may be missing), or NULL; owned. */
 static char *name_of_call(const char *text)
 {
     gsize len = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
@@ -161,7 +161,7 @@ bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *o
         bool fits = i <= ACR_CALL_MAX_PARAMS && spec->params[i - 1].name;
         acr_json_set_string(arguments, fits ? spec->params[i - 1].name : words[i], words[i]);
         if (!fits)
-            break; /* rejected below as an unknown argument */
+            break; /* the call is rejected later, because of an unknown argument */
     }
     return acr_call_from_json(spec, arguments, NULL, out, error);
 }
@@ -175,7 +175,7 @@ void acr_question_clear(AcrQuestion *question)
     *question = (AcrQuestion){0};
 }
 
-/* Whether the text is a name, dotted perhaps. */
+/* Whether the text is a name, which may be dotted. */
 static bool is_dotted_name(const char *text)
 {
     bool is_start = true;
@@ -189,7 +189,7 @@ static bool is_dotted_name(const char *text)
     return !is_start;
 }
 
-/* The kind of search for a text that no keyword precedes. */
+/* Guesses the kind of search for a text without a keyword. */
 static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out)
 {
     gsize len = strlen(text);
@@ -234,7 +234,7 @@ static bool is_typed_option(const char *word)
                                      : word[1] == '-' && g_ascii_isalpha(word[2]));
 }
 
-/* Whether the last of several words can only be a place. */
+/* Whether the last of several words can only be a place (WHERE). */
 static bool is_typed_place(const char *word)
 {
     return word[0] != '/' && (g_str_has_suffix(word, "/") || g_str_has_suffix(word, ".py"));

@@ -8,7 +8,7 @@
 #include "loops/progress.h"
 
 #define BETWEEN_COLUMNS 3
-#define FREE_COLUMNS 3 /* columns that stay free at the right: "^C" must not wrap */
+#define FREE_COLUMNS 3 /* columns that stay free at the right, so that "^C" does not wrap */
 #define MIN_COLUMNS 8
 
 static guint width_of(gunichar letter)
@@ -24,7 +24,7 @@ static char *fit(const char *text, guint most, guint *out_width)
     for (; *at && width <= most; at = g_utf8_next_char(at)) {
         width += width_of(g_utf8_get_char(at));
         if (width < most)
-            cut = g_utf8_next_char(at); /* leaves room for the mark */
+            cut = g_utf8_next_char(at); /* leave room for the mark of truncation */
     }
     *out_width = width;
     if (width <= most)
@@ -43,9 +43,9 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
         g_string_append_c(out, '\r');
     if (rows > 1)
         g_string_append_printf(out, "\033[%uA", rows - 1);
+    /* without this order, tmux would keep an erased character in the corner */
     if (rows > 0)
-        g_string_append(
-            out, "\033[K\033[C\033[J\r"); /* tmux would keep an erased character in the corner */
+        g_string_append(out, "\033[K\033[C\033[J\r");
     block->n = 0;
 }
 

@@ -21,8 +21,8 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
         acr_console_say(console, ACR_TONE_BAD, "warning: %s", warning);
 }
 
-/* Warns if the tasks' code ran in another place than grading uses, because it may pass there and
- * fail here. */
+/* Warns if the tasks' code ran in another place than grading uses, because the code may pass in
+ * one place and fail in the other. */
 static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
 {
     bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
@@ -86,8 +86,8 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* Reports what would fail every task, before the first one starts. *out_digest (owned): of what all
- * tasks share. */
+/* Reports errors that would fail every task, before the first task starts. *out_digest (owned):
+ * digest of the options that all tasks share. */
 static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
                          GError **error)
 {
@@ -116,7 +116,7 @@ static void note_batch(void *ctx, const char *line)
     acr_console_log(ctx, "%s", line);
 }
 
-/* Starts the broker of --batch-api, through which the tasks ask their models; owned. */
+/* Starts the broker of --batch-api, to which the tasks send their model calls; owned. */
 static AcrBatchBroker *start_broker(AcrHost *host, AcrRunSpec *spec, AcrConsole *console,
                                     char **out_path, GError **error)
 {
@@ -184,8 +184,8 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     return report_grades(host, grading, console, code);
 }
 
-/* Ends a shard without tasks to run; it still writes earlier or empty results, so that merging does
- * not wait for it. */
+/* Ends a shard that has no tasks to run: writes earlier or empty results, so that merging does
+ * not miss the shard. */
 static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances)
 {
     g_autoptr(GError) error = NULL;

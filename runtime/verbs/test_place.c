@@ -1,6 +1,6 @@
 /*
- * Decides where a project's tests run, for `tests` and `localize`: in a repository, or in the tree
- * and environment of a benchmark task.
+ * Decides where a project's tests run, for `tests` and `localize`: on a repository, or on the tree
+ * of a benchmark task, in the task's environment.
  */
 #include "verbs/test_place.h"
 
@@ -52,7 +52,6 @@ static bool check_recipe_options(const AcrRunSpec *spec, GError **error)
                            "; leave out --dataset, --setup, --image and --sandbox");
 }
 
-/* Finds the recipe for the repository of `spec`. */
 static bool find_recipe(AcrHost *host, const AcrRunSpec *spec, AcrGradingPlan *out, char **out_name,
                         GError **error)
 {
@@ -85,8 +84,9 @@ bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error)
     if (!spec->quiet)
         acr_verb_say("--environment: %s, with Python %s", name, plan.python);
     spec->setup = *plan.install ? g_strdup(plan.install) : NULL;
+    /* only an option on the user's own command line can enable this */
     if (!spec->test_command && spec->regressions == ACR_UNSET)
-        spec->regressions = ACR_VERIFY_NEVER; /* only the user's command asks for them */
+        spec->regressions = ACR_VERIFY_NEVER;
     if (!spec->test_command)
         spec->test_command = g_strdup(plan.test);
     return true;

@@ -1,4 +1,4 @@
-/* Private to verbs: where a project's own tests run. */
+/* Private to verbs: the place in which a project's own tests run. */
 #ifndef ACR_VERBS_TEST_PLACE_H
 #define ACR_VERBS_TEST_PLACE_H
 
@@ -11,25 +11,25 @@ typedef struct {
     AcrWorkspace workspace; /* not indexed */
     AcrSandbox *sandbox;
     AcrRefereeWorker *worker;
-    AcrGradingPlan plan; /* only for a benchmark task */
-    AcrSetUp set_up;     /* what --setup auto has chosen */
+    AcrGradingPlan plan; /* only set for a benchmark task */
+    AcrSetUp set_up;     /* the command that --setup auto has chosen */
     char *work_tree, *python, *cache, *baselines, *environment;
 } AcrTestPlace;
 void acr_test_place_clear(AcrTestPlace *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestPlace, acr_test_place_clear)
-/* Opens the repository or task of --repo or --dataset, and the sandbox. */
+/* Opens the repository of --repo or the task of --dataset, and the sandbox. */
 bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place,
                          GError **error) ACR_MUST_USE;
-/* The project for the test functions; it borrows from the place. */
+/* The project for the functions of tests; borrows from the place. */
 AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host,
                                   const AcrRunSpec *spec);
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
-/* Makes the environment of --environment, if it is given, and sets --python, --setup and --test-cmd
- * to it. Errors: USAGE of task, those of project and vcs. */
+/* Makes the environment of --environment, if given, and sets --python, --setup and --test-cmd by
+ * it. Errors: USAGE of task, those of project and vcs. */
 bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
-/* Lets the console show which tests run. */
+/* Makes the console show which tests run. */
 void acr_test_place_show(AcrProject *project, AcrConsole *console);
 
 #endif

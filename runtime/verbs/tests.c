@@ -3,8 +3,8 @@
  */
 #include "verbs/test_place.h"
 
-#define SHOWN 20u   /* test names in a list for a person */
-#define FAILING 10u /* failing tests that are named without a patch; --list names all */
+#define SHOWN 20u   /* limit of test names in a list for a person */
+#define FAILING 10u /* limit of failing tests that are named without a patch; --list names all */
 
 /* ---- Telling ---- */
 
@@ -52,7 +52,7 @@ static AcrJson *describe_tests(const AcrRunSpec *spec, const AcrBaseline *baseli
         acr_test_comparison_to_json(found, true, json);
     }
     acr_json_set(json, "not_run",
-                 /* lists them by name instead of counting them */
+                 /* lists their names, not only their number */
                  acr_json_new_texts(last->not_run));
     return json;
 }
@@ -162,7 +162,7 @@ static int compare_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPla
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     acr_test_place_show(&project, console);
-    if (overlay) /* half of the time is for the baseline, half for the patch */
+    if (overlay) /* half of the time for the baseline, half for the patch */
         project.time_ms = MAX(project.time_ms / 2, 1);
     bool ok =
         acr_project_baseline(&project, (const char *const *)changed, &baseline, &error) &&

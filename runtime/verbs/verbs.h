@@ -8,20 +8,21 @@
 #include "base/base.h"
 #include "task/task.h"
 
-/* Seconds in which a program must end by itself after an interrupt or timeout. */
+/* Seconds within which the program must end after an interrupt or timeout. */
 #define ACR_GRACE_S 10
 
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
-    const char *name, *short_name; /* NULL: it has no short one */
-    const char *summary;           /* one line for the list of verbs; NULL: not listed */
+    const char *name, *short_name; /* NULL: the verb has no short name */
+    /* one line for the list of verbs; NULL: the verb is not listed */
+    const char *summary;
     /* the verb's bit in the table of options; 0: `start` gets the arguments unparsed */
     AcrForVerb takes;
-    const char *arguments; /* arguments besides options, as --help shows them; NULL: none */
-    bool is_command;       /* the arguments follow "--" */
+    const char *arguments; /* arguments besides options, as text for --help; NULL: none */
+    bool is_command;       /* the arguments are a command after "--" */
     bool uses_network;
-    /* `host`: the program's own files and settings, with the cache and jobs from the options; a
-     * verb sets its progress. Returns an AcrExit or, for `exec`, the command's exit code. */
+    /* `host`: the program's own files and settings, with the cache and jobs from the options;
+     * the verb sets host->progress. Returns an AcrExit, or for `exec` the command's exit code. */
     int (*run)(AcrHost *host, AcrRunSpec *spec);
     int (*start)(AcrHost *host, int argc, char **argv);
 };
@@ -29,7 +30,7 @@ struct AcrVerb {
 /* All verbs in the order of the list; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
-/* The listed verb that a user may have meant by `name`; NULL: none. */
+/* The verb that a user may have meant by `name`; NULL: none. */
 const char *acr_verb_nearest(const char *name);
 /* Prints --version: a line, or one JSON object with the libraries' versions. Returns an AcrExit. */
 int acr_version_print(bool as_json);

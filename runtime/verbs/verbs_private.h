@@ -1,4 +1,3 @@
-/* Private to verbs: functions that several subcommands share. */
 #ifndef ACR_VERBS_PRIVATE_H
 #define ACR_VERBS_PRIVATE_H
 
@@ -6,13 +5,13 @@
 
 /* ---- Messages (messages.c) ---- */
 
-/* Prints on stderr through acr_text_visible, because the text may quote models, repositories and
- * servers. */
+/* Prints on stderr. Makes the text safe by acr_text_visible, because it may quote models,
+ * repositories and servers. */
 void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* Makes one line of a text that is safe for a terminal, whatever it quotes; owned. */
+/* Makes a text one line that is safe for a terminal; owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
-/* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the verb that was
- * started (g_get_prgname). `error` may be NULL after a signal. */
+/* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the current
+ * verb (g_get_prgname). `error` may be NULL after a signal. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
 void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
@@ -25,17 +24,17 @@ AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 typedef enum {
     ACR_OUT_WRITTEN,
-    ACR_OUT_CLOSED, /* the reader closed the pipe (| head): not an error, nothing is printed */
-    ACR_OUT_FAILED, /* the failure was reported on stderr */
+    ACR_OUT_CLOSED, /* the reader closed the pipe (| head): no error, so nothing is printed */
+    ACR_OUT_FAILED, /* the failure was already reported on stderr */
 } AcrOut;
-/* Writes everything to stdout: unchanged, because it is data; on a terminal through
- * acr_text_visible. After any result but WRITTEN the caller must stop writing. */
+/* Writes data to stdout; on a terminal, makes them safe by acr_text_visible. After any result
+ * but WRITTEN the caller must stop writing. */
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
-/* Writes a text that is already safe for a terminal, such as a coloured one. */
+/* Writes a text that is already safe for a terminal, such as one with colours. */
 AcrOut acr_out_safe(const char *text) ACR_MUST_USE;
-/* The same through the user's pager, if there is a pager and a terminal for its keys. (pager.c) */
+/* Like acr_out_safe, through the pager if there is one and stdout is a terminal. (pager.c) */
 AcrOut acr_out_paged(const char *text) ACR_MUST_USE;
 /* Returns `code`, unless the output could not be written. */
 AcrExit acr_out_exit(AcrOut out, AcrExit code);
@@ -47,21 +46,21 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 /* Sets options and arguments from argv, without defaults. Errors: USAGE of task. */
 bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
                             GError **error) ACR_MUST_USE;
-/* Applies the spec's cache, jobs and time limit: a SIGALRM arrives ACR_GRACE_S after the limit, or
- * at the limit if it is to end the verb (ends_at_alarm). Returns the cache's path, owned, which the
- * host borrows. */
+/* Applies the spec's cache, jobs and time limit: the process gets a SIGALRM at the time limit if
+ * that must end the verb (ends_at_alarm), otherwise ACR_GRACE_S later. Returns the cache's path,
+ * owned; the host borrows it. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
-/* Fills in the defaults: the enclosing repository, and a new run folder, which is made and reported
- * on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
+/* Sets the defaults: the enclosing repository, and a new run folder, which is created and
+ * reported on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Refuses arguments that are not one run folder. (places.c) */
+/* Rejects arguments other than one run folder. (places.c) */
 AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec);
 /* Makes a new run folder in the state folder; owned. Errors: those of task. (places.c) */
 char *acr_verb_new_run_folder(const char *repo, GError **error) ACR_MUST_USE;
 /* The names of the guides that `help` prints, sorted (char *); owned. (help_topic.c) */
 GPtrArray *acr_help_topics(const AcrHost *host) ACR_MUST_USE;
-/* The usual values of an option and its default, as --help shows them: "auto, never; default:
- * auto"; owned. */
+/* The usual values of an option and its default, for --help: "auto, never; default: auto";
+ * owned. */
 char *acr_option_values(const AcrOption *option) ACR_MUST_USE;
 /* The text of --help, with rare options for --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
@@ -70,51 +69,52 @@ char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 
 /* Progress as JSON lines, from any thread. */
 typedef struct AcrEvents AcrEvents;
-/* `where`: the number of a descriptor, or a file, which is made, or extended if it has events.
- * Errors: USAGE of task. */
+/* `where`: the number of a descriptor, or a file. The file is created, or appended to if it
+ * contains events. Errors: USAGE of task. */
 AcrEvents *acr_events_open(const char *where, GError **error) ACR_MUST_USE; /* owned */
 void acr_events_free(AcrEvents *events);
 const AcrProgress *acr_events_progress(const AcrEvents *events); /* borrowed */
 
 /* ---- Progress (console.c) ---- */
 
-/* Progress on stderr: a block that is redrawn on a terminal, otherwise a dated line for each stage;
- * with --verbose each step, with --quiet nothing. While there is a block, only the console
- * writes to the terminal. Any thread may call its functions. */
+/* Progress on stderr: on a terminal a block that is redrawn, otherwise a dated line for each
+ * stage; with --verbose each step, with --quiet nothing. While there is a block, only the
+ * console writes to the terminal. Thread-safe. */
 typedef struct AcrConsole AcrConsole;
-/* Follows --verbose, --quiet and the limits of `spec`, and shows the used share of these limits.
+/* Reads --verbose, --quiet and the limits from `spec`, and shows how much of the limits is used.
  * Owned. */
 AcrConsole *acr_console_new(const AcrRunSpec *spec) ACR_MUST_USE;
 void acr_console_free(AcrConsole *console); /* ends the console */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
 const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
-/* Sends progress events to `where` (NULL: nowhere) from now on. Errors: those of
+/* From now on, also writes progress events to `where` (NULL: nowhere). Errors: those of
  * acr_events_open. */
 bool acr_console_open_events(AcrConsole *console, const char *where, GError **error) ACR_MUST_USE;
-/* Shows `text` instead of one task's stage, for a verb that runs many tasks: its first line before
- * what was used, the others on lines of their own. Copied. */
+/* Shows `text` (copied) instead of the stage, for a verb that runs many tasks: its first line
+ * before the usage, and each further line on its own line. */
 void acr_console_status(AcrConsole *console, const char *text);
 /* Whether the user's environment allows colours: https://no-color.org,
  * https://bixense.com/clicolors */
 bool acr_wants_colour(void);
-/* Shows that something takes long: in the block, or, without a terminal, once as a line; with
- * --verbose always as a line. Copied; NULL: it is over. */
+/* Shows what the verb is waiting for (copied; NULL: the wait is over): in the block; without a
+ * terminal once as a line; with --verbose always as a line. */
 void acr_console_await(AcrConsole *console, const char *line);
-/* A permanent line of progress, dated if not on a terminal; none with --quiet. */
+/* Writes a permanent line of progress, with its date if stderr is not a terminal; nothing with
+ * --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* The same for a line that needs --verbose if the block shows it. */
+/* Like acr_console_log; but if the block shows `line`, only with --verbose. */
 void acr_console_step(AcrConsole *console, const char *line);
-/* Shows the progress of another process that began `ms` ago, with these ceilings (a member of 0 or
- * less: none). */
+/* Shows the progress of another process that began `ms` ago, with these ceilings (members <= 0:
+ * none). */
 void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms);
-/* Erases the block permanently; afterwards anybody may write. */
+/* Erases the block permanently. After that, other code may write to the terminal. */
 void acr_console_end(AcrConsole *console);
 typedef enum {
     ACR_TONE_PLAIN,
     ACR_TONE_GOOD,
     ACR_TONE_BAD
-} AcrTone; /* a colour, if colours are used */
-/* Writes a line that stays, whatever the mode. */
+} AcrTone; /* how to colour a line, if colours are used */
+/* Writes a permanent line, even with --quiet. */
 void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
@@ -123,7 +123,8 @@ void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
 /* Opens the repository of `spec`; reports skipped files on stderr. */
 bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out,
                          GError **error) ACR_MUST_USE;
-/* Indexes it; with --verbose, except for JSON, reports files that cannot be parsed. */
+/* Indexes the repository. With --verbose (but not with --json) reports files that cannot be
+ * parsed. */
 bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
                           GError **error) ACR_MUST_USE;
 
@@ -135,43 +136,44 @@ bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char 
 /* Finds extensions that are named by an entry point. Errors: those of acr_extensions_locate.
  * (extensions.c) */
 bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Gets from the extensions of `spec` (NULL: none) what a run needs before it begins: the text of
- * their issue ("jira:ABC-12"), and their prompts. Errors: those of acr_extensions_issue.
- * (extensions.c) */
+/* Gets data for a run from the extensions of `spec`: the text of an issue that they provide
+ * ("jira:ABC-12"), and their prompts. `extensions` NULL: none. Errors: those of
+ * acr_extensions_issue. (extensions.c) */
 bool acr_verb_ask_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
-/* Applies the diff of a file ("-": standard input). Errors: those of vcs and base. */
+/* Applies the diff in a file ("-": in standard input). Errors: those of vcs and base. */
 bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
                           GError **error) ACR_MUST_USE;
 
 /* ---- Runs (run.c, run_result.c, issue_text.c) ---- */
 
-/* The run folders of a repository, or of all (NULL), the latest first: rows as in `runs --json`; owned. */
+/* The run folders of one repository, or of all (NULL), the latest first; rows as in `runs
+ * --json`; owned. */
 AcrJson *acr_runs_list(const char *repo) ACR_MUST_USE;
-/* The latest run folder of a repository below the user's state folder; owned; NULL: there is none. (run_list.c) */
+/* The latest run folder of a repository below the user's state folder; owned; NULL: none. (run_list.c) */
 char *acr_runs_latest(const char *repo) ACR_MUST_USE;
-/* The latest unfinished run with the verb and issue of `spec`. Errors: USAGE of task: there is
- * none. */
+/* The latest unfinished run with the verb and the issue of `spec`. Errors: USAGE of task if
+ * there is none. */
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Prints what `run` would do (dry_run.c); an AcrExit. */
+/* Prints the plan of `run` (dry_run.c); returns an AcrExit. */
 int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);
-/* Runs what `spec` asks for and reports it. */
+/* Performs `run` or `reproduce` and prints the result. */
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec);
 
-/* Whether --issue is a URL; the second function fetches the issue as text; owned. Errors: USAGE and
- * ENVIRONMENT of task. (issue_page.c) */
+/* Whether --issue is a URL; acr_issue_page_text fetches the issue as text; owned. Errors: USAGE
+ * and ENVIRONMENT of task. (issue_page.c) */
 bool acr_issue_is_page(const char *text);
 GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
                             GError **error) ACR_MUST_USE;
 
-/* Sets `issue_text` to the issue as UTF-8, from whatever source. Errors: USAGE of task. */
+/* Sets `issue_text` to the issue as UTF-8, from the source in `spec`. Errors: USAGE of task. */
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error) ACR_MUST_USE;
 /* The files that a diff in git's format changes: "path (+2 -1)" each (char *), in order. Owned.
  * `diff` may be NULL. */
 GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
 /* Prints the result of a run: patch or script on stdout, or with --json the result; then on stderr
- * what to do with it, what it cost, its verdict, and `error` (or NULL). Returns the exit code. */
+ * what to do next, the cost, the verdict, and `error` (may be NULL). Returns the exit code. */
 int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                          const GError *error, AcrConsole *console);
 

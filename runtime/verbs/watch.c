@@ -9,14 +9,14 @@
 
 #define EVERY_MS 500
 #define STEP_MS 50
-#define LINGER_MS 5000 /* time in which a browser can fetch the last state */
+#define LINGER_MS 5000 /* how long browsers can still fetch the last state */
 
-/* What has already been shown. */
+/* The state of what was already shown. */
 typedef struct {
     AcrConsole *console;
     AcrWatchPage *page; /* NULL: no page is served */
     GHashTable *ended;  /* ids of ended tasks */
-    GHashTable *lines;  /* name of a shard, or id of a task -> its last line */
+    GHashTable *lines;  /* name of a shard or id of a task -> the last line shown about it */
     bool is_first;
 } Shown;
 
@@ -29,7 +29,7 @@ static void shown_clear(Shown *shown)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
 
-/* Shows a line (taken) unless it was the last one of that name. */
+/* Shows a line (taken), unless it equals the last one of that name. */
 static void tell_line(Shown *shown, const char *name, char *line)
 {
     if (g_strcmp0(g_hash_table_lookup(shown->lines, name), line) != 0)
@@ -42,7 +42,7 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
     const GPtrArray *parts = state->parts, *running = state->running;
     for (guint i = 0; i < parts->len; i++) {
         const AcrBatchPart *part = parts->pdata[i];
-        /* the last state of a single part */
+        /* end after the last state of a single part */
         bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER;
         if (!is_last)
             tell_line(shown, part->name, acr_watched_process(state, part));
@@ -88,7 +88,7 @@ static void show_state(Shown *shown, const AcrBatchState *state)
         acr_watch_page_send(shown->page, state);
 }
 
-/* Waits until the next look; false: a signal arrived. */
+/* Waits until the next refresh; false if a signal arrived. */
 static bool wait_a_moment(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < EVERY_MS; ms += STEP_MS) {
@@ -101,7 +101,7 @@ static bool wait_a_moment(const AcrHost *host, const Shown *shown)
     return true;
 }
 
-/* Waits until no browser shows the page any more. */
+/* Waits until no browser has the page open any more. */
 static void linger(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < LINGER_MS && acr_watch_page_is_seen(shown->page); ms += EVERY_MS)

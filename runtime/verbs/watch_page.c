@@ -1,6 +1,6 @@
 /*
- * Serves the page and its events. The server's thread only records requests; the watching thread
- * makes the page through Python, like `report`, and sends changes.
+ * Serves the page and its events. The server's thread only records requests; the main thread makes
+ * the page with Python, as `report` does, and sends changes.
  */
 #include "verbs/watch_page.h"
 
@@ -10,16 +10,16 @@
 #include "http/server.h"
 #include "report/report.h"
 
-#define KEPT_MS 1000 /* a page up to that old is sent again */
+#define KEPT_MS 1000 /* a page that is not older is sent again */
 
 struct AcrWatchPage {
     AcrHttpServer *server;
     AcrPython *python;
     char *out, *url;
-    GBytes *made; /* the last page that was made; NULL: none */
+    GBytes *made; /* the last page; NULL: none was made yet */
     gint64 made_ms;
-    guint ended;          /* number of ended tasks when the state was last sent */
-    pthread_mutex_t lock; /* protects the following list of AcrHttpIncoming */
+    guint ended;          /* number of ended tasks in the state that was last sent */
+    pthread_mutex_t lock; /* protects the following members */
     GPtrArray *asked, *streams;
     char *state; /* the state that was last sent */
 };
@@ -92,8 +92,8 @@ const char *acr_watch_page_url(const AcrWatchPage *page)
     return page->url;
 }
 
-/* Sends `data` (NULL: nothing) to all clients, and drops those that have disconnected. The caller
- * holds the lock. */
+/* Sends `data` (may be NULL) to all clients, and drops clients that have disconnected. The
+ * caller holds the lock. */
 static void send_all(AcrWatchPage *page, const char *data)
 {
     for (guint i = page->streams->len; i-- > 0;)

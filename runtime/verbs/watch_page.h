@@ -1,4 +1,4 @@
-/* The live page of `report`, which `watch --serve` serves to a browser of this machine
+/* The live page of `report`, which `watch --serve` serves to browsers on this machine
  * (watch_page.c). */
 #ifndef ACR_WATCH_PAGE_H
 #define ACR_WATCH_PAGE_H
@@ -6,18 +6,18 @@
 #include "verbs/watch.h"
 
 typedef struct AcrWatchPage AcrWatchPage;
-/* Starts serving; `port` 0: any free port. Owned. Errors: those of the http server and of
+/* Starts serving; `port` 0: any free port. Owned. Errors: those of acr_http_server_start and
  * acr_python_new. */
 AcrWatchPage *acr_watch_page_new(const AcrHost *host, const char *out, guint port,
                                  GError **error) ACR_MUST_USE;
 void acr_watch_page_free(AcrWatchPage *page);
 /* The address, with its token; borrowed. */
 const char *acr_watch_page_url(const AcrWatchPage *page);
-/* Sends the state to all browsers that show the page. */
+/* Sends the state to all browsers that have the page open. */
 void acr_watch_page_send(AcrWatchPage *page, const AcrBatchState *state);
-/* Sends the page to all who have requested it since the last call. */
+/* Sends the page to all browsers that have requested it since the last call. */
 void acr_watch_page_answer(AcrWatchPage *page);
-/* Whether any browser still shows the page. */
+/* Whether any browser still has the page open. */
 bool acr_watch_page_is_seen(AcrWatchPage *page);
 
 #endif

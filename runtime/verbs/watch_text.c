@@ -1,6 +1,6 @@
 /*
- * Writes the state of a batch or run in words and as JSON. Its files are untrusted: everything
- * shown from them is first made one safe line.
+ * Writes the state of a batch or run as text and as JSON. Its files are untrusted: each text from
+ * them is first made one safe line.
  */
 #include "verbs/watch.h"
 
@@ -9,14 +9,14 @@
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
 
-#define MAX_SHOWN 40u /* running tasks that are shown */
-#define MAX_WORDS 8u  /* different counts in a line */
-#define MAX_NAME 80u  /* bytes of a task's name */
+#define MAX_SHOWN 40u /* limit of running tasks that are shown */
+#define MAX_WORDS 8u  /* limit of different counts in a line */
+#define MAX_NAME 80u  /* limit of a task's name in bytes */
 #define MAX_WHY 300u
 
 /* ---- Words ---- */
 
-/* One safe line of a foreign text, of at most `max` bytes. */
+/* An untrusted text as one safe line of at most `max` bytes. */
 static char *line_of(const char *text, gsize max)
 {
     g_autofree char *line = acr_one_line(text);
@@ -106,7 +106,8 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
 
 /* ---- The block ---- */
 
-/* What a running task is doing: "round 2: search · 34 s", with the time since it began; owned. */
+/* The state of a running task: "round 2: search · 34 s", with the time since the state began;
+ * owned. */
 static char *doing_of(const AcrBatchRunning *running)
 {
     g_autofree char *text = acr_doing_text(&running->run.doing, running->begun_ms),
@@ -116,7 +117,7 @@ static char *doing_of(const AcrBatchRunning *running)
                : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
 }
 
-/* A running task in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
+/* Adds a running task in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
 static void add_running(GString *text, const AcrBatchRunning *running, bool with_cost)
 {
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
@@ -182,7 +183,7 @@ static void add_spent(GString *text, const AcrBatchState *state)
                                (double)ceiling / 1e6);
 }
 
-/* How a single run has ended: "patch" and its verdict, or its error. */
+/* Adds how a single run has ended: "patch" and its verdict, or its error. */
 static void add_run_end(GString *text, const AcrBatchState *state)
 {
     const AcrJson *const counts[] = {state->by_status, state->by_verdict, state->by_error_class};

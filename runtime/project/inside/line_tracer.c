@@ -1,10 +1,10 @@
 /*
  * line_tracer.py's trace function in C, for CPython 3.9 to 3.11; in Python a busy loop would take
- * three times as long. It is a shared object that needs neither libraries nor headers, so that one
- * file serves each of these versions in every image: it finds the functions that it calls in the
- * process that loads it, or it fails to load.
+ * three times as long. It is a shared object without libraries or headers, so that one file works
+ * with each of these versions in every image: it uses the functions of the process that loads it,
+ * or fails to load.
  *
- * For each code object, Python is asked once which lines are wanted; the answer is kept in a table
+ * For each code object it asks Python once which lines to record, and keeps the answer in a table
  * by the code's address.
  */
 #include <stdint.h>
@@ -23,26 +23,26 @@ void Py_DecRef(PyObject *);
 
 enum { CALL = 0, LINE = 2, RETURN = 3 };
 
-/* Made by line_tracer.py: a byte for each line of a file, which is 1 if the line ran. */
+/* Made by line_tracer.py: a byte for each line of a file; the byte is 1 if the line ran. */
 typedef struct {
     int32_t count, is_run;
     uint8_t lines[];
 } File;
 
-/* Answers other than a File: the code of a module, for which Python is asked each time. */
+/* An answer that is not a File: the code is that of a module, so Python is called each time. */
 #define IMPORTED ((File *)1)
 #define SCRIPT ((File *)2)
 
 typedef struct {
-    PyObject *code; /* referenced, so that no other code gets its address */
-    File *file;     /* NULL: its lines are not recorded */
+    PyObject *code; /* holds a reference, so that no other code gets the same address */
+    File *file;     /* NULL: the lines of this code are not recorded */
 } Row;
 
 #define ROWS (1u << 17)
 
 static Row rows[ROWS];
 static unsigned used;
-/* asks Python: frame -> the address of a File, or one of the answers above */
+/* Python function: frame -> the address of a File, or IMPORTED */
 static PyObject *answer;
 static int is_on;
 static __thread PyObject *importing; /* the frame of the module whose code currently runs */
@@ -55,8 +55,8 @@ static Row *find_code(PyObject *code)
     return &rows[at];
 }
 
-/* Asks for a code that is not in the table. If there is no answer (the stack is full), it asks
- * again the next time. */
+/* Calls `answer` for a code that is not in the table. If that fails (the stack is full), the
+ * next time calls it again. */
 static void begin_new(PyObject *frame, PyObject *code)
 {
     PyObject *type, *value, *traceback;
@@ -111,7 +111,7 @@ void acr_trace_join(void)
     PyEval_SetTrace(trace, 0);
 }
 
-/* Starts tracing; `asked` stays the caller's. */
+/* Starts tracing; borrows `asked`. */
 void acr_trace_begin(PyObject *asked)
 {
     answer = asked;
@@ -124,7 +124,7 @@ void acr_trace_begin(PyObject *asked)
     acr_trace_join();
 }
 
-/* Stops tracing, also in other threads. */
+/* Stops tracing in all threads. */
 void acr_trace_end(void)
 {
     is_on = 0;
