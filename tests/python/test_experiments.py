@@ -11,7 +11,7 @@ from acr.experiments import plain, script_variants, service, tree_variants
 from acr.experiments.comparisons import pairs
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
-from acr.experiments.site import find
+from acr.experiments.site import Site, find
 from verdict_runs import verdict
 
 TRACEBACK = b'Traceback (most recent call last):\n  File "/t/reproducer.py", line 2, in <module>\n    assert f(1) == 2\nAssertionError\n'
@@ -29,6 +29,13 @@ SITES = [
     ("with raises(ValueError):\n    f(1)\n", [1], "with"),
     ("f(1)\n", [1], "statement"),
 ]
+
+
+def _site(statements: str) -> Site:
+    """The site that is the last of these statements."""
+    site = find(statements.replace("; ", "\n"), [1 + statements.count("; ")])
+    assert site is not None
+    return site
 
 
 @pytest.mark.parametrize(("source", "lines", "kind"), SITES)
@@ -69,7 +76,7 @@ def test_what_a_test_expects_is_changed(test: str, changed: bool) -> None:
         ("assert f(1) is not None", True),
         ("assert f(1) != 3", True),
         ("assert not f(1) == 3", True),
-        ("assert f(1) != f(2)", False),  # a relation between two results
+        ("assert f(1) != f(2)", True),  # a relation between two results
         ("assert f(1) is None", False),
         ("assert 'a' not in f(1)", True),
         ("assert 'a' in f(1)", False),
@@ -86,6 +93,11 @@ def test_what_a_test_expects_is_changed(test: str, changed: bool) -> None:
         ("assert all([f(1) != 3, f(2) != 4])", True),
         ("assert ('ok' if f(1) != 3 else 'bad') == 'ok'", True),
         ("assert hasattr(f, 'a')", True),
+        ("import m; assert issubclass(m.Small, m.Money)", True),
+        ("import m; assert m.f.__module__ == 'm.core'", True),
+        ("import m; parts = inspect.signature(m.f).parameters; assert list(parts) == ['a']", True),
+        ("import m; assert m.LIMITS['a'] == 3", False),
+        ("import m; assert isinstance(m.f(1), types.GeneratorType)", True),
         ("self.assertIsNotNone(f(1))", True),
         ("self.assertIsNone(f(1))", False),
         ("self.assertNotEqual(f(1), 3)", True),
@@ -93,9 +105,39 @@ def test_what_a_test_expects_is_changed(test: str, changed: bool) -> None:
     ],
 )
 def test_a_comparison_that_states_no_value_is_vague(statement: str, vague: bool) -> None:
-    site = find(statement, [1])
-    assert site is not None
+    site = _site(statement)
     assert pairs(site)[0].is_vague == vague
+
+
+@pytest.mark.parametrize(
+    ("statement", "related"),
+    [
+        ("ids = m.f(1); assert len(ids) == len(set(ids))", True),
+        ("a = m.f(1); assert all(x <= y for x, y in zip(a, a[1:]))", True),
+        ("assert m.f(1, 2) == m.f(2, 1)", True),
+        ("assert m.norm(m.f(1)) == m.norm([1])", False),
+        ("a = m.f(1); assert all(x == y for x, y in zip(a, [1, 2]))", False),
+        ("x = [1]; assert m.f(x) == sum(x)", False),
+        ("assert m.Money(1) == m.Money(1)", False),
+    ],
+)
+def test_sides_of_one_result_are_related(statement: str, related: bool) -> None:
+    site = _site(f"import m; {statement}")
+    assert pairs(site)[0].is_relation == related
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (["list", 1, ["tuple", "a"], ["set", 2]], "[1,('a',),set([2,]),]"),
+        (["dict", ["a", ["list"]]], "{'a':[],}"),
+        (["list", ["object", ["m:Money"], "1"]], None),
+        ("inf", None),
+        ("...", None),
+    ],
+)
+def test_what_is_written_out_becomes_an_expression(row: object, text: str | None) -> None:
+    assert script_variants.literal(row) == text
 
 
 @pytest.mark.parametrize(

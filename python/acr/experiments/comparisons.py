@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections.abc
+import dataclasses
+import inspect
+import types
+import typing
 from typing import NamedTuple
 
+from acr.experiments.plain_names import LIBRARY
 from acr.experiments.site import is_stop, tail
 
 TYPE_CHECKING = False
@@ -33,6 +39,7 @@ LIKE = {
 }  # fmt: skip
 _NONE = {"assertIsNone": "Is", "assertIsNotNone": "IsNot"}
 _EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
+_KINDS = {*dir(types), *collections.abc.__all__}  # classes of functions, iterators and the like
 _ASSERTING = ("assert", "check", "expect", "verify", "ensure", "require", "must")
 
 
@@ -57,8 +64,9 @@ class Slot(NamedTuple):
 class Pair:
     """A comparison of two sides.
     how: the operator ("Eq"), the function ("isclose"), "difference" for `abs(a - b) < c`, "helper" for a function that
-    may compare its arguments (`call`), or "truth" for a test of `left` alone. holds: True or False if the script needs
-    that result, None if another part may decide. is_right: the right side states the expected value.
+    may compare its arguments (`call`), "truth" for a test of `left` alone, "given" for data of the project that a
+    comparison is given besides. holds: True or False if the script needs that result, None if another part may decide.
+    is_right: the right side states the expected value. is_relation: both sides come from the same result.
     """
 
     def __init__(
@@ -66,11 +74,12 @@ class Pair:
     ) -> None:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
-        origins = [_origin(at.get()) for at in (left, self.right)]
+        origins = [origin(at.get()) for at in (left, self.right)]
         # The classes or functions that the sides call, and whether the script builds both sides from its own data.
         self.built = [{tail(at)} if isinstance(at, ast.Call) else set() for at in origins]
-        self.is_made = all(map(_is_from_data, origins))
-        self.is_vague = _is_vague(how, holds, left.get(), self.right.get(), self.built)
+        self.is_made = _is_from_data(*(at for node in origins for at in ast.iter_child_nodes(node)))
+        self.is_relation = right is not None and _are_related(left.get(), right.get())
+        self.is_vague = _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
         self.is_noted = False  # other code uses the result to decide
         self.tags = ("", "")  # the tag of the printed value, and that of the other side
 
@@ -93,16 +102,13 @@ def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
     return plain[1] or not plain[0]
 
 
-def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, built: list[set[str]]) -> bool:
+def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr) -> bool:
     """Whether a comparison states no particular value: it only excludes a value, or tests for presence or for a type."""
     if how == "truth":
         return tail(left) in ("hasattr", "callable")
-    none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
     if (how, holds) in _EXCLUDES:
-        same = built[0] & built[1] - set(dir(builtins))  # f(1) != f(2) states a relation
-        if none or how in ("In", "NotIn") or any(tail(at).isupper() for at in (left, right)):
-            return True
-        return "Eq" in how and not same
+        none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
+        return none or not how.startswith("Is") or any(tail(at).isupper() for at in (left, right))
     if how in _CLASSES:
         return holds is False or _is_builtin_class(right)
     if how in ("Eq", "Is"):
@@ -117,9 +123,10 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
 
 
 def _is_builtin_class(node: ast.expr) -> bool:
-    """Whether an expression names one or several built-in classes that are not exceptions."""
+    """Whether an expression names one or several kinds of built-in objects: no exceptions, and no classes for one use."""
     names = [str(getattr(at, "id", getattr(at, "value", ""))) for at in getattr(node, "elts", [node])]
-    return all(isinstance(getattr(builtins, at, None), type) and at[:1].islower() for at in names)
+    kinds = [getattr(builtins, at, None) for at in names]
+    return tail(node) in _KINDS or all(isinstance(at, type) and at.__name__[:1].islower() for at in kinds)
 
 
 def is_literal(node: ast.AST) -> bool:
@@ -132,18 +139,11 @@ def _top(node: ast.AST) -> ast.AST:
     return node
 
 
-def _origin(node: ast.expr) -> ast.expr:
+def origin(node: ast.expr) -> ast.expr:
     """The expression that computed a name, if the script assigns the name exactly once."""
-    if not isinstance(node, ast.Name):
-        return node
-    parts = [(t, x.value) for x in ast.walk(_top(node)) if isinstance(x, ast.Assign) for t in x.targets]
-    parts += [
-        at for t, v in parts if isinstance(t, ast.Tuple) and isinstance(v, ast.Tuple) for at in zip(t.elts, v.elts)
-    ]
-    given = [v for t, v in parts if isinstance(t, ast.Name) and t.id == node.id]
-    return (
-        given[0] if len(given) == 1 and not any(getattr(x, "id", "") == node.id for x in ast.walk(given[0])) else node
-    )
+    given = _givers(_top(node)).get(node.id, []) if isinstance(node, ast.Name) else []
+    is_one = len(given) == 1 and not isinstance(given[0], ast.Starred)
+    return given[0] if is_one and not any(getattr(x, "id", "") == node.id for x in ast.walk(given[0])) else node  # type: ignore
 
 
 def _returned(call: ast.expr) -> ast.expr:
@@ -155,11 +155,131 @@ def _returned(call: ast.expr) -> ast.expr:
     return gives[0] if len(gives) == 1 and gives[0] and isinstance(call, ast.Call) and not repeats else call
 
 
-def _is_from_data(node: ast.expr) -> bool:
-    """Whether the arguments of a call are computed by built-in functions and classes only."""
-    inner = [x for at in ast.iter_child_nodes(node) for x in ast.walk(at)]
-    inner += [x for at in inner if isinstance(at, ast.Name) for x in ast.walk(_origin(at))]
-    return all(tail(x)[:1].isupper() or hasattr(builtins, tail(x)) for x in inner if isinstance(x, ast.Call))
+def _bound(target: ast.AST, value: ast.AST, is_loop: bool = False) -> Iterator[tuple[str, ast.AST]]:
+    """The names of a target with the expressions that give them their values; what gives elements of itself is starred."""
+    if isinstance(target, ast.Name):
+        yield target.id, ast.Starred(value) if is_loop else value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        parts, is_known = getattr(value, "elts", []), not is_loop
+        if is_loop and isinstance(value, ast.Call) and tail(value) in ("zip", "enumerate"):
+            parts, is_known = [ast.Constant(0)] * (tail(value) == "enumerate") + value.args, True
+        is_known = is_known and len(parts) == len(target.elts)
+        for at, part in zip(target.elts, parts if is_known else [value] * len(target.elts)):
+            yield from _bound(at, part, is_loop or not is_known)
+
+
+def _givers(tree: ast.AST) -> dict[str, list[ast.AST]]:
+    """Name -> the expressions that a script assigns to it."""
+    if not hasattr(tree, "givers"):
+        tree.givers = {}  # type: ignore[attr-defined]
+        for x in ast.walk(tree):
+            is_loop = isinstance(x, (ast.For, ast.AsyncFor, ast.comprehension))
+            value = x.iter if is_loop else x.value if isinstance(x, (ast.Assign, ast.NamedExpr)) else None
+            for target in getattr(x, "targets", [getattr(x, "target", None)]) if value else []:
+                for name, given in _bound(target, value, is_loop):
+                    tree.givers.setdefault(name, []).append(given)  # type: ignore[attr-defined]
+    return tree.givers  # type: ignore[attr-defined]
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The names that a script imports from the project."""
+    known = LIBRARY | {"numpy", "pytest"}
+    found = [(x, a) for x in ast.walk(tree) if isinstance(x, (ast.Import, ast.ImportFrom)) for a in x.names]
+    return {
+        (a.asname or a.name).split(".")[0]
+        for x, a in found
+        if (getattr(x, "module", None) or a.name).split(".")[0] not in known
+    }
+
+
+def _parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Every expression from which a value is computed, with the name that it is assigned to, or ""."""
+    givers, seen, near = _givers(_top(node)), set(), [("", node)]
+    while near:
+        name, at = near.pop()
+        yield name, at
+        for x in ast.walk(at):
+            if isinstance(x, ast.Name) and x.id not in seen:
+                seen.add(x.id)
+                near += [(x.id, given) for given in givers.get(x.id, [])]
+
+
+def _calls(node: ast.AST, project: set[str]) -> bool:
+    """Whether an expression calls a function of the project; classes are none."""
+    calls = [x.func for x in ast.walk(node) if isinstance(x, ast.Call) and not tail(x)[:1].isupper()]
+    return any(isinstance(y, ast.Name) and y.id in project for at in calls for y in ast.walk(at))
+
+
+def _are_related(left: ast.expr, right: ast.expr) -> bool:
+    """Whether two sides are computed from one result of the project, or by one of its functions from the script's data:
+    then neither is an expectation."""
+    project = imported(_top(left))
+    same = isinstance(left, ast.Call) and isinstance(right, ast.Call) and ast.dump(left.func) == ast.dump(right.func)
+    if same and _calls(left, project):
+        given = [y for x in (left, right) for y in ast.iter_child_nodes(x) if y is not x.func]  # type: ignore[attr-defined]
+        return _is_from_data(*given)
+    # the names that hold what a function of the project returned
+    one, other = ({name for name, at in _parts(side) if name and _calls(at, project)} for side in (left, right))
+    return bool(one & other)
+
+
+def is_named(node: ast.AST, project: set[str]) -> bool:
+    """Whether an expression only names something of the project, as `m.LIMIT` does."""
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return isinstance(inner, ast.Name) and inner.id in project
+
+
+def is_own(node: ast.AST) -> bool:
+    """Whether a script computes a value from its own data, and from nothing of the project."""
+    project = imported(_top(node))
+    return not any(isinstance(x, ast.Name) and x.id in project for _, at in _parts(node) for x in ast.walk(at))
+
+
+def is_given(pair: Pair) -> bool:
+    """Whether the expected side only names data of the project, and the other side is the result of a function."""
+    project = imported(_top(pair.left.get()))
+    return is_named(pair.right.get(), project) and any(_calls(at, project) for _, at in _parts(pair.left.get()))
+
+
+def _uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
+    """For each place from which a value is computed and which names something of the project: whether it reads or runs
+    that, and does not only look at how it is declared."""
+    if _is_look(node, project):
+        yield False
+    elif isinstance(node, ast.Name) and node.id in project:
+        yield True
+    elif isinstance(node, ast.Name) and node.id not in seen:
+        seen.add(node.id)
+        for given in _givers(_top(node)).get(node.id, []):
+            yield from _uses(given, project, seen)
+    else:
+        for at in ast.iter_child_nodes(node):
+            yield from _uses(at, project, seen)
+
+
+def _is_look(node: ast.AST, project: set[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        of_class = is_named(node.value, project) or tail(node.value) in ("type", "__class__")
+        return of_class and node.attr.startswith("__") and node.attr not in ("__name__", "__qualname__", "__class__")
+    if not isinstance(node, ast.Call) or not node.args or not is_named(node.args[0], project):
+        return False
+    name = getattr(node.args[1], "value", "") if tail(node) == "getattr" else ""
+    looks = tail(node) == "issubclass" or any(hasattr(at, tail(node)) for at in (dataclasses, inspect, typing))
+    return looks or str(name).startswith("__")
+
+
+def _only_looks(*sides: ast.expr) -> bool:
+    """Whether both sides are computed from how functions and classes of the project are declared, and not from results."""
+    uses = [use for at in sides for use in _uses(at, imported(_top(at)), set())]
+    return bool(uses) and not any(uses)
+
+
+def _is_from_data(*nodes: ast.AST) -> bool:
+    """Whether a script computes values from its own data, by classes and built-in functions only."""
+    project = imported(_top(nodes[0])) if nodes else set()
+    return not any(_calls(at, project) for node in nodes for _, at in _parts(node))
 
 
 def difference(test: ast.expr) -> ast.BinOp | None:
@@ -170,13 +290,17 @@ def difference(test: ast.expr) -> ast.BinOp | None:
 
 def pairs(site: Site) -> list[Pair]:
     """The comparisons of the site."""
-    if site.test:
-        return [
-            pair
-            for node, field, want in site.tests()
-            for pair in of_test(Slot(node, field), want if site.is_sure else None)
-        ]
-    return list(_of_call(site.at, True)) if site.kind in ("call", "statement") else []
+    found = [
+        pair
+        for node, field, want in site.tests()
+        for pair in of_test(Slot(node, field), want if site.is_sure else None)
+    ]
+    if not site.test and site.kind in ("call", "statement"):
+        found = list(_of_call(site.at, True))
+    project, seen = imported(site.tree), {id(at.get()) for pair in found for at in (pair.left, pair.right)}
+    calls = [x for x in ast.walk(site.at) if isinstance(x, ast.Call) and site.kind in ("call", "test")]
+    given = [Slot(at, "value") for x in calls for at in x.keywords]
+    return found + [Pair("given", None, at) for at in given if is_named(at.get(), project) and id(at.get()) not in seen]
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:
@@ -233,7 +357,7 @@ def _value(node: ast.expr) -> object:
 
 def _noted(node: ast.expr, value: object) -> list[Pair]:
     """The comparisons whose results are stored in an expression that must equal `value`."""
-    node, tests = _returned(_origin(node)), []
+    node, tests = _returned(origin(node)), []
     if isinstance(node, ast.IfExp) and all(isinstance(at, ast.Constant) for at in (node.body, node.orelse)):
         tests = [(Slot(node, "test"), node.body.value == value)]  # type: ignore[attr-defined]
     elif isinstance(node, (ast.List, ast.Tuple)) and node.elts and all(map(_is_test, node.elts)):

@@ -78,13 +78,21 @@ def _merged(old: ast.stmt, new: ast.stmt, way: _Way) -> ast.stmt:
     made = copy.copy(new)
     if isinstance(made, FUNCTIONS) and isinstance(old, FUNCTIONS) and type(made) is type(old):
         made.args = _arguments(old.args, made.args)
-        made.body, made.decorator_list = [*_docstring(made), *_body(old)] or [ast.Pass()], old.decorator_list
+        attributes = sorted(_attributes(made) - _attributes(old)) if made.name == "__init__" else []
+        named = [ast.parse(f"self.{name} = None").body[0] for name in attributes]
+        made.body, made.decorator_list = [*_docstring(made), *_body(old), *named] or [ast.Pass()], old.decorator_list
     elif isinstance(made, ast.ClassDef) and isinstance(old, ast.ClassDef):
         made.bases, made.keywords, made.decorator_list = old.bases, old.keywords, old.decorator_list
         made.body = list(_hollow(old.body, new.body, way)) or [ast.Pass()]
     elif not is_text(made):
         return old
     return made
+
+
+def _attributes(function: ast.AST) -> set[str]:
+    """The attributes that a method gives to `self`."""
+    stored = [x for x in ast.walk(function) if isinstance(x, ast.Attribute) and isinstance(x.ctx, ast.Store)]
+    return {x.attr for x in stored if isinstance(x.value, ast.Name) and x.value.id == "self"}
 
 
 def _arguments(old: ast.arguments, new: ast.arguments) -> ast.arguments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import EQUALITY, others, pairs
+from acr.experiments.comparisons import EQUALITY, is_own, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
 from acr.experiments.site import FUNCTIONS, ancestors, is_stop, tail
@@ -57,7 +57,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
         if len(out) > 60000 and type(s) is list and s[0] == 'object': out = ascii([*s[:2], '...'])
         if len(out) > 60000 and type(s) is list:
             import re
-            out = ascii(['object', sorted(set(re.findall("'([A-Za-z_][\\w.]*:[A-Za-z_][\\w.]*)'", out)))[:300], '...'])
+            out = ascii(['object', sorted(set(re.findall("'([A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*)'", out)))[:300], '...'])
         os.write(1, ('\\n{mark}' + tag + ' ' + out[:60000] + '\\n').encode())
         return x
     return s
@@ -199,6 +199,16 @@ _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_f
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 
 
+# Stands for `zip`: says whether a side that the script gives, by its number in `own`, was longer than what was taken.
+ZIP = """def {zip}(tag, own, *rows, **more):
+    taken = 0
+    for row in zip(*rows, **more):
+        taken += 1
+        yield row
+    {name}([hasattr(rows[n], '__len__') and len(rows[n]) > taken for n in own], tag)
+"""
+
+
 def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
     """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
     those of the site first, with tags "L" and "R".
@@ -207,7 +217,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
     site = script.site()
     if site is None:
         return None
-    names, own = _Names(word(script.rng), word(script.rng), word(script.rng)), pairs(site)
+    names, own = _Names(*(word(script.rng) for _ in range(4))), pairs(site)
     found = [*own, *others(site, own)]
     judges = {id(pair): _judge(pair) for pair in found if pair.how == "helper" and carries_on}
     inner, before = _Inner(names), [x for x in ast.walk(site.tree) if isinstance(x, ast.stmt)]
@@ -215,7 +225,11 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
         pair.tags = (f"{kinds[0]}{number}", f"{kinds[1]}{number}")
         inner.known |= {id(pair.left.get()), id(pair.right.get())}
+    made = [(x, number) for x in before if isinstance(x, ast.Assign) for number, pair in enumerate(found)
+            if isinstance(pair.expected.get(), ast.Name) and x.value is origin(pair.expected.get())]  # fmt: skip
     inner.visit(site.tree)
+    for at, number in made:
+        at.value = names.call(names.name, at.value, f"A{number}")
     for pair in found:
         _show(pair, names, judges.get(id(pair)))
     for number, at in enumerate(before):
@@ -237,6 +251,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
         + DEEDS.format(deeds=deeds, mark=mark, events=_EVENTS, unpickled=_UNPICKLED)
         + EVEN.format(even=names.evens, name=names.name)
+        + ZIP.format(zip=names.zips, name=names.name)
         + LIBRARY.format(name=names.name, library=word(script.rng))
     )
     return site.text(), found
@@ -278,14 +293,26 @@ def _is_reached(at: ast.stmt) -> bool:
     )
 
 
-def _is_certain(at: ast.stmt) -> bool:
-    """Whether each run of the script that passes comes by: it stands in no function, class or loop."""
+def _is_certain(at: ast.stmt, depth: int = 0) -> bool:
+    """Whether each run of the script that passes comes by: through blocks, functions that it calls and its tests."""
     up = at.up  # type: ignore[attr-defined]
     while isinstance(up, (ast.With, ast.AsyncWith, ast.If)) and not getattr(up, "orelse", None):
         if isinstance(up, ast.If) and "__name__" not in ast.unparse(up.test):
             return False
         up = up.up  # type: ignore[union-attr]
-    return isinstance(up, ast.Module)
+    if not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) or up.decorator_list or depth > 3:
+        return isinstance(up, ast.Module)
+    if any(isinstance(x, (ast.Return, ast.Yield)) or tail(x) == "skipTest" for x in ast.walk(up)):
+        return False
+    tree = [*ancestors(up)][-1]
+    calls = [x for x in ast.walk(tree) if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)]
+    if isinstance(up.up, ast.ClassDef):  # type: ignore[union-attr]
+        runs = any(ast.unparse(x.value.func) == "unittest.main" for x in calls)  # type: ignore[attr-defined]
+        return runs and up.name.startswith("test") and not up.up.decorator_list  # type: ignore[union-attr]
+    used = (
+        x for x in calls if any(isinstance(y, ast.Call) and getattr(y.func, "id", "") == up.name for y in ast.walk(x))
+    )
+    return any(_is_certain(x, depth + 1) for x in used)
 
 
 def _judge(pair: Pair) -> ast.expr:
@@ -303,8 +330,8 @@ def _judge(pair: Pair) -> ast.expr:
 class _Names:
     """The calls of the functions that write values."""
 
-    def __init__(self, name: str, kinds: str, evens: str) -> None:
-        self.name, self.kinds, self.evens = name, kinds, evens
+    def __init__(self, name: str, kinds: str, evens: str, zips: str) -> None:
+        self.name, self.kinds, self.evens, self.zips = name, kinds, evens, zips
 
     @staticmethod
     def call(name: str, inner: ast.expr, tag: str, *more: ast.expr) -> ast.expr:
@@ -342,6 +369,9 @@ class _Inner(ast.NodeTransformer):
         self.count += 1
         return self.names.call(self.names.kinds, node, f"I{self.count}")
 
+    def _iterated(self, node: ast.expr) -> ast.expr:
+        return self._cases(node) if _is_data(node) and tail(node) != "zip" else self._kind(self.visit(node))
+
     def _cases(self, node: ast.expr) -> ast.expr:
         if not any(isinstance(x, ast.Name) and x.id in self.imported for x in ast.walk(node)) or not _is_data(node):
             return self._kind(node)
@@ -349,7 +379,14 @@ class _Inner(ast.NodeTransformer):
         return self.names.call(self.names.name, node, f"C{self.count}")
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        zips = isinstance(node.func, ast.Name) and node.func.id == "zip"
+        own = [ast.Constant(number) for number, at in enumerate(node.args) if zips and is_own(at)]
         self.generic_visit(node)
+        if own:
+            self.count += 1
+            node.func.id = self.names.zips  # type: ignore[attr-defined]
+            node.args[:] = [ast.Constant(f"Z{self.count}"), ast.Tuple(own, ast.Load()), *node.args]
+            return node
         node.args[:] = [self._kind(at) for at in node.args]
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value
@@ -372,12 +409,12 @@ class _Inner(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
-        node.iter = self._cases(node.iter) if _is_data(node.iter) else self._kind(self.visit(node.iter))
+        node.iter = self._iterated(node.iter)
         node.body, node.orelse = [self.visit(at) for at in node.body], [self.visit(at) for at in node.orelse]
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self._cases(node.iter) if _is_data(node.iter) else self._kind(self.visit(node.iter))
+        node.iter = self._iterated(node.iter)
         node.ifs[:] = [self.visit(at) for at in node.ifs]
         return node
 

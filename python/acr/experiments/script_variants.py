@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from acr.experiments.comparisons import NEAR, ORDERS, others, pairs
+from acr.experiments.comparisons import NEAR, ORDERS, is_given, others, pairs
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
 from acr.experiments.printing import SHOW, carried_on
 from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
@@ -229,14 +229,15 @@ def pinned(script: Script, rows: dict[str, list[object]]) -> tuple[str, object] 
     """The script with its computed expected values written out, as they are without the patch; and the last of these."""
     site, last = script.site(), None
     for number, pair in enumerate(pairs(site) if site else []):
-        known = rows.get(f"{'R' if pair.is_right else 'L'}{number}", [])
-        looks = pair.equal or pair.how in (*ORDERS, *NEAR, "difference")
+        known = rows.get(f"{'L' if pair.how == 'given' or not pair.is_right else 'R'}{number}", [])
+        looks = pair.equal or pair.how in (*ORDERS, *NEAR, "difference", "given") or is_given(pair)
         if (
             looks
             and not pair.is_noted
+            and not pair.is_relation
             and _is_computed(pair.expected.get())
             and 0 < len(known) <= MAX_COUNT
-            and all(map(is_plain, known))
+            and all(literal(at) is not None for at in known)
         ):
             pin(script, site, pair.expected, known)
             last = known[-1:]
@@ -251,12 +252,32 @@ def is_plain(value: object) -> bool:
     return isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
 
 
+def literal(row: object) -> str | None:
+    """The expression of a value that is written out: plain data, containers of such, and classes; None for others."""
+    if not isinstance(row, list):
+        return repr(row) if is_plain(row) and row not in ("...", "nan", "inf", "-inf") else None
+    kind, held = row[:1], row[1:]
+    if kind == ["class"]:
+        module, _, name = held[0][0].partition(":")
+        if module == "__main__" or "<" in name:
+            return None
+        return f"__import__('operator').attrgetter({name!r})(__import__('importlib').import_module({module!r}))"
+    if kind not in (["list"], ["tuple"], ["set"], ["dict"]):
+        return None
+    items = [[literal(at) for at in (item if kind == ["dict"] else [item])] for item in held]
+    if any(at is None for item in items for at in item):
+        return None
+    inner = "".join(":".join(map(str, item)) + "," for item in items)
+    return {"list": "[%s]", "tuple": "(%s)", "set": "set([%s])", "dict": "{%s}"}[kind[0]] % inner
+
+
 def pin(script: Script, site: Site, slot: Slot, known: list[object]) -> None:
     """Makes an expression return these values, one after the other."""
-    name = word(script.rng)
+    name, texts = word(script.rng), ", ".join(str(literal(at)) for at in known)
     slot.put(ast.Call(ast.Name(name, ast.Load()), [slot.get()], []))
     site.insert(
-        f"def {name}(x, n=[0], known={known!r}):\n    n[0] += 1\n    return known[n[0] - 1] if n[0] <= len(known) else x\n"
+        f"def {name}(x, n=[0], known=[]):\n    if not known: known += [{texts}]\n"
+        "    n[0] += 1\n    return known[n[0] - 1] if n[0] <= len(known) else x\n"
     )
 
 

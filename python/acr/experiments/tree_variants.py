@@ -38,10 +38,11 @@ def without_behaviour(base: Files, patched: Files, nonce: str, keeps: bool) -> F
     return out
 
 
-# Around a function of the base: what it returns, emptied; nothing where it fails.
+# Around a function of the base: what it returns, emptied, or filled with other values; nothing where it fails.
 _EMPTY = """def {word}(fn):
     import functools, inspect
     def empty(x):
+        if {fills} and type(x) in (list, tuple): return type(x)([7, 3, 7])
         if type(x) in (str, bytes, list, dict, set, tuple, frozenset, int, float, complex, bool): return type(x)()
         return iter(()) if hasattr(x, '__next__') else None
     async def wait(*a, **k):
@@ -54,8 +55,11 @@ _EMPTY = """def {word}(fn):
 """
 
 
-def emptied(base: Files, patched: Files, word: str) -> Files | None:
-    """The base with functions that return nothing in place of those that the patch changes; None: it changes none."""
+def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None:
+    """The base with functions that return nothing in place of those that the patch changes; None: it changes none.
+
+    fills: lists that they return hold other values instead.
+    """
     out, found = {path: base.get(path) for path in patched}, False
     for path, text in patched.items():
         if not path.endswith(".py") or text is None or base.get(path) is None:
@@ -70,7 +74,8 @@ def emptied(base: Files, patched: Files, word: str) -> Files | None:
             at.decorator_list.append(ast.Name(word, ast.Load()))
         if changed:
             found, first = True, [at for at in old.body if is_text(at) or getattr(at, "module", "") == "__future__"]
-            old.body = [*first, *ast.parse(_EMPTY.format(word=word)).body, *(at for at in old.body if at not in first)]
+            wraps = ast.parse(_EMPTY.format(word=word, fills=fills)).body
+            old.body = [*first, *wraps, *(at for at in old.body if at not in first)]
             out[path] = _write(old)
     return out if found else None
 

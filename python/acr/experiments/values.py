@@ -7,7 +7,7 @@ import re
 
 from acr.experiments.comparisons import EQUALITY, NEAR, ORDERS
 from acr.experiments.plain_names import LIBRARY
-from acr.experiments.script_variants import is_plain
+from acr.experiments.script_variants import is_plain, literal
 from acr.experiments.site import tail
 from acr.experiments.tree_variants import changed_functions
 
@@ -153,6 +153,8 @@ class Judged:
             or self._stands_in(base, patched)
             or _other_cases(base, patched)
             or self._is_left_out(base, patched)
+            or _ends_early(base, patched)
+            or self._is_moved(base, patched)
         )
 
     def states_nothing(self, base: Rows, patched: Rows, awaits_anything: bool) -> bool:
@@ -185,7 +187,7 @@ class Judged:
             for number, pair in enumerate(self.pairs)
             if self._compares(pair, base)
             and 0 < len(patched.get(pair.tags[0], []))
-            and all(map(is_plain, patched[pair.tags[0]]))
+            and all(literal(at) is not None for at in patched[pair.tags[0]])
         ]
 
     @staticmethod
@@ -215,7 +217,7 @@ class Judged:
             if why:
                 return why
         rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
-        judges = pair.equal or self._compares(pair, first)
+        judges = pair.equal and not pair.is_relation or self._compares(pair, first)
         if judges and any(want != wants and was in (now, wants) for was, now, want, wants in rows):
             return "the patch changes what the script expects, and nothing of what it observes"
         return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
@@ -259,7 +261,7 @@ class Judged:
         return sets and pair.how in ORDERS and not set(wanted) <= set(there)
 
     def _data_differ(self, pair: Pair, want: object, got: object) -> str:
-        if UNREADABLE in (want, got):
+        if UNREADABLE in (want, got) or pair.is_relation:
             return ""
         if "sinstance" in pair.how or "IsInstance" in pair.how:
             return _other_class(want, got, self.changed) if pair.holds is not False else ""
@@ -290,6 +292,15 @@ class Judged:
                     return f"an object of {liar}, which the patch changes, stands for plain data"
         return ""
 
+    def _is_moved(self, base: Rows, patched: Rows) -> str:
+        """The reason if an expectation changes, only with the patch, after the script has made it."""
+        for pair in self.pairs:
+            made, used = "A" + pair.tags[0][1:], pair.tags[int(pair.is_right)]
+            was, now = ([at.get(tag, [])[:1] for tag in (made, used)] for at in (base, patched))
+            if pair.equal and all([*was, *now]) and was[0] == was[1] and now[0] != now[1]:
+                return "what the script expects changes after the script has made it"
+        return ""
+
     @staticmethod
     def _is_left_out(base: Rows, patched: Rows) -> str:
         left_out = [tag for tag in base if tag[:1] == "M" and tag not in patched]
@@ -303,9 +314,18 @@ class Judged:
         for pair in self.pairs:
             sides = [patched.get(tag, []) for tag in pair.tags]
             sure = pair.how == "Eq" and pair.holds is True and "AssertionError" not in self.script
-            if sure and any(is_plain(a) and is_plain(b) and not _alike(a, b) for a, b in zip(*sides)):
+            if sure and any(literal(a) and literal(b) and not _alike(a, b) for a, b in zip(*sides)):
                 return "the script passes, though one of its assertions does not hold"
         return ""
+
+
+def _ends_early(base: Rows, patched: Rows) -> str:
+    """The reason if a `zip` leaves out, only with the patch, the end of what the script gives it."""
+    for tag, rows in patched.items():
+        was = base.get(tag) if tag[:1] == "Z" else None
+        if was and any(True in at for at in rows) and not any(True in at for at in was):
+            return "`zip` ends before the data of the script does, because the results of the project end early"
+    return ""
 
 
 def _elements(value: object) -> list[str] | None:
