@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import collections.abc
-import dataclasses
 import inspect
 import types
 import typing
@@ -50,15 +49,10 @@ class Slot(NamedTuple):
     field: object
 
     def get(self) -> ast.expr:
-        if isinstance(self.holder, list):
-            return self.holder[self.field]  # type: ignore[call-overload]
-        return getattr(self.holder, self.field)  # type: ignore[call-overload]
+        return (self.holder if isinstance(self.holder, list) else vars(self.holder))[self.field]  # type: ignore
 
     def put(self, new: ast.expr) -> None:
-        if isinstance(self.holder, list):
-            self.holder[self.field] = new  # type: ignore[call-overload]
-        else:
-            setattr(self.holder, self.field, new)  # type: ignore[call-overload]
+        (self.holder if isinstance(self.holder, list) else vars(self.holder))[self.field] = new  # type: ignore
 
 
 class Pair:
@@ -214,10 +208,9 @@ def _are_related(left: ast.expr, right: ast.expr) -> bool:
     """Whether two sides are computed from one result of the project, or by one of its functions from the script's data:
     then neither is an expectation."""
     project = imported(_top(left))
-    same = isinstance(left, ast.Call) and isinstance(right, ast.Call) and ast.dump(left.func) == ast.dump(right.func)
-    if same and _calls(left, project):
-        given = [y for x in (left, right) for y in ast.iter_child_nodes(x) if y is not x.func]  # type: ignore[attr-defined]
-        return _is_from_data(*given)
+    calls = [x for x in (left, right) if isinstance(x, ast.Call) and _calls(x, project)]
+    if len({ast.dump(x.func) for x in calls}) == 1 < len(calls):
+        return _is_from_data(*(at for x in calls for at in x.args))
     # the names that hold what a function of the project returned
     one, other = ({name for name, at in _parts(side) if name and _calls(at, project)} for side in (left, right))
     return bool(one & other)
@@ -225,16 +218,14 @@ def _are_related(left: ast.expr, right: ast.expr) -> bool:
 
 def is_named(node: ast.AST, project: set[str]) -> bool:
     """Whether an expression only names something of the project, as `m.LIMIT` does."""
-    inner = node
-    while isinstance(inner, ast.Attribute):
-        inner = inner.value
-    return isinstance(inner, ast.Name) and inner.id in project
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in project
 
 
 def is_own(node: ast.AST) -> bool:
     """Whether a script computes a value from its own data, and from nothing of the project."""
-    project = imported(_top(node))
-    return not any(isinstance(x, ast.Name) and x.id in project for _, at in _parts(node) for x in ast.walk(at))
+    return not any(True for _ in _uses(node, imported(_top(node)), set()))
 
 
 def is_given(pair: Pair) -> bool:
@@ -266,7 +257,7 @@ def _is_look(node: ast.AST, project: set[str]) -> bool:
     if not isinstance(node, ast.Call) or not node.args or not is_named(node.args[0], project):
         return False
     name = getattr(node.args[1], "value", "") if tail(node) == "getattr" else ""
-    looks = tail(node) == "issubclass" or any(hasattr(at, tail(node)) for at in (dataclasses, inspect, typing))
+    looks = tail(node) == "issubclass" or any(hasattr(at, tail(node)) for at in (inspect, typing))
     return looks or str(name).startswith("__")
 
 
@@ -297,10 +288,11 @@ def pairs(site: Site) -> list[Pair]:
     ]
     if not site.test and site.kind in ("call", "statement"):
         found = list(_of_call(site.at, True))
-    project, seen = imported(site.tree), {id(at.get()) for pair in found for at in (pair.left, pair.right)}
-    calls = [x for x in ast.walk(site.at) if isinstance(x, ast.Call) and site.kind in ("call", "test")]
-    given = [Slot(at, "value") for x in calls for at in x.keywords]
-    return found + [Pair("given", None, at) for at in given if is_named(at.get(), project) and id(at.get()) not in seen]
+    project, known = imported(site.tree), [at.get() for pair in found for at in (pair.left, pair.right)]
+    given = [
+        Slot(at, "value") for at in ast.walk(site.at) if isinstance(at, ast.keyword) and site.kind in ("call", "test")
+    ]
+    return found + [Pair("given", None, at) for at in given if is_named(at.get(), project) and at.get() not in known]
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:
@@ -316,14 +308,10 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
             found += of_test(Slot(at, "test"), False)
         elif isinstance(at, ast.Expr):
             found += _of_call(at, tail(at.value) in judges)
-    seen = {(id(pair.left.holder), pair.left.field) for pair in known}
-    fresh = []
-    for pair in found:
-        place = (id(pair.left.holder), pair.left.field)
-        if place not in seen:
-            seen.add(place)
-            fresh.append(pair)
-    return fresh
+    places: dict[object, Pair] = {}
+    for pair in [*known, *found]:
+        places.setdefault((id(pair.left.holder), pair.left.field), pair)
+    return [pair for pair in places.values() if pair not in known]
 
 
 def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:

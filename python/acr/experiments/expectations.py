@@ -17,13 +17,8 @@ if TYPE_CHECKING:
 
 MAX_TRIES = 12
 _LETTERS = "abcdefghijkmnpqrstuvwxyz"
-_FIRST = {
-    "search",
-    "match",
-    "fullmatch",
-    "startswith",
-    "endswith",
-}  # methods and functions whose argument is the expected value
+# Methods and functions whose first argument, or last one, is the expected value.
+_FIRST = {"search", "match", "fullmatch", "startswith", "endswith"}
 _LAST = {"isclose", "allclose", "array_equal", "approx_equal"}
 # Shifts any plain value; any other value becomes an object that equals nothing.
 SHIFT = """def {name}(x, n={word!r}, d={number}):

@@ -104,13 +104,7 @@ CHANGES = re.compile(r"^(?:set|add|remove|clear)[A-Z_]")
 # Data of the library that controls its behaviour.
 KEPT = frozenset("warnings.filters warnings.onceregistry logging.root logging.lastResort".split())
 # Names that identify the machine or the interpreter that runs the code.
-MACHINE = {
-    ("sys", "version_info"),
-    ("sys", "hexversion"),
-    ("sys", "platform"),
-    ("sys", "implementation"),
-    ("os", "name"),
-}
+MACHINE = {("sys", name) for name in ("version_info", "hexversion", "platform", "implementation")} | {("os", "name")}
 # Methods that decide what is equal, true or caught: plain code has no reason to name them in a text.
 DECIDING = frozenset(
     "eq ne lt le gt ge bool contains hash len getattr getattribute instancecheck subclasscheck exit reduce setstate".split()

@@ -182,19 +182,7 @@ DEEDS = """def {deeds}():
     if hasattr(sys, 'addaudithook'): sys.addaudithook(hook)
 {deeds}()
 """
-_UNPICKLED = (
-    "__main__",
-    "builtins",
-    "os",
-    "posix",
-    "sys",
-    "gc",
-    "inspect",
-    "operator",
-    "functools",
-    "subprocess",
-    "importlib",
-)
+_UNPICKLED = tuple("__main__ builtins os posix sys gc inspect operator functools subprocess importlib".split())
 _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_frames", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 
@@ -282,11 +270,8 @@ def _ends_more(at: ast.AST) -> bool:
 def _is_reached(at: ast.stmt) -> bool:
     """Whether each run of the script reaches an assertion, unless a loop around it has no items."""
     asserts = isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value).startswith("assert")
-    up = at.up  # type: ignore[attr-defined]
-    while isinstance(
-        up, (ast.For, ast.With, ast.AsyncFor, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    ):
-        up = up.up  # type: ignore[union-attr]
+    inside = (ast.For, ast.With, ast.AsyncFor, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    up = next(up for up in ancestors(at) if not isinstance(up, inside))
     asserts = asserts or isinstance(at, ast.If) and any(map(is_stop, at.body))
     return (asserts or isinstance(at, ast.Assert)) and (
         isinstance(up, ast.Module) or "__name__" in ast.unparse(getattr(up, "test", up))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from acr.experiments.comparisons import NEAR, ORDERS, is_given, others, pairs
+from acr.experiments.comparisons import NEAR, ORDERS, is_given, is_literal, others, pairs
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
 from acr.experiments.printing import SHOW, carried_on
 from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
@@ -229,23 +229,14 @@ def pinned(script: Script, rows: dict[str, list[object]]) -> tuple[str, object] 
     """The script with its computed expected values written out, as they are without the patch; and the last of these."""
     site, last = script.site(), None
     for number, pair in enumerate(pairs(site) if site else []):
-        known = rows.get(f"{'L' if pair.how == 'given' or not pair.is_right else 'R'}{number}", [])
+        written = rows.get(f"{'L' if pair.how == 'given' or not pair.is_right else 'R'}{number}", [])
         looks = pair.equal or pair.how in (*ORDERS, *NEAR, "difference", "given") or is_given(pair)
-        if (
-            looks
-            and not pair.is_noted
-            and not pair.is_relation
-            and _is_computed(pair.expected.get())
-            and 0 < len(known) <= MAX_COUNT
-            and all(literal(at) is not None for at in known)
-        ):
+        looks = looks and not (pair.is_noted or pair.is_relation or is_literal(pair.expected.get()))
+        known = [literal(at) for at in written] if looks else []
+        if 0 < len(known) <= MAX_COUNT and None not in known:
             pin(script, site, pair.expected, known)
-            last = known[-1:]
+            last = written[-1:]
     return (site.text(), last[0]) if site and last else None
-
-
-def _is_computed(node: ast.expr) -> bool:
-    return any(isinstance(x, (ast.Name, ast.Call, ast.Attribute)) for x in ast.walk(node))
 
 
 def is_plain(value: object) -> bool:
@@ -271,9 +262,9 @@ def literal(row: object) -> str | None:
     return {"list": "[%s]", "tuple": "(%s)", "set": "set([%s])", "dict": "{%s}"}[kind[0]] % inner
 
 
-def pin(script: Script, site: Site, slot: Slot, known: list[object]) -> None:
-    """Makes an expression return these values, one after the other."""
-    name, texts = word(script.rng), ", ".join(str(literal(at)) for at in known)
+def pin(script: Script, site: Site, slot: Slot, known: list[str | None]) -> None:
+    """Makes an expression return the values of these expressions, one after the other."""
+    name, texts = word(script.rng), ", ".join(map(str, known))
     slot.put(ast.Call(ast.Name(name, ast.Load()), [slot.get()], []))
     site.insert(
         f"def {name}(x, n=[0], known=[]):\n    if not known: known += [{texts}]\n"
@@ -298,7 +289,8 @@ def replayed(script: Script, rows: dict[str, list[object]], chosen: list[int]) -
         if id(at) not in kept:
             site.swap(at, carried_on(at))
     for number in chosen:
-        pin(script, site, found[number].left, rows[f"{'L' if number < len(own) else 'X'}{number}"])
+        given = rows[f"{'L' if number < len(own) else 'X'}{number}"]
+        pin(script, site, found[number].left, [literal(at) for at in given])
     return site.text()
 
 

@@ -321,11 +321,10 @@ class Judged:
 
 def _ends_early(base: Rows, patched: Rows) -> str:
     """The reason if a `zip` leaves out, only with the patch, the end of what the script gives it."""
-    for tag, rows in patched.items():
-        was = base.get(tag) if tag[:1] == "Z" else None
-        if was and any(True in at for at in rows) and not any(True in at for at in was):
-            return "`zip` ends before the data of the script does, because the results of the project end early"
-    return ""
+    left_out = [{tag for tag in base if tag[:1] == "Z" and "True" in str(at.get(tag))} for at in (base, patched)]
+    return (
+        "`zip` ends before what the script gives it, as the project's results do" if left_out[1] - left_out[0] else ""
+    )
 
 
 def _elements(value: object) -> list[str] | None:
@@ -338,11 +337,8 @@ def _elements(value: object) -> list[str] | None:
 
 def _makes(pair: Pair, value: object) -> bool:
     """Whether the script builds both sides itself as objects of one class, so it tests their comparison."""
-    return (
-        is_object(value)
-        and pair.is_made
-        and all(str(value[1][0]).rpartition(":")[2].split(".")[-1] in at for at in pair.built)
-    )  # type: ignore[index]
+    name = re.split("[:.]", str(value[1][0]))[-1] if is_object(value) else ""  # type: ignore[index]
+    return pair.is_made and all(name in at for at in pair.built)
 
 
 def _are_other(want: object, got: object) -> bool:

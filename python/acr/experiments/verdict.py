@@ -152,11 +152,8 @@ class _Site:
     def _check_oracle(self, file: str) -> None:
         """Refuses an assertion of the project itself in a file that the patch changes: it cannot judge the patch."""
         asked = {tail(x) for x in ast.walk(self.script.site().at) if isinstance(x, ast.Call)}
-        own = sorted(
-            at
-            for at in asked & tree_variants.changed_functions(self.case.base, self.case.patched)
-            if "assert" in at.lower()
-        )
+        changed = tree_variants.changed_functions(self.case.base, self.case.patched)
+        own = sorted(at for at in asked & changed if "assert" in at.lower())
         if own:
             raise Refusal(f"the script asserts by `{own[0]}`, which the patch changes")
         inside = file[len(self.case.tree) + 1 :] if file.startswith(self.case.tree + "/") else file
