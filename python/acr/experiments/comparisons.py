@@ -175,7 +175,7 @@ def _givers(tree: ast.AST) -> dict[str, list[ast.AST]]:
     return tree.givers  # type: ignore[attr-defined]
 
 
-def imported(tree: ast.AST) -> set[str]:
+def project_names(tree: ast.AST) -> set[str]:
     """The names that a script imports from the project."""
     known = LIBRARY | {"numpy", "pytest"}
     found = [(x, a) for x in ast.walk(tree) if isinstance(x, (ast.Import, ast.ImportFrom)) for a in x.names]
@@ -186,7 +186,7 @@ def imported(tree: ast.AST) -> set[str]:
     }
 
 
-def _parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def _value_parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Every expression from which a value is computed, with the name that it is assigned to, or ""."""
     givers, seen, near = _givers(_top(node)), set(), [("", node)]
     while near:
@@ -207,12 +207,12 @@ def _calls(node: ast.AST, project: set[str]) -> bool:
 def _are_related(left: ast.expr, right: ast.expr) -> bool:
     """Whether two sides are computed from one result of the project, or by one of its functions from the script's data:
     then neither is an expectation."""
-    project = imported(_top(left))
+    project = project_names(_top(left))
     calls = [x for x in (left, right) if isinstance(x, ast.Call) and _calls(x, project)]
     if len({ast.dump(x.func) for x in calls}) == 1 < len(calls):
         return _is_from_data(*(at for x in calls for at in x.args))
     # the names that hold what a function of the project returned
-    one, other = ({name for name, at in _parts(side) if name and _calls(at, project)} for side in (left, right))
+    one, other = ({name for name, at in _value_parts(side) if name and _calls(at, project)} for side in (left, right))
     return bool(one & other)
 
 
@@ -225,16 +225,16 @@ def is_named(node: ast.AST, project: set[str]) -> bool:
 
 def is_own(node: ast.AST) -> bool:
     """Whether a script computes a value from its own data, and from nothing of the project."""
-    return not any(True for _ in _uses(node, imported(_top(node)), set()))
+    return not any(True for _ in _project_uses(node, project_names(_top(node)), set()))
 
 
 def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
-    project = imported(_top(pair.left.get()))
-    return is_named(pair.right.get(), project) and any(_calls(at, project) for _, at in _parts(pair.left.get()))
+    project = project_names(_top(pair.left.get()))
+    return is_named(pair.right.get(), project) and any(_calls(at, project) for _, at in _value_parts(pair.left.get()))
 
 
-def _uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
+def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
     """For each place from which a value is computed and which names something of the project: whether it reads or runs
     that, and does not only look at how it is declared."""
     if _is_look(node, project):
@@ -244,10 +244,10 @@ def _uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
     elif isinstance(node, ast.Name) and node.id not in seen:
         seen.add(node.id)
         for given in _givers(_top(node)).get(node.id, []):
-            yield from _uses(given, project, seen)
+            yield from _project_uses(given, project, seen)
     else:
         for at in ast.iter_child_nodes(node):
-            yield from _uses(at, project, seen)
+            yield from _project_uses(at, project, seen)
 
 
 def _is_look(node: ast.AST, project: set[str]) -> bool:
@@ -263,14 +263,14 @@ def _is_look(node: ast.AST, project: set[str]) -> bool:
 
 def _only_looks(*sides: ast.expr) -> bool:
     """Whether both sides are computed from how functions and classes of the project are declared, and not from results."""
-    uses = [use for at in sides for use in _uses(at, imported(_top(at)), set())]
+    uses = [use for at in sides for use in _project_uses(at, project_names(_top(at)), set())]
     return bool(uses) and not any(uses)
 
 
 def _is_from_data(*nodes: ast.AST) -> bool:
     """Whether a script computes values from its own data, by classes and built-in functions only."""
-    project = imported(_top(nodes[0])) if nodes else set()
-    return not any(_calls(at, project) for node in nodes for _, at in _parts(node))
+    project = project_names(_top(nodes[0])) if nodes else set()
+    return not any(_calls(at, project) for node in nodes for _, at in _value_parts(node))
 
 
 def difference(test: ast.expr) -> ast.BinOp | None:
@@ -288,7 +288,7 @@ def pairs(site: Site) -> list[Pair]:
     ]
     if not site.test and site.kind in ("call", "statement"):
         found = list(_of_call(site.at, True))
-    project, known = imported(site.tree), [at.get() for pair in found for at in (pair.left, pair.right)]
+    project, known = project_names(site.tree), [at.get() for pair in found for at in (pair.left, pair.right)]
     given = [
         Slot(at, "value") for at in ast.walk(site.at) if isinstance(at, ast.keyword) and site.kind in ("call", "test")
     ]
