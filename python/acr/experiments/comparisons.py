@@ -216,7 +216,7 @@ def _are_related(left: ast.expr, right: ast.expr) -> bool:
     return bool(one & other)
 
 
-def is_named(node: ast.AST, project: set[str]) -> bool:
+def names_project(node: ast.AST, project: set[str]) -> bool:
     """Whether an expression only names something of the project, as `m.LIMIT` does."""
     while isinstance(node, ast.Attribute):
         node = node.value
@@ -231,7 +231,7 @@ def is_own(node: ast.AST) -> bool:
 def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
     project = project_names(_top(pair.left.get()))
-    return is_named(pair.right.get(), project) and any(_calls(at, project) for _, at in _value_parts(pair.left.get()))
+    return names_project(pair.right.get(), project) and any(_calls(at, project) for _, at in _value_parts(pair.left.get()))
 
 
 def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
@@ -252,9 +252,9 @@ def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[
 
 def _is_look(node: ast.AST, project: set[str]) -> bool:
     if isinstance(node, ast.Attribute):
-        of_class = is_named(node.value, project) or tail(node.value) in ("type", "__class__")
+        of_class = names_project(node.value, project) or tail(node.value) in ("type", "__class__")
         return of_class and node.attr.startswith("__") and node.attr not in ("__name__", "__qualname__", "__class__")
-    if not isinstance(node, ast.Call) or not node.args or not is_named(node.args[0], project):
+    if not isinstance(node, ast.Call) or not node.args or not names_project(node.args[0], project):
         return False
     name = getattr(node.args[1], "value", "") if tail(node) == "getattr" else ""
     looks = tail(node) == "issubclass" or any(hasattr(at, tail(node)) for at in (inspect, typing))
@@ -292,7 +292,7 @@ def pairs(site: Site) -> list[Pair]:
     given = [
         Slot(at, "value") for at in ast.walk(site.at) if isinstance(at, ast.keyword) and site.kind in ("call", "test")
     ]
-    return found + [Pair("given", None, at) for at in given if is_named(at.get(), project) and at.get() not in known]
+    return found + [Pair("given", None, at) for at in given if names_project(at.get(), project) and at.get() not in known]
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:
