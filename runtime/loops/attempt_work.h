@@ -21,7 +21,7 @@ typedef struct {
     char *why;                /* owned; why the proof has this value, in one line */
     bool is_judged;           /* review or validation has judged it, or none is possible */
     bool is_validated;        /* the validation has run on it; also set if there is none */
-    bool is_free;             /* the project's tests have run with it, and none broke */
+    bool is_free;             /* no test that ran with it breaks */
     bool is_of_tests;         /* it changes only tests; set before candidates are compared */
     AcrTestComparison *tests; /* owned; as in AcrOutcome, or NULL */
     AcrJson *experiments;     /* owned; as in AcrOutcome, or NULL */
@@ -54,6 +54,12 @@ bool acr_candidates_are_same(const AcrCandidate *a, const AcrCandidate *b);
 guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate *candidate);
 /* Whether neither candidate is better than the other, apart from votes. */
 bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b);
+/* Whether all tests ran with it, and it breaks none. A check that the timeout cut short does not
+ * count, because the tests that did not run may fail. */
+bool acr_candidate_is_free(const AcrCandidate *candidate);
+/* How many tests fail with it as the issue expects, and how many failed and could not run again. */
+guint acr_candidate_expected(const AcrCandidate *candidate);
+guint acr_candidate_suspects(const AcrCandidate *candidate);
 /* How well the candidate is proved, as a number. */
 guint acr_candidate_worth(const AcrCandidate *candidate);
 
@@ -155,6 +161,10 @@ GHashTable *acr_said_new(void) ACR_MUST_USE;
  * REFUSED, and the patch writer gets a list of them. */
 AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate,
                          GError **error) ACR_MUST_USE;
+/* The same for the tests `only` (ids) of a candidate whose tests ran before; adds to what is known.
+ * UNAVAILABLE: they cannot be run, and what was known stays. */
+AcrStep acr_step_regress_only(AcrAttemptWork *work, AcrCandidate *candidate, const GPtrArray *only,
+                              GError **error) ACR_MUST_USE;
 /* Finds out whether the project's tests can run. Fails if they are required and cannot. */
 AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 

@@ -85,14 +85,33 @@ static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *cand
     return candidate;
 }
 
+bool acr_candidate_is_free(const AcrCandidate *candidate)
+{
+    const AcrTestComparison *tests = candidate->tests;
+    return candidate->is_free && !candidate->is_of_tests &&
+           !acr_proof_is_against(candidate->proof) &&
+           !(tests && (tests->is_cut || tests->is_stopped));
+}
+
+guint acr_candidate_expected(const AcrCandidate *candidate)
+{
+    const AcrTestComparison *tests = candidate->tests;
+    return tests && tests->broken ? tests->broken->len - acr_test_comparison_regressions(tests) : 0;
+}
+
+guint acr_candidate_suspects(const AcrCandidate *candidate)
+{
+    const AcrTestComparison *tests = candidate->tests;
+    return tests && tests->unconfirmed ? tests->unconfirmed->len : 0;
+}
+
 /* The order: verified and without regressions; verified; without regressions; others. Within
  * each group the proof decides. */
 guint acr_candidate_worth(const AcrCandidate *candidate)
 {
-    bool is_verified = candidate->proof == ACR_PROOF_VERIFIED,
-         is_free = candidate->is_free && !candidate->is_of_tests &&
-                   !acr_proof_is_against(candidate->proof);
-    return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
+    bool is_verified = candidate->proof == ACR_PROOF_VERIFIED;
+    return (is_verified ? 32 : 0) + (acr_candidate_is_free(candidate) ? 16 : 0) +
+           (guint)candidate->proof;
 }
 
 /* Compares the results of executions: above 0, `a` is better; below 0, `b`. */
@@ -101,7 +120,9 @@ static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
                              {!a->is_of_tests, !b->is_of_tests},
                              {a->passes, b->passes},
+                             {acr_candidate_expected(a), acr_candidate_expected(b)},
                              {a->changes_examples, b->changes_examples},
+                             {acr_candidate_suspects(b), acr_candidate_suspects(a)},
                              {a->agrees, b->agrees},
                              {a->count, b->count}};
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++)

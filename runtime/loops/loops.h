@@ -97,9 +97,9 @@ typedef struct {
                      GError **error);
     /* Runs the tests with `patch` and compares the results; `patch` NULL: without a patch;
      * `compared` then counts the passing tests. Unless `is_whole` is set, it may stop soon after
-     * a confirmed regression. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if
+     * a confirmed regression. `only`: ids (char *) of the tests to run; NULL: all. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if
      * no tests are known. */
-    bool (*compare)(void *ctx, const AcrOverlay *patch, bool is_whole,
+    bool (*compare)(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
                     const AcrTestComparison **out, GError **error);
 } AcrTestComparer;
 
@@ -113,6 +113,7 @@ typedef struct {
     bool flip;
     /* a script that fails with the patch rejects it, unless the script is found wrong */
     bool refute;
+    bool dispute; /* tests in which candidates differ run with all of them */
 } AcrMay;
 
 /* The input of a run. All borrowed for the call. */

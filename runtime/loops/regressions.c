@@ -176,21 +176,25 @@ static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patc
     return g_steal_pointer(&kept);
 }
 
-AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+/* Runs the tests with a patch, or only those of `only` (NULL: all), and judges what is then known. */
+static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GPtrArray *only,
+                         GError **error)
 {
     const AcrTestComparer *tests = work->run->tests;
     const AcrTestComparison *found;
     g_autoptr(GError) reason = NULL;
-    bool is_whole = false;
-    if (work->run->regressions == ACR_VERIFY_NEVER)
-        return ACR_STEP_DONE;
+    bool is_whole = only != NULL;
     g_autoptr(AcrOverlay) patch = keep_tests(work, candidate->overlay, error);
     if (!patch || !acr_loops_go_on(work->run, error))
         return ACR_STEP_FAILED;
     acr_loops_stage(work->run, work->attempt, "tests", candidate->number);
-    while (tests->compare(tests->ctx, patch, is_whole, &found, &reason)) {
-        g_clear_pointer(&candidate->tests, acr_test_comparison_free);
-        candidate->tests = acr_test_comparison_copy(found);
+    while (tests->compare(tests->ctx, patch, is_whole, only, &found, &reason)) {
+        if (only) {
+            acr_test_comparison_merge(candidate->tests, found, only);
+        } else {
+            acr_test_comparison_free(candidate->tests);
+            candidate->tests = acr_test_comparison_copy(found);
+        }
         if (!ask_all(work, candidate, error))
             return ACR_STEP_FAILED;
         /* if the tests were stopped at failures that the issue expects, run all tests */
@@ -198,16 +202,30 @@ AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError *
             return judge_tests(work, candidate, error);
         is_whole = true;
     }
-    g_clear_pointer(&candidate->tests, acr_test_comparison_free);
     if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return ACR_STEP_FAILED;
     }
     acr_loops_note(work->run, "patch %u: the project's tests were not compared: %s",
                    candidate->number, reason->message);
+    if (only)
+        return ACR_STEP_UNAVAILABLE;
+    acr_test_comparison_free(candidate->tests);
     candidate->tests = g_new0(AcrTestComparison, 1);
     candidate->tests->why = g_strdup(reason->message);
     return ACR_STEP_UNAVAILABLE;
+}
+
+AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    return work->run->regressions == ACR_VERIFY_NEVER ? ACR_STEP_DONE
+                                                      : run_tests(work, candidate, NULL, error);
+}
+
+AcrStep acr_step_regress_only(AcrAttemptWork *work, AcrCandidate *candidate, const GPtrArray *only,
+                              GError **error)
+{
+    return run_tests(work, candidate, only, error);
 }
 
 AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error)
@@ -218,7 +236,7 @@ AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error)
         return ACR_STEP_DONE;
     acr_loops_stage(work->run, 0, "tests", 0);
     if (!acr_loops_go_on(work->run, error) ||
-        !tests->compare(tests->ctx, NULL, true, &found, error))
+        !tests->compare(tests->ctx, NULL, true, NULL, &found, error))
         return ACR_STEP_FAILED;
     acr_loops_note(work->run, "the project's tests: %" G_GINT64_FORMAT " pass (%s)",
                    found->compared, found->command);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define MOST_DISPUTED 20u /* tests that run with all candidates */
+
 /* A script that reproduces the issue. Owned. */
 typedef struct {
     char *name, *text;
@@ -117,6 +119,49 @@ static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
     if (!candidate->why && work->unproved)
         candidate->why = g_strdup(work->unproved);
     return step;
+}
+
+static void take_ids(GPtrArray *ids, const GPtrArray *more)
+{
+    for (guint i = 0; more && i < more->len && ids->len < MOST_DISPUTED; i++)
+        if (!g_ptr_array_find_with_equal_func(ids, more->pdata[i], g_str_equal, NULL))
+            g_ptr_array_add(ids, g_strdup(more->pdata[i]));
+}
+
+/* The tests that some candidate breaks, seems to break, or fixes; owned. */
+static GPtrArray *find_disputed(const GPtrArray *candidates)
+{
+    GPtrArray *ids = g_ptr_array_new_with_free_func(g_free);
+    for (guint kind = 0; kind < 3; kind++)
+        for (guint i = 0; i < candidates->len; i++) {
+            const AcrTestComparison *tests = ((AcrCandidate *)candidates->pdata[i])->tests;
+            g_autoptr(GPtrArray) broken = g_ptr_array_new();
+            for (guint k = 0; tests && tests->broken && k < tests->broken->len; k++)
+                g_ptr_array_add(broken, ((AcrBrokenTest *)tests->broken->pdata[k])->id);
+            if (tests)
+                take_ids(ids, kind == 0 ? broken : kind == 1 ? tests->unconfirmed : tests->fixed);
+        }
+    return ids;
+}
+
+/* Runs the tests in which candidates differ with each candidate whose own check did not reach or
+ * confirm them, so that one is not better only because its check was shorter. */
+static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
+{
+    g_autoptr(GPtrArray) disputed = find_disputed(work->candidates);
+    AcrStep step = ACR_STEP_DONE;
+    for (guint i = 0; work->run->may.dispute && disputed->len > 0 && i < work->candidates->len;
+         i++) {
+        AcrCandidate *candidate = work->candidates->pdata[i];
+        const AcrTestComparison *tests = candidate->tests;
+        bool is_partial =
+            tests && tests->broken && (tests->is_cut || acr_candidate_suspects(candidate) > 0);
+        if (is_open(candidate) && is_partial)
+            step = acr_step_regress_only(work, candidate, disputed, error);
+        if (step == ACR_STEP_FAILED)
+            return step;
+    }
+    return ACR_STEP_DONE;
 }
 
 /* Runs a script with a patch, and records how the script ends. */
@@ -297,6 +342,8 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
         if (step == ACR_STEP_FAILED)
             return step;
     }
+    if (settle_disputes(work, error) == ACR_STEP_FAILED)
+        return ACR_STEP_FAILED;
     step = compare_examples(work, error);
     if (step != ACR_STEP_FAILED)
         step = acr_selection_compare(work, scripts, error);
@@ -318,6 +365,14 @@ static char *candidate_path(const AcrCandidate *candidate)
                            folder, candidate->number);
 }
 
+/* Whether a candidate breaks tests; null: not known, because not all tests ran. */
+static AcrJson *free_json(const AcrCandidate *candidate)
+{
+    bool is_known = candidate->tests && !candidate->tests->why &&
+                    (acr_candidate_is_free(candidate) || !candidate->is_free);
+    return is_known ? acr_json_new_bool(candidate->is_free) : acr_json_new_null();
+}
+
 AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *best)
 {
     AcrJson *table = acr_json_new_array();
@@ -329,10 +384,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
             ACR_STRING("status", acr_extract_status_name(candidate->status)),
             ACR_BOOL("selected", candidate == best && path),
             ACR_STRING("proof", path ? acr_proof_name(candidate->proof) : NULL),
-            ACR_STRING("why", candidate->why),
-            ACR_JSON("no_regressions", candidate->tests && !candidate->tests->why
-                                           ? acr_json_new_bool(candidate->is_free)
-                                           : acr_json_new_null()),
+            ACR_STRING("why", candidate->why), ACR_JSON("no_regressions", free_json(candidate)),
             ACR_INT("same_change", acr_candidates_count_same(candidates, candidate)), NULL);
         if (candidate->scripts) {
             acr_json_set(row, "reproducers", acr_json_copy(candidate->scripts));
@@ -370,14 +422,23 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
         by = g_strdup("the best other one changes tests alone");
     else if (acr_candidate_worth(best) != acr_candidate_worth(rival))
         by = g_strdup_printf("the best other one is %s%s", acr_proof_name(rival->proof),
-                             best->is_free && !rival->is_free ? ", and not free of regressions"
-                                                              : "");
+                             acr_candidate_is_free(best) && !acr_candidate_is_free(rival)
+                                 ? ", and not free of regressions"
+                                 : "");
     else if (best->passes != rival->passes)
         by = g_strdup_printf("it passes %u of %u reproducers, the best other one %u", best->passes,
                              scripts, rival->passes);
+    else if (acr_candidate_expected(best) != acr_candidate_expected(rival))
+        by = g_strdup_printf("with it %u tests fail as the issue expects, with the best other one "
+                             "%u",
+                             acr_candidate_expected(best), acr_candidate_expected(rival));
     else if (best->changes_examples != rival->changes_examples)
         by = g_strdup("with it the issue's examples show something else than without it, unlike "
                       "with the best other one");
+    else if (acr_candidate_suspects(best) != acr_candidate_suspects(rival))
+        by = g_strdup_printf("%u tests failed with it and could not run again, %u with the best "
+                             "other one",
+                             acr_candidate_suspects(best), acr_candidate_suspects(rival));
     else if (best->agrees != rival->agrees)
         by = g_strdup_printf("%u behave as it does, %u as the best other one", best->agrees,
                              rival->agrees);

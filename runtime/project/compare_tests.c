@@ -197,8 +197,9 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
         char *id = before->ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(before->tests, id);
         const AcrTested *now = g_hash_table_lookup(after->tests, id);
-        if (is_in(work->baseline->flaky, id) || is_in(work->regressions, id) ||
-            is_left_out(after, errors, id))
+        const GPtrArray *only = work->project->only;
+        if ((only && !is_in(only, id)) || is_in(work->baseline->flaky, id) ||
+            is_in(work->regressions, id) || is_left_out(after, errors, id))
             continue;
         bool broken = acr_test_is_good(result->outcome) && (!now || acr_test_is_bad(now->outcome));
         bool mended = acr_test_is_bad(result->outcome) &&
@@ -325,10 +326,12 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
            run_ms = MAX(project->time_ms / 2, project->time_ms - CONFIRM_MS);
     Work work = {project, baseline, overlay, &run, regressions, &found, deadline_us};
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
-    g_autoptr(AcrJson) order = acr_project_order(project, (const char *const *)changed, error);
+    g_autoptr(AcrJson) order = acr_project_order(
+        project, project->near ? project->near : (const char *const *)changed, error);
     AcrTestOrder asked = {.plan = baseline->plan,
                           .overlay = overlay,
-                          .order = order,
+                          .select = project->only,
+                          .order = project->only ? NULL : order,
                           .good = good,
                           .time_ms = MIN(bound_ms(&work), run_ms)};
     if (!order || !check_patch(&work, baseline, &asked, error))

@@ -40,6 +40,9 @@ typedef struct {
     const char *environment;       /* set-up, image: a text for the cache's key; may be NULL */
     /* end the check of a patch soon after its first confirmed regression */
     bool is_first_enough;
+    const GPtrArray *only; /* ids (char *) of the tests that are compared; NULL: all */
+    /* Changed files, NULL-terminated: tests near these run first; NULL: near those of each patch. */
+    const char *const *near;
     gint64 time_ms;          /* time for the baseline, and again for the check of a patch */
     AcrSandboxLimits limits; /* all limits except the time */
     bool network;
@@ -199,6 +202,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTestComparison, acr_test_comparison_free)
 AcrTestComparison *acr_test_comparison_copy(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* Adds a failing test; `message` may be NULL. */
 void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message);
+/* Adds what a later comparison found of the tests `ids`, which replaces what was unconfirmed. */
+void acr_test_comparison_merge(AcrTestComparison *into, const AcrTestComparison *later,
+                               const GPtrArray *ids);
 /* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids),
  * "expected" ({"test", "reason"}), the lists, "not_run", "complete" (only if it is false), and
  * on request "messages" (by id). */

@@ -3,6 +3,7 @@
  * and its text for people.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "project/project_private.h"
 
@@ -83,6 +84,37 @@ static void add_broken(AcrTestComparison *comparison, const char *id, const char
 void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message)
 {
     add_broken(comparison, id, message, NULL);
+}
+
+static bool has_text(GPtrArray *texts, const char *text, guint *out_at)
+{
+    return texts && g_ptr_array_find_with_equal_func(texts, text, g_str_equal, out_at);
+}
+
+void acr_test_comparison_merge(AcrTestComparison *into, const AcrTestComparison *later,
+                               const GPtrArray *ids)
+{
+    guint at;
+    for (guint i = 0; !later->why && !later->is_cut && i < ids->len; i++)
+        if (has_text(into->unconfirmed, ids->pdata[i], &at))
+            g_ptr_array_remove_index(into->unconfirmed, at);
+    for (guint i = 0; later->broken && i < later->broken->len; i++) {
+        const AcrBrokenTest *test = later->broken->pdata[i];
+        bool is_known = false;
+        for (guint k = 0; into->broken && k < into->broken->len; k++)
+            is_known |= strcmp(((AcrBrokenTest *)into->broken->pdata[k])->id, test->id) == 0;
+        if (has_text(into->unconfirmed, test->id, &at))
+            g_ptr_array_remove_index(into->unconfirmed, at);
+        if (!is_known)
+            add_broken(into, test->id, test->message, NULL);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(lists); i++) {
+        const GPtrArray *more = *list_of(later, i);
+        GPtrArray **list = list_of(into, i);
+        for (guint k = 0; more && *list && k < more->len; k++)
+            if (!has_text(*list, more->pdata[k], &at))
+                g_ptr_array_add(*list, g_strdup(more->pdata[k]));
+    }
 }
 
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison)

@@ -19,7 +19,8 @@ enum {
     REQUESTS_DRAFT,
     REQUESTS_TESTS,
     REQUESTS_REFUTED,
-    REQUESTS_NOW = REQUESTS_REFUTED
+    REQUESTS_DISPUTE,
+    REQUESTS_NOW = REQUESTS_DISPUTE
 };
 
 void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta)
@@ -47,6 +48,7 @@ AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta)
         .may.probe = spec->probe != ACR_PROBE_NEVER && requests >= REQUESTS_PROBE,
         .may.reviewer_probes = spec->probe == ACR_PROBE_AUTO,
         .may.trace_tests = requests >= REQUESTS_TESTS,
+        .may.dispute = requests >= REQUESTS_DISPUTE,
         .may.draft = requests >= REQUESTS_DRAFT,
         .may.flip = requests >= REQUESTS_FLIP,
         .may.refute = requests >= REQUESTS_REFUTED,

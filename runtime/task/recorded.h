@@ -151,14 +151,15 @@ typedef struct {
     AcrRecordedExecutor *executor;
     const char *const *failing; /* test ids that the user named; NULL: none */
     bool is_sbfl_demanded;
-    /* a likely patch, to order the tests if the baseline is made before any patch; NULL: none */
-    const AcrOverlay *expected;
+    /* of AcrOverlay *; patches from elsewhere: tests near what they change run first; NULL: none */
+    const GPtrArray *given;
     /* Beyond the journal: */
     AcrBaseline baseline; /* the baseline; empty until it is needed */
     AcrProject project;   /* the project, complete except for the members that the sandbox sets */
     AcrRefereeWorker *worker;
     char *cache;       /* folder for cached baselines; NULL: they are not cached */
     char *environment; /* from acr_task_test_environment */
+    char **near;       /* files that the given patches change; NULL: not known, or none */
 } AcrRecordedTests;
 /* All arguments are borrowed and must outlive `self`. `self->comparer` is invalid after `self`
  * is moved. */

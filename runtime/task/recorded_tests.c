@@ -42,6 +42,23 @@ char *acr_task_baselines(void)
 
 /* ---- The project ---- */
 
+/* The files that any given patch changes, so that the same tests come first with all of them; owned.
+ * NULL: none is given. */
+static char **changed_by_given(const AcrRecordedTests *self)
+{
+    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; self->given && i < self->given->len; i++) {
+        g_auto(GStrv) changed = acr_overlay_changed(self->given->pdata[i]);
+        for (char **at = changed; *at; at++)
+            if (!g_ptr_array_find_with_equal_func(paths, *at, g_str_equal, NULL))
+                g_ptr_array_add(paths, g_strdup(*at));
+    }
+    if (paths->len == 0)
+        return NULL;
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&paths), FALSE);
+}
+
 /* Prepares the project with its sandbox, and makes the baseline. */
 static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrProject *out,
                          GError **error)
@@ -59,10 +76,13 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
     out->environment = self->environment;
     /* The baseline may use half of the time, and the check of a patch the other half. */
     out->time_ms = CLAMP(acr_budget_left_ms(runner->budget), 1, MAX(out->time_ms / 2, 1));
-    const AcrOverlay *near = patch ? patch : self->expected;
-    g_auto(GStrv) changed = near ? acr_overlay_changed(near) : NULL;
+    if (!self->near)
+        self->near = changed_by_given(self);
+    out->near = (const char *const *)self->near;
+    g_auto(GStrv) changed = patch && !self->near ? acr_overlay_changed(patch) : NULL;
     return self->baseline.plan ||
-           acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
+           acr_project_baseline(out, changed ? (const char *const *)changed : out->near,
+                                &self->baseline, error);
 }
 
 /* Whether the result is valid: not if the run's time limit interrupted the tests. */
@@ -78,6 +98,7 @@ typedef struct {
     AcrRecordedTests *self;
     const AcrOverlay *patch; /* NULL: only make the baseline */
     bool is_whole;
+    const GPtrArray *only; /* ids of tests; NULL: all */
 } ComparisonCall;
 
 static AcrJson *encode_comparison(void *call, GError **error)
@@ -91,6 +112,8 @@ static AcrJson *encode_comparison(void *call, GError **error)
     acr_json_set_string(json, "patch", digest);
     if (patch && ((ComparisonCall *)call)->is_whole)
         acr_json_set_bool(json, "whole", true);
+    if (((ComparisonCall *)call)->only)
+        acr_json_set(json, "only", acr_json_new_texts(((ComparisonCall *)call)->only));
     return json;
 }
 
@@ -132,6 +155,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
     AcrProject project;
     bool ok = open_project(self, asked->patch, &project, &reason);
     project.is_first_enough = !asked->is_whole;
+    project.only = asked->only;
     if (ok && asked->patch)
         ok = acr_project_compare(&project, &self->baseline, asked->patch, &run, &found, &reason);
     else if (ok)
@@ -166,11 +190,11 @@ static const AcrJournalPort comparison_port = {
     .clear = clear_comparison,
 };
 
-static bool compare_tests(void *ctx, const AcrOverlay *patch, bool is_whole,
+static bool compare_tests(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
                           const AcrTestComparison **out, GError **error)
 {
     AcrRecordedTests *self = ctx;
-    ComparisonCall call = {self, patch, is_whole};
+    ComparisonCall call = {self, patch, is_whole, only};
     AcrTestComparison *const *found =
         acr_recorded_once(self->executor->journal, &comparison_port, &call, error);
     *out = found ? *found : NULL;
@@ -304,5 +328,6 @@ void acr_recorded_tests_clear(AcrRecordedTests *self)
     acr_referee_worker_free(self->worker);
     acr_baseline_clear(&self->baseline);
     g_clear_pointer(&self->environment, g_free);
+    g_clear_pointer(&self->near, g_strfreev);
     g_clear_pointer(&self->cache, g_free);
 }

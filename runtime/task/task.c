@@ -307,7 +307,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     if (!given || !load_extensions(task, journal, &extensions, error))
         return false;
     acr_recorder_observe(recorder, extensions, workspace->search);
-    tests.expected = given->len > 0 ? given->pdata[0] : NULL;
+    tests.given = given;
     AcrRun run = {
         .issue = cleaned,
         .snapshot = workspace->snapshot,

@@ -147,9 +147,12 @@ def test_the_tests_nearest_to_given_patches_come_first(case: Case, candidate: Ca
     (case.repo.path / "test_aaa.py").write_text(head.format("import time", "time.sleep(600)"))
     case.repo.git("add", ".")
     case.repo.git("commit", "-qm", "tests")
-    given = [*candidate(RIGHT), "--regressions=always", "--test-time", 16, "--python", "/usr/bin/python3"]
-    case.run([], "--attempts", 0, *given).check()
-    assert [record["answer"]["compared"] for record in case.records("tests")] == [1, 1]
+    given = [*candidate(RIGHT), *candidate(SEVENTH), "--regressions=always", "--test-time", 16]
+    result = case.run([], "--attempts", 0, *given, "--python", "/usr/bin/python3").check()
+    asked = [record["request"].get("only") for record in case.records("tests")]
+    assert asked[:4] == [None, None, None, ["test_app.T.test_it"]], "the first check was cut short"
+    assert {record["answer"]["compared"] for record in case.records("tests")} == {1}
+    assert added(result) == [RIGHT] and table(case, "no_regressions") == [None, False]
 
 
 def test_one_that_changes_tests_alone_is_not_chosen(case: Case, candidate: Candidate) -> None:

@@ -155,7 +155,7 @@ def _compared(run: Run) -> list[object]:
         ran, free, votes = rows_of(one.get("reproducers"), 200), one.get("no_regressions"), one.get("votes")
         passed = sum(each.get("result") == "passed" for each in ran)
         rows.append([line_of(one.get("patch"), 100) or "-", line_of(one.get("proof"), 20) or "-",
-                     "not compared" if free is None else "none" if free else "some",
+                     "not known" if free is None else "none" if free else "some",
                      f"{passed} of {len(ran)}" if ran else "-", number_of(one.get("same_behaviour")),
                      number_of(one.get("same_change")), len(votes) if isinstance(votes, list) else 0,
                      "chosen" if one.get("selected") is True else ""])  # fmt: skip

@@ -40,7 +40,7 @@ static const char *draw_seed(void *ctx, GError **error)
 }
 
 /* What is found of the project's tests; NULL: they cannot be run. */
-static bool compare(void *ctx, const AcrOverlay *patch, bool is_whole,
+static bool compare(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
                     const AcrTestComparison **out, GError **error)
 {
     Stage *stage = ctx;

@@ -138,18 +138,40 @@ TEST("/loops/candidates", free_of_regressions_is_better_than_anything_but_verifi
 
 TEST("/loops/candidates", of_equals_the_one_that_more_speaks_for_is_better)
 {
-    static const guint rows[][3] = {{0, 0, 1}, {0, 0, 2}, {0, 3, 1}, {1, 1, 1}, {1, 1, 1}};
-    static const guint bests[] = {1, 2, 3, 4, 4};
+    /* passed scripts, expected failures, suspects, agreeing ones, equal changes */
+    static const guint rows[][5] = {{0, 0, 1, 9, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 2},
+                                    {0, 0, 0, 3, 1}, {0, 1, 1, 1, 1}, {1, 0, 1, 1, 1},
+                                    {1, 0, 1, 1, 1}};
+    static const guint bests[] = {1, 2, 3, 4, 5, 6, 6};
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrCandidate *added = add(candidates, 0, i + 1, ACR_PROOF_NONE);
+        added->tests = g_new0(AcrTestComparison, 1);
+        added->tests->unconfirmed = g_ptr_array_new_with_free_func(g_free);
+        if (rows[i][2])
+            g_ptr_array_add(added->tests->unconfirmed, g_strdup("test_a"));
+        if (rows[i][1]) {
+            acr_test_comparison_break(added->tests, "test_b", NULL);
+            ((AcrBrokenTest *)added->tests->broken->pdata[0])->excuse = g_strdup("it says so");
+        }
         added->passes = rows[i][0];
-        added->agrees = rows[i][1];
-        added->count = rows[i][2];
+        added->agrees = rows[i][3];
+        added->count = rows[i][4];
         g_assert_cmpuint(best(candidates), ==, bests[i]);
     }
-    add(candidates, 0, 6, ACR_PROOF_APPROVED);
-    g_assert_cmpuint(best(candidates), ==, 6);
+    add(candidates, 0, 8, ACR_PROOF_APPROVED);
+    g_assert_cmpuint(best(candidates), ==, 8);
+}
+
+TEST("/loops/candidates", a_check_that_was_cut_short_shows_no_freedom_of_regressions)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    AcrCandidate *cut = add(candidates, 0, 1, ACR_PROOF_NONE),
+                 *whole = add(candidates, 0, 2, ACR_PROOF_NONE);
+    cut->is_free = whole->is_free = true;
+    cut->tests = g_new0(AcrTestComparison, 1);
+    cut->tests->is_cut = true;
+    g_assert_cmpuint(best(candidates), ==, 2);
 }
 
 TEST("/loops/candidates", the_same_change_is_of_an_equal_diff_or_an_equal_key)

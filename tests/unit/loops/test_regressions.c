@@ -104,7 +104,8 @@ STAGE_TEST("/loops/regressions", excused_failures_at_which_tests_stopped_let_all
 }
 
 static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, bool is_whole,
-                                  const AcrTestComparison **out, GError **error)
+                                  const GPtrArray *only, const AcrTestComparison **out,
+                                  GError **error)
 {
     Stage *stage = ctx;
     stage->interrupt.signal = 2;

@@ -71,6 +71,50 @@ STAGE_TEST("/loops/selection", how_many_tests_ran_in_the_time_is_no_behaviour,
         g_assert_cmpuint(((AcrCandidate *)candidates->pdata[i])->agrees, ==, i < 2 ? 2 : 1);
 }
 
+/* With every patch the tests that are asked for fail. */
+static bool fail_disputed(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
+                          const AcrTestComparison **out, GError **error)
+{
+    Stage *stage = ctx;
+    stage->compared++;
+    g_assert_cmpuint(only->len, ==, 1);
+    g_assert_cmpstr(only->pdata[0], ==, "test_a");
+    *out = stage->tests;
+    return true;
+}
+
+STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all,
+           CHOOSES(1, "never asked"))
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrTestComparison) found = {.compared = 1};
+    acr_test_comparison_break(&found, "test_a", "no");
+    stage->tests = &found;
+    stage->comparer.compare = fail_disputed;
+    stage->run.may.dispute = true;
+    stage->work.candidates = candidates;
+    stage->work.said = acr_said_new();
+    for (guint i = 0; i < 3; i++) { /* not reached, not confirmed, passed */
+        AcrCandidate *candidate = stage_add_patch(stage, candidates, i + 1);
+        const char *text = i == 1 ? "{\"regressions\": [], \"unconfirmed\": [\"test_a\"]}"
+                                  : "{\"regressions\": []}";
+        g_autoptr(AcrJson) json = acr_json_parse(text, strlen(text), &error);
+        candidate->tests = acr_test_comparison_from_json(json);
+        candidate->tests->is_cut = i == 0;
+        candidate->attempt = 0;
+    }
+    g_assert_cmpint(acr_selection_weigh(&stage->work, scripts, &error), ==, ACR_STEP_DONE);
+    g_assert_no_error(error);
+    g_assert_cmpuint(stage->compared, ==, 2);
+    for (guint i = 0; i < 3; i++) {
+        const AcrCandidate *candidate = candidates->pdata[i];
+        g_assert_cmpint(candidate->proof, ==, i < 2 ? ACR_PROOF_REFUSED : ACR_PROOF_NONE);
+        g_assert_cmpuint(acr_candidate_suspects(candidate), ==, 0);
+    }
+    g_hash_table_unref(stage->work.said);
+}
+
 static bool interrupt_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
                             GError **error)
 {
