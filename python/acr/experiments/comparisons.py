@@ -231,7 +231,9 @@ def is_own(node: ast.AST) -> bool:
 def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
     project = project_names(_top(pair.left.get()))
-    return names_project(pair.right.get(), project) and any(_calls(at, project) for _, at in _value_parts(pair.left.get()))
+    return names_project(pair.right.get(), project) and any(
+        _calls(at, project) for _, at in _value_parts(pair.left.get())
+    )
 
 
 def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
@@ -292,7 +294,9 @@ def pairs(site: Site) -> list[Pair]:
     given = [
         Slot(at, "value") for at in ast.walk(site.at) if isinstance(at, ast.keyword) and site.kind in ("call", "test")
     ]
-    return found + [Pair("given", None, at) for at in given if names_project(at.get(), project) and at.get() not in known]
+    return found + [
+        Pair("given", None, at) for at in given if names_project(at.get(), project) and at.get() not in known
+    ]
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import EQUALITY, is_own, origin, others, pairs
+from acr.experiments.comparisons import EQUALITY, LIKE, is_own, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
 from acr.experiments.site import FUNCTIONS, ancestors, is_stop, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
 
@@ -213,11 +215,14 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
         pair.tags = (f"{kinds[0]}{number}", f"{kinds[1]}{number}")
         inner.known |= {id(pair.left.get()), id(pair.right.get())}
-    made = [(x, number) for x in before if isinstance(x, ast.Assign) for number, pair in enumerate(found)
-            if isinstance(pair.expected.get(), ast.Name) and x.value is origin(pair.expected.get())]  # fmt: skip
+    kept = [(pair, name, x) for pair in found for name, value in _kept(pair)
+            for x in before if isinstance(x, ast.Assign) and x.value is value]  # fmt: skip
     inner.visit(site.tree)
-    for at, number in made:
+    for number, (pair, name, at) in enumerate(kept):
         at.value = names.call(names.name, at.value, f"A{number}")
+        use = names.call(names.name, ast.Name(name, ast.Load()), f"U{number}")
+        both = ast.Tuple([use, pair.expected.get()], ast.Load())
+        pair.expected.put(ast.Subscript(both, ast.Constant(1), ast.Load()))
     for pair in found:
         _show(pair, names, judges.get(id(pair)))
     for number, at in enumerate(before):
@@ -300,6 +305,14 @@ def _is_certain(at: ast.stmt, depth: int = 0) -> bool:
     return any(_is_certain(x, depth + 1) for x in used)
 
 
+def _kept(pair: Pair) -> Iterator[tuple[str, ast.expr]]:
+    """The names from which an expectation alone is computed, with the expressions that give them their only values."""
+    observed = pair.left if pair.is_right else pair.right
+    names = [{x.id: x for x in ast.walk(at.get()) if isinstance(x, ast.Name)} for at in (pair.expected, observed)]
+    states = pair.equal or pair.call and tail(pair.call.get()) in LIKE
+    yield from ((name, origin(x)) for name, x in names[0].items() if states and name not in names[1])
+
+
 def _judge(pair: Pair) -> ast.expr:
     """A function of two sides that calls the helper and returns its result."""
     assert pair.call is not None
@@ -332,8 +345,7 @@ def _show(pair: Pair, names: _Names, judge: ast.expr | None) -> None:
 
 
 class _Inner(ast.NodeTransformer):
-    """Makes the script write the classes of the operands of operators, calls and loops, tags "I"; and the cases that
-    loops take from data of the project, tags "C"."""
+    """Makes the script write the classes of the operands of operators, calls and loops, tags "I"."""
 
     def __init__(self, names: _Names) -> None:
         self.names, self.count = names, 0
@@ -353,15 +365,6 @@ class _Inner(ast.NodeTransformer):
             return node
         self.count += 1
         return self.names.call(self.names.kinds, node, f"I{self.count}")
-
-    def _iterated(self, node: ast.expr) -> ast.expr:
-        return self._cases(node) if _is_data(node) and tail(node) != "zip" else self._kind(self.visit(node))
-
-    def _cases(self, node: ast.expr) -> ast.expr:
-        if not any(isinstance(x, ast.Name) and x.id in self.imported for x in ast.walk(node)) or not _is_data(node):
-            return self._kind(node)
-        self.count += 1
-        return self.names.call(self.names.name, node, f"C{self.count}")
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         zips = isinstance(node.func, ast.Name) and node.func.id == "zip"
@@ -394,12 +397,12 @@ class _Inner(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
-        node.iter = self._iterated(node.iter)
+        node.iter = self._kind(self.visit(node.iter))
         node.body, node.orelse = [self.visit(at) for at in node.body], [self.visit(at) for at in node.orelse]
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self._iterated(node.iter)
+        node.iter = self._kind(self.visit(node.iter))
         node.ifs[:] = [self.visit(at) for at in node.ifs]
         return node
 
@@ -425,10 +428,3 @@ class _Inner(ast.NodeTransformer):
         for case in node.cases:  # type: ignore[attr-defined]
             case.body = [self.visit(at) for at in case.body]
         return node
-
-
-def _is_data(node: ast.expr) -> bool:
-    """Whether an expression only reads data: names, attributes, and built-in functions that iterate over data."""
-    walks = "sorted list tuple set enumerate zip reversed items keys values range len dict".split()
-    allowed = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Load, ast.keyword, ast.Subscript, ast.Slice)
-    return all(isinstance(x, allowed) and (not isinstance(x, ast.Call) or tail(x) in walks) for x in ast.walk(node))

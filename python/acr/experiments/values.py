@@ -151,10 +151,9 @@ class Judged:
             _library(base, patched)
             or _deeds(base, patched)
             or self._stands_in(base, patched)
-            or _other_cases(base, patched)
             or self._is_left_out(base, patched)
             or _ends_early(base, patched)
-            or self._is_moved(base, patched)
+            or _is_moved(base, patched)
         )
 
     def states_nothing(self, base: Rows, patched: Rows, awaits_anything: bool) -> bool:
@@ -292,15 +291,6 @@ class Judged:
                     return f"an object of {liar}, which the patch changes, stands for plain data"
         return ""
 
-    def _is_moved(self, base: Rows, patched: Rows) -> str:
-        """The reason if an expectation changes, only with the patch, after the script has made it."""
-        for pair in self.pairs:
-            made, used = "A" + pair.tags[0][1:], pair.tags[int(pair.is_right)]
-            was, now = ([at.get(tag, [])[:1] for tag in (made, used)] for at in (base, patched))
-            if pair.equal and all([*was, *now]) and was[0] == was[1] and now[0] != now[1]:
-                return "what the script expects changes after the script has made it"
-        return ""
-
     @staticmethod
     def _is_left_out(base: Rows, patched: Rows) -> str:
         left_out = [tag for tag in base if tag[:1] == "M" and tag not in patched]
@@ -317,6 +307,13 @@ class Judged:
             if sure and any(literal(a) and literal(b) and not _alike(a, b) for a, b in zip(*sides)):
                 return "the script passes, though one of its assertions does not hold"
         return ""
+
+
+def _is_moved(base: Rows, patched: Rows) -> str:
+    """The reason if what an expectation is computed from changes, only with the patch, after the script has made it."""
+    used = [tag for tag in patched if tag[:1] == "U"]
+    was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
+    return "what the script expects changes after the script has made it" if was - now else ""
 
 
 def _ends_early(base: Rows, patched: Rows) -> str:
@@ -363,14 +360,6 @@ def _deeds(base: Rows, patched: Rows) -> str:
     """The reason if the process, only with the patch, does something for which plain code has no reason."""
     new = [str(at) for at in patched.get("V", []) if at not in base.get("V", [])]
     return f"with the patch alone the process does this: {new[0]}" if new else ""
-
-
-def _other_cases(base: Rows, patched: Rows) -> str:
-    """The reason if the script takes other cases from the project's data with the patch."""
-    for tag, values in patched.items():
-        if tag[:1] == "C" and base.get(tag) and values[0] != base[tag][0] and not _has_object(values[0]):
-            return "the cases that the script goes through are the project's, and the patch changes them"
-    return ""
 
 
 def _liar(value: object, changed: Changed, equal: bool = False) -> str:
