@@ -1,7 +1,5 @@
-/*
- * acr-host: handles signals, finds the program's own files, looks up the verb in its table, and
- * returns the exit code. The verbs do everything else.
- */
+/* acr-host: handles signals, finds the program's own files, looks up the verb in its table, and
+ * returns the exit code. The verbs do everything else. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,8 +30,7 @@ static void on_signal(int number)
     alarm(ACR_GRACE_S);
 }
 
-/*
- * Ends the program if it does not end by itself after a signal or a timeout, for example because a
+/* Ends the program if it does not end by itself after a signal or a timeout, for example because a
  * library hangs in an untrusted file. That is safe, because our files survive a kill at any moment.
  */
 static void on_alarm(int number)
@@ -68,11 +65,9 @@ static void set_signals(void)
     sigaction(SIGCHLD, &normal, NULL);
 }
 
-/*
- * If a standard stream is closed, the next file that is opened gets its number, and progress could
+/* If a standard stream is closed, the next file that is opened gets its number, and progress could
  * be printed into a journal. So we occupy the number with a descriptor that can neither be read nor
- * written.
- */
+ * written. */
 static bool take_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -1,5 +1,4 @@
-/*
- * base: helpers that all libraries share: JSON, text encodings, files, locks, child processes,
+/* base: helpers that all libraries share: JSON, text encodings, files, locks, child processes,
  * interruption.
  *
  * The four ownership words used in all headers:
@@ -7,10 +6,8 @@
  *   borrowed  valid until the named point; the receiver never frees it.
  *   taken     the callee frees it, also on failure.
  *   shared    reference counted.
- * Outputs are written only on success. Lifecycle functions (free, clear, unref) accept NULL.
- */
-#ifndef ACR_BASE_H
-#define ACR_BASE_H
+ * Outputs are written only on success. Lifecycle functions (free, clear, unref) accept NULL. */
+#pragma once
 
 #include <glib.h>
 #include <signal.h>
@@ -70,10 +67,8 @@ static inline bool acr_time_is_over(const AcrInterrupt *interrupt)
 
 /* ---- JSON ---- */
 
-/*
- * A JSON value. Strings are valid UTF-8 without NUL: \u0000 and lone surrogates in a parsed text
- * become U+FFFD. Numbers are doubles; integers are exact up to 2^53.
- */
+/* A JSON value. Strings are valid UTF-8 without NUL: \u0000 and lone surrogates in a parsed text
+ * become U+FFFD. Numbers are doubles; integers are exact up to 2^53. */
 typedef struct AcrJson AcrJson;
 
 #define ACR_JSON_MAX_DEPTH 200
@@ -89,20 +84,16 @@ typedef enum {
     ACR_JSON_OBJECT,
 } AcrJsonType;
 
-/*
- * Parses one JSON value; only white space may follow it. Returns owned (acr_json_free) or NULL. If
+/* Parses one JSON value; only white space may follow it. Returns owned (acr_json_free) or NULL. If
  * several members have the same name, the last one counts. Errors: MALFORMED (with the byte offset;
- * also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values).
- */
+ * also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values). */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
 /* Parses bytes that another function has read. If that function failed (`bytes` is NULL and *error
  * is set), returns NULL and leaves the error. */
 AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
-/*
- * Reads JSON lines: calls `take` for each line that is not blank, with the line's number from 1,
+/* Reads JSON lines: calls `take` for each line that is not blank, with the line's number from 1,
  * until `take` returns false. Errors: those of acr_json_parse, with `name` and the line's number,
- * and those of `take`.
- */
+ * and those of `take`. */
 bool acr_json_lines(const char *text, gsize len, const char *name,
                     bool (*take)(void *ctx, const AcrJson *line, guint number, GError **error),
                     void *ctx, GError **error) ACR_MUST_USE;
@@ -202,11 +193,9 @@ char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
 /* The last line of what a process wrote, repaired; "" if it wrote nothing; owned (g_free). */
 char *acr_bytes_last_line(GBytes *bytes) ACR_MUST_USE;
 
-/*
- * The text of a source file as Python reads it: without its BOM, and decoded by its PEP 263 cookie,
+/* The text of a source file as Python reads it: without its BOM, and decoded by its PEP 263 cookie,
  * else as UTF-8, else as latin-1. Latin-1 decodes any bytes, so every file has a text. Line endings
- * are kept.
- */
+ * are kept. */
 typedef struct {
     char *text;     /* owned; UTF-8, NUL-terminated; a file that contains a NUL byte is `binary` */
     gsize len;      /* bytes of `text` */
@@ -227,12 +216,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrText, acr_text_clear)
 GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
                         GError **error) ACR_MUST_USE;
 
-/*
- * The byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form feed does
+/* The byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form feed does
  * not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line end. Owned
  * (g_array_unref) array of gsize, with one extra last element, `len`: line N (1-based) is
- * [starts[N-1], starts[N]), its line end included.
- */
+ * [starts[N-1], starts[N]), its line end included. */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
 /* Makes `text` safe to print on a terminal: control characters except line feed and tab (C0, DEL,
@@ -242,26 +229,22 @@ char *acr_text_visible(const char *text) ACR_MUST_USE;
 /* Shortens a `text` of more than `max` bytes: replaces its middle by a note that says how many
  * bytes are missing. Cuts between characters; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
-/*
- * Removes what a model thought aloud before its answer or between its parts: <think>…</think> and
+/* Removes what a model thought aloud before its answer or between its parts: <think>…</think> and
  * similar tags (also without the opening one), special tokens, channels. Returns the answer, owned
  * (g_free): the whole text if it has no thoughts, "" if it has nothing else.
  *   out_thoughts  owned (g_free); the thoughts without their marks, separated by empty lines; NULL:
  *                 none
- * In code fences and between the marks of an edit, such tags are code and stay. Linear.
- */
+ * In code fences and between the marks of an edit, such tags are code and stay. Linear. */
 char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
 /* `text` as a JSON string for messages, shortened by acr_text_shorten; owned (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files ---- */
 
-/*
- * Opens a regular file for reading: `name` in an open folder (AT_FDCWD: `name` is a path). With
+/* Opens a regular file for reading: `name` in an open folder (AT_FDCWD: `name` is a path). With
  * `follow`, `name` may be a symbolic link. Never blocks, neither on a FIFO without a writer nor on
  * a device. -1 with errno; EISDIR and EINVAL mean that it is not a regular file. Every file that a
- * repository or a run folder names is opened by this function.
- */
+ * repository or a run folder names is opened by this function. */
 int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
 /* Reads a regular file of at most `max` bytes, or the pipe "/dev/fd/N" that a shell passes for
  * "<(…)"; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
@@ -269,11 +252,9 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
 /* Reads an open file from its current position to its end; limits and errors as for
  * acr_file_read. */
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
-/*
- * Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder: after a
+/* Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder: after a
  * crash, the complete old or the complete new file is there. `mode` as for chmod (0 = 0644).
- * Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED.
- */
+ * Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED. */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
 /* Like acr_file_write_atomic for the file `name` in an open folder; error messages name it
@@ -284,17 +265,13 @@ bool acr_file_write_atomic_at(int folder, const char *name, const char *path, co
  * they may be empty. */
 bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
                          gsize len, mode_t mode, GError **error) ACR_MUST_USE;
-/*
- * Opens the folder that holds `name` (a relative path of any depth) below an open folder, never
+/* Opens the folder that holds `name` (a relative path of any depth) below an open folder, never
  * through a symbolic link. -1 with errno; ELOOP: a part of the path is not a folder. `make`:
- * creates missing folders, for their owner only.
- */
+ * creates missing folders, for their owner only. */
 int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
-/*
- * Reads a descriptor to its end, at most `max` bytes; owned. `timeout_ms` 0: no timeout. An
+/* Reads a descriptor to its end, at most `max` bytes; owned. `timeout_ms` 0: no timeout. An
  * interrupt (may be NULL) is noticed within a tenth of a second. Errors (messages name the
- * descriptor `name`): TOO_BIG, FAILED (also on a timeout or an interrupt).
- */
+ * descriptor `name`): TOO_BIG, FAILED (also on a timeout or an interrupt). */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 /* Closes `*fd` unless it is -1, and sets it to -1. Keeps errno. */
@@ -423,10 +400,8 @@ typedef struct {
     gint64 wall_ms;
 } AcrSpawnResult;
 
-/*
- * Runs a command by posix_spawn in a process group of its own and waits for it. True if it was
- * started, whatever its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe.
- */
+/* Runs a command by posix_spawn in a process group of its own and waits for it. True if it was
+ * started, whatever its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe. */
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) ACR_MUST_USE;
 void acr_spawn_result_clear(AcrSpawnResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
@@ -452,5 +427,3 @@ typedef struct {
 /* Loads the library, unless it is loaded, and fills a table with its functions. The library
  * stays loaded until the process ends. */
 bool acr_library_load(const AcrLibrary *library, void *table, GError **error) ACR_MUST_USE;
-
-#endif

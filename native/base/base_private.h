@@ -1,22 +1,17 @@
-#ifndef ACR_BASE_PRIVATE_H
-#define ACR_BASE_PRIVATE_H
+#pragma once
 
 #include "base/base.h"
 
-/*
- * Sets the error "<format>: <reason>". The format says which action failed; the reason is the text
+/* Sets the error "<format>: <reason>". The format says which action failed; the reason is the text
  * of `err` (an errno). ENOENT becomes NOT_FOUND; ENOSPC, EDQUOT and EROFS become NO_SPACE; the rest
- * FAILED. Returns false, for `return`.
- */
+ * FAILED. Returns false, for `return`. */
 bool acr_base_fail(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/*
- * Checks the strings, numbers and ceilings of a JSON text; cJSON checks the structure.
+/* Checks the strings, numbers and ceilings of a JSON text; cJSON checks the structure.
  *   out_repaired  owned; NULL if cJSON can parse the text as it is, else a copy in which escapes
  *                 and
  *                 numbers that cJSON would misread are replaced.
- * Errors: MALFORMED (with the byte offset), TOO_BIG.
- */
+ * Errors: MALFORMED (with the byte offset), TOO_BIG. */
 bool acr_json_check(const char *text, gsize len, GString **out_repaired,
                     GError **error) ACR_MUST_USE;
 
@@ -27,12 +22,8 @@ double acr_json_double(const AcrJson *json);
 /* Moves a descriptor above the first `n`, which a child will get; -1 with errno. */
 int acr_fd_above(int fd, gsize n);
 
-/*
- * Starts a process in a group of its own. `fds` (at least three) become its descriptors 0, 1, 2, …;
+/* Starts a process in a group of its own. `fds` (at least three) become its descriptors 0, 1, 2, …;
  * here they must all be `n_fds` or higher. The child inherits no other descriptor, no signal
- * disposition and no signal mask. `envp` and `cwd` NULL: this process's. Returns 0 or an errno.
- */
+ * disposition and no signal mask. `envp` and `cwd` NULL: this process's. Returns 0 or an errno. */
 int acr_child_start(const char *const *argv, const char *const *envp, const char *cwd,
                     const int *fds, gsize n_fds, pid_t *out_pid) ACR_MUST_USE;
-
-#endif

@@ -1,10 +1,8 @@
-/*
- * Converts the bytes of a source file to text and back, as Python does: by the byte order mark,
+/* Converts the bytes of a source file to text and back, as Python does: by the byte order mark,
  * else by the PEP 263 cookie in the first two lines, else as UTF-8. iconv of the C library converts
  * encodings other than UTF-8 and latin-1. If the bytes do not fit the encoding that the cookie
  * names, UTF-8 is tried and then latin-1, which cannot fail, so every file has a text. The pattern
- * of the cookie is that of PEP 263, "Defining the Encoding".
- */
+ * of the cookie is that of PEP 263, "Defining the Encoding". */
 #include "base/base_private.h"
 
 #include <string.h>
@@ -136,10 +134,8 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
     return g_string_free(out, FALSE);
 }
 
-/*
- * Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit the
- * bytes, or is not a superset of ASCII, in which the cookie was read (UTF-16, EBCDIC).
- */
+/* Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit the
+ * bytes, or is not a superset of ASCII, in which the cookie was read (UTF-16, EBCDIC). */
 static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
 {
     if (strcmp(encoding, UTF8) == 0) {

@@ -1,7 +1,5 @@
-/*
- * Whole files: reads them up to a size limit, and writes them so that a crash leaves either the old
- * or the new file. Also helpers for descriptors and the checksum.
- */
+/* Whole files: reads them up to a size limit, and writes them so that a crash leaves either the old
+ * or the new file. Also helpers for descriptors and the checksum. */
 #include "base/base_private.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
-/*
- * Makes folders with their parents, and removes folders with everything in them. Removal works on
+/* Makes folders with their parents, and removes folders with everything in them. Removal works on
  * descriptors, so that no symbolic link can lead it elsewhere. To hold few descriptors at a time,
- * it first moves a folder that lies too deep up to the top of the tree.
- */
+ * it first moves a folder that lies too deep up to the top of the tree. */
 #include "base/base_private.h"
 
 #include <dirent.h>

@@ -1,9 +1,7 @@
-/*
- * JSON values. An AcrJson is a cJSON node, which only this file knows. json_check.c first checks
+/* JSON values. An AcrJson is a cJSON node, which only this file knows. json_check.c first checks
  * every text from outside. json_print.c prints, because cJSON's printer rounds integers above 2^50.
  * This file adds to cJSON: strings that are always valid UTF-8, unique names within an object, and
- * a comparison that is not quadratic.
- */
+ * a comparison that is not quadratic. */
 #include "base/base_private.h"
 
 #include <cjson/cJSON.h>

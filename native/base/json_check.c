@@ -1,10 +1,8 @@
-/*
- * Checks a JSON text from outside before cJSON reads it. cJSON checks the structure. This file
+/* Checks a JSON text from outside before cJSON reads it. cJSON checks the structure. This file
  * finds texts that cJSON would misread or accept wrongly: \u0000 (cJSON cuts the string there),
  * lone surrogates, bytes that are not UTF-8, control characters, invalid numbers, numbers of more
  * than 63 characters, and texts above our limits. If valid text would be misread, it is replaced in
- * a copy.
- */
+ * a copy. */
 #include "base/base_private.h"
 
 #include <float.h>

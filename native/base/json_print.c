@@ -1,8 +1,6 @@
-/*
- * Prints JSON values: on one line for journals, indented for people. Uses only the public
+/* Prints JSON values: on one line for journals, indented for people. Uses only the public
  * interface. Integers up to 2^53 are printed digit by digit, other numbers as the shortest text
- * that parses to the same double.
- */
+ * that parses to the same double. */
 #include "base/base_private.h"
 
 #include <math.h>

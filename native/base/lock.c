@@ -1,10 +1,8 @@
-/*
- * Exclusive locks between processes: flock on a file that holds the holder's process id, so that a
+/* Exclusive locks between processes: flock on a file that holds the holder's process id, so that a
  * process that does not get the lock can say who has it. The kernel releases the lock when the
  * process ends, so a file that is left behind locks nothing. The file is never removed: otherwise
  * one process could lock the removed file, which it still has open, while another locks a new file
- * of that name.
- */
+ * of that name. */
 #include "base/base_private.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
-/*
- * Both ends of a peer's socket. Our end starts a process of this program, asks it questions and
- * ends it; the other end, in that process, answers them.
- */
+/* Both ends of a peer's socket. Our end starts a process of this program, asks it questions and
+ * ends it; the other end, in that process, answers them. */
 #include "base/peer.h"
 #include "base/base_private.h"
 

@@ -1,15 +1,12 @@
-/*
- * Peers: other processes of this program that answer questions over one socket, which is their
+/* Peers: other processes of this program that answer questions over one socket, which is their
  * standard input. A question that makes a peer crash, hang or run out of memory ends only the peer.
  *
  * The protocol: numbers are 32 bits in the machine's byte order, since both sides are the same
  * binary. A peer first sends one answer: READY, or REFUSED with the reason why it cannot answer
  * anything. Then it sends one answer for each question, in order: ANSWERED, or FAILED with the
  * reason. Before that answer, a peer may ask us in turn: it sends ASKS and waits for our reply,
- * which has the form of a question.
- */
-#ifndef ACR_BASE_PEER_H
-#define ACR_BASE_PEER_H
+ * which has the form of a question. */
+#pragma once
 
 #include "base/base.h"
 
@@ -49,19 +46,15 @@ typedef struct {
  * NOT_FOUND (no such program), FAILED. */
 bool acr_peer_start(const char *const *argv, const char *const *env, const char *cwd, AcrPeer *out,
                     GError **error) ACR_MUST_USE;
-/*
- * Closes the socket, gives the peer `grace_ms` to end, kills the remaining processes of its group
+/* Closes the socket, gives the peer `grace_ms` to end, kills the remaining processes of its group
  * and waits for it. If the peer ended by itself, returns a text that says how, such as "crashed
- * (signal 11)"; owned (g_free).
- */
+ * (signal 11)"; owned (g_free). */
 char *acr_peer_end(AcrPeer *peer, gint64 grace_ms) ACR_MUST_USE;
 /* Appends a question to the bytes that will be sent. */
 void acr_peer_put(GByteArray *out, const char *name, GBytes *question);
-/*
- * Sends `out` and waits for one answer of at most ACR_PEER_MAX_ANSWER bytes. *out_answer, owned, is
+/* Sends `out` and waits for one answer of at most ACR_PEER_MAX_ANSWER bytes. *out_answer, owned, is
  * set for replies that carry an answer. After ASKS the caller must send a reply and call this
- * again; after GONE or a timeout it must end the peer.
- */
+ * again; after GONE or a timeout it must end the peer. */
 AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout_ms,
                             const AcrInterrupt *interrupt, GBytes **out_answer);
 
@@ -74,5 +67,3 @@ typedef bool (*AcrPeerAnswer)(void *ctx, const char *name, GBytes *question, GBy
  * cannot answer; the peer then sends REFUSED. Errors: FAILED (the socket). */
 bool acr_peer_serve(int fd, AcrPeerAnswer answer, void *ctx, const GError *started,
                     GError **error) ACR_MUST_USE;
-
-#endif

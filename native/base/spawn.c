@@ -1,10 +1,8 @@
-/*
- * Child processes: one function starts a command by posix_spawn in a process group of its own,
+/* Child processes: one function starts a command by posix_spawn in a process group of its own,
  * reads its output, and returns soon after it has ended. Standard input is a file in memory, so a
  * child that does not read it can neither block us nor raise SIGPIPE. The leader of the group is
  * reaped only after the whole group was killed: until then its process id is not reused, so the
- * kill cannot hit strangers.
- */
+ * kill cannot hit strangers. */
 #include "base/base_private.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
-/*
- * Helpers for UTF-8 text: check it, repair it, find its lines, shorten it. All are linear and
- * accept any bytes.
- */
+/* Helpers for UTF-8 text: check it, repair it, find its lines, shorten it. All are linear and
+ * accept any bytes. */
 #include "base/base_private.h"
 
 #include <string.h>

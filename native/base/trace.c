@@ -1,8 +1,6 @@
-/*
- * Prints the program's decisions for debugging, one line each, to standard error or a file, if
+/* Prints the program's decisions for debugging, one line each, to standard error or a file, if
  * $ACR_TRACE asks for it. No other library code prints. The variable is read at each call, so there
- * is no state to set up, and child processes that inherit the variable are traced too.
- */
+ * is no state to set up, and child processes that inherit the variable are traced too. */
 #include "base/trace.h"
 
 #include <fcntl.h>

@@ -1,8 +1,6 @@
-/*
- * Decides which requests the server accepts. A web page of another site can make a browser send
+/* Decides which requests the server accepts. A web page of another site can make a browser send
  * requests here, even under a DNS name that its owner lets resolve to 127.0.0.1; the Host or Origin
- * header shows that. Other users of the machine can connect, but do not know the token.
- */
+ * header shows that. Other users of the machine can connect, but do not know the token. */
 #include <string.h>
 
 #include "http/server_private.h"

@@ -1,9 +1,7 @@
-/*
- * Performs one exchange with libcurl's easy handle, in short steps, so that interrupts and our own
+/* Performs one exchange with libcurl's easy handle, in short steps, so that interrupts and our own
  * deadlines take effect within a tenth of a second, even while the transfer waits. A client keeps
  * its handles, and with them its connections; the options of the easy handle are reset for each
- * exchange. An exchange without a client makes a temporary one.
- */
+ * exchange. An exchange without a client makes a temporary one. */
 #include "http/http.h"
 
 #include <errno.h>

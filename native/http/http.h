@@ -1,12 +1,9 @@
-/*
- * http: sends one request to a server over TCP, TLS or a unix socket, and reads the response within
+/* http: sends one request to a server over TCP, TLS or a unix socket, and reads the response within
  * limits. Only this library includes libcurl. Redirects are not followed; cookies and netrc are not
  * read. The proxies of the environment (https_proxy, http_proxy, ALL_PROXY, NO_PROXY) are used,
  * except for loopback hosts and unix sockets. Error messages name the host and the port, never a
- * path, a query, a header or the user part of a URL.
- */
-#ifndef ACR_HTTP_H
-#define ACR_HTTP_H
+ * path, a query, a header or the user part of a URL. */
+#pragma once
 
 #include "base/base.h"
 
@@ -33,11 +30,9 @@ GQuark acr_http_error_quark(void);
 bool acr_http_global_init(GError **error) ACR_MUST_USE;
 void acr_http_global_cleanup(void);
 
-/*
- * Keeps connections between exchanges until they have been idle for four seconds. A request is
+/* Keeps connections between exchanges until they have been idle for four seconds. A request is
  * never sent twice: if a kept connection breaks before the response, the exchange fails with
- * NETWORK. One thread at a time.
- */
+ * NETWORK. One thread at a time. */
 typedef struct AcrHttpClient AcrHttpClient;
 AcrHttpClient *acr_http_client_new(void) ACR_MUST_USE; /* owned */
 void acr_http_client_free(AcrHttpClient *client);
@@ -96,13 +91,11 @@ typedef struct {
     gint64 first_byte_ms; /* 0: no byte arrived */
 } AcrHttpResponse;
 
-/*
- * Performs an exchange. Returns true if a complete response arrived, whatever its status. A
+/* Performs an exchange. Returns true if a complete response arrived, whatever its status. A
  * response that is shorter than its Content-Length, or that more bytes follow, is an error; bytes
  * that follow some milliseconds later, or in another TLS record, are not noticed. `client` NULL:
  * the connection is made for this exchange only. After a failure, *out holds the part of the
- * response that arrived; it must be cleared. Thread-safe, except for the client.
- */
+ * response that arrived; it must be cleared. Thread-safe, except for the client. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);
@@ -120,5 +113,3 @@ bool acr_http_url_is_loopback(const char *url);
 
 /* The version of libcurl, static; NULL: it cannot be loaded. */
 const char *acr_http_library(void);
-
-#endif

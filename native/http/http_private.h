@@ -1,8 +1,5 @@
-/*
- * Shared inside http: the state of an exchange, and the handles that it borrows from its client.
- */
-#ifndef ACR_HTTP_PRIVATE_H
-#define ACR_HTTP_PRIVATE_H
+/* Shared inside http: the state of an exchange, and the handles that it borrows from its client. */
+#pragma once
 
 #include <curl/curl.h>
 
@@ -86,5 +83,3 @@ bool acr_http_is_packed(const AcrHttpTransfer *x);
 gint64 acr_http_length(const AcrHttpTransfer *x);
 /* After the body has arrived, checks whether more bytes follow it on the connection. */
 void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd);
-
-#endif

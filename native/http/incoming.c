@@ -1,7 +1,5 @@
-/*
- * A request and its answer. The request does not change after it was passed to the callback. Any
- * thread may extend the answer, under a mutex; the server's thread reads it.
- */
+/* A request and its answer. The request does not change after it was passed to the callback. Any
+ * thread may extend the answer, under a mutex; the server's thread reads it. */
 #include <string.h>
 #include <unistd.h>
 

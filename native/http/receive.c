@@ -1,7 +1,5 @@
-/*
- * Counts and keeps received bytes, in libcurl's callbacks. We count the limits here because
- * libcurl's own limits do not bound chunked or decompressed bodies.
- */
+/* Counts and keeps received bytes, in libcurl's callbacks. We count the limits here because
+ * libcurl's own limits do not bound chunked or decompressed bodies. */
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,9 +1,7 @@
-/*
- * Sets a request as options of the client's easy handle. libcurl calls on_connection when a
+/* Sets a request as options of the client's easy handle. libcurl calls on_connection when a
  * connection is up and before it writes, so that we know whether the request went out. The callback
  * also refuses to send a request twice: libcurl would retry by itself if a kept connection turns
- * out to be dead, but the server may already have taken, and charged for, the first request.
- */
+ * out to be dead, but the server may already have taken, and charged for, the first request. */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>

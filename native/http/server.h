@@ -1,14 +1,11 @@
-/*
- * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, protected by a new
+/* server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, protected by a new
  * random token for each server. No other library includes libmicrohttpd.
  *
  * One thread reads and writes. It passes each complete request to the callback, unless the token is
  * wrong, the request is cross-origin, or the Host header does not name this machine (DNS
  * rebinding). The callback answers at once, or any thread answers later: with one body, or with a
- * stream.
- */
-#ifndef ACR_HTTP_SERVER_H
-#define ACR_HTTP_SERVER_H
+ * stream. */
+#pragma once
 
 #include "base/base.h"
 
@@ -81,5 +78,3 @@ void acr_http_incoming_begin_events(AcrHttpIncoming *incoming);
  * connection open. Returns false if the client has disconnected. */
 bool acr_http_incoming_send_event(AcrHttpIncoming *incoming, const char *data);
 void acr_http_incoming_end_events(AcrHttpIncoming *incoming);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared inside the server: connections, and the requests that are not answered yet. */
-#ifndef ACR_HTTP_SERVER_PRIVATE_H
-#define ACR_HTTP_SERVER_PRIVATE_H
+#pragma once
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -84,5 +83,3 @@ bool acr_http_incoming_leave(AcrHttpIncoming *incoming);
 
 /* Sets `refusal` if the request does not come from a program that knows the token. */
 void acr_http_guard(AcrHttpIncoming *incoming);
-
-#endif

@@ -1,8 +1,6 @@
-/*
- * Builds an index: takes the rows of the snapshot's .py files from the cache, has the files that
+/* Builds an index: takes the rows of the snapshot's .py files from the cache, has the files that
  * the cache lacks outlined in one batch, decodes all rows in the order of the files, and freezes
- * the index. A file that fails is the only one without symbols.
- */
+ * the index. A file that fails is the only one without symbols. */
 #include "base/trace.h"
 #include "index/index_private.h"
 

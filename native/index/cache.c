@@ -1,11 +1,9 @@
-/*
- * The outline cache for its users: rows by blob id and outliner version, written in batches. If
+/* The outline cache for its users: rows by blob id and outliner version, written in batches. If
  * something is wrong with the file, a caller only gets no rows.
  *
  * A file of ours that is damaged or outdated is removed and made again; another program's file is
  * left alone. Files are removed under a lock, after checking under the lock that the path still
- * leads to the damaged file.
- */
+ * leads to the damaged file. */
 #include "index/cache_private.h"
 
 #include <errno.h>

@@ -1,12 +1,10 @@
-/*
- * One open database of the outline cache: a table of rows by key (blob id and outliner version),
+/* One open database of the outline cache: a table of rows by key (blob id and outliner version),
  * each with a checksum over both. Rows with a wrong checksum are ignored.
  *
  * Nothing is synced: if the machine crashes, the damage is detected and the file rebuilt. If a
  * process is killed, the next one applies SQLite's rollback journal. Rows are stored in the order
  * of arrival, so that the rows of one repository lie together and the oldest rows are dropped
- * first.
- */
+ * first. */
 #include "index/cache_private.h"
 
 #include <errno.h>

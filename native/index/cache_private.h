@@ -1,8 +1,5 @@
-/*
- * Shared by the two files of the outline cache and their tests: an open cache database.
- */
-#ifndef ACR_INDEX_CACHE_PRIVATE_H
-#define ACR_INDEX_CACHE_PRIVATE_H
+/* Shared by the two files of the outline cache and their tests: an open cache database. */
+#pragma once
 
 #include "index/index.h"
 
@@ -27,11 +24,9 @@ typedef struct {
 
 typedef struct AcrCacheDatabase AcrCacheDatabase;
 
-/*
- * Opens the database; with `create`, makes a missing file and table. `*out` is owned
+/* Opens the database; with `create`, makes a missing file and table. `*out` is owned
  * (acr_cache_database_close) and always set, so that callers can use acr_cache_database_why and
- * acr_cache_database_has_moved.
- */
+ * acr_cache_database_has_moved. */
 AcrCacheState acr_cache_database_open(const char *path, bool create,
                                       AcrCacheDatabase **out) ACR_MUST_USE;
 void acr_cache_database_close(AcrCacheDatabase *database); /* accepts NULL */
@@ -57,5 +52,3 @@ AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,
  * all or none. */
 AcrCacheState acr_cache_database_write(AcrCacheDatabase *database, const GPtrArray *rows,
                                        guint64 room) ACR_MUST_USE;
-
-#endif

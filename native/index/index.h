@@ -1,15 +1,12 @@
-/*
- * index: where the classes, methods, functions, aliases and imports of a snapshot are. Built from
+/* index: where the classes, methods, functions, aliases and imports of a snapshot are. Built from
  * outline rows, which an outliner (Python's ast, passed in as a table of functions) makes for one
  * file at a time.
  *
  * Four tables, named as in the literature, are queried by acr_index_lookup and related functions:
  * class_index (class name -> places), class_func_index (class -> method -> places), function_index
  * (top-level function name -> places), class_relation_index (class -> bases); plus intervals of
- * each file, line -> (class, function). Names may be repeated.
- */
-#ifndef ACR_INDEX_H
-#define ACR_INDEX_H
+ * each file, line -> (class, function). Names may be repeated. */
+#pragma once
 
 #include "base/base.h"
 #include "vcs/vcs.h"
@@ -27,8 +24,7 @@ GQuark acr_index_error_quark(void);
 #define ACR_INDEX_MAX_SYMBOLS_PER_FILE 1000000u
 
 /* clang-format off */
-/*
- * Outline rows, version ACR_OUTLINE_VERSION: what one .py file defines. One row a line, fields separated by TAB,
+/* Outline rows, version ACR_OUTLINE_VERSION: what one .py file defines. One row a line, fields separated by TAB,
  * in UTF-8; inside a field TAB, LF, CR, backslash and 0x1f are written \t \n \r \\ \u (two characters). Lists in a
  * field are separated by 0x1f. Lines are 1-based. Rows stand in the order of their definition in the file, a parent
  * before its children; `qualname` is dotted within the file without "<locals>" ("Outer.Inner.method", "func.inner").
@@ -55,14 +51,12 @@ typedef struct {
     bool lasting;
 } AcrOutlineFailure;
 
-/*
- * Files to outline, and what to do with their rows. An outliner calls these functions on the thread
+/* Files to outline, and what to do with their rows. An outliner calls these functions on the thread
  * that called it. `read` returns a file's bytes (owned), or NULL if there is nothing to outline; it
  * may be called again for the same file. `done` is called once for each file that was read, in any
  * order: with its rows (borrowed), or with NULL and the reason why the outliner failed (crash,
  * deadline, memory), which affects only that file. A file that Python cannot parse has not failed:
- * its rows are one `X` row.
- */
+ * its rows are one `X` row. */
 typedef struct {
     gsize n;
     void *ctx;
@@ -79,21 +73,17 @@ typedef struct {
     bool (*outline)(void *ctx, const AcrOutlineBatch *batch, GError **error);
 } AcrOutliner;
 
-/*
- * Outlines one file's bytes; rows: owned. An error means that the outliner failed on the file.
- */
+/* Outlines one file's bytes; rows: owned. An error means that the outliner failed on the file. */
 typedef bool (*AcrOutlineOne)(void *ctx, const char *path, GBytes *source, GBytes **out_rows,
                               GError **error);
 /* Outlines a batch in this process, file by file, with `one`. Errors: INTERRUPTED. */
 bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, void *ctx,
                             GError **error) ACR_MUST_USE;
 
-/*
- * Outlines in other processes: starts as many peers as are useful. Each runs `argv` in `/` with an
+/* Outlines in other processes: starts as many peers as are useful. Each runs `argv` in `/` with an
  * empty environment, and speaks the protocol of base/peer.h. If a peer crashes, ends, or exceeds
  * the deadline for a file, that file fails and a new peer is started. Large files are outlined one
- * at a time.
- */
+ * at a time. */
 typedef struct {
     const char *const *argv; /* borrowed; NULL-terminated */
     guint jobs;              /* maximum number of peers at a time; 0: one per processor */
@@ -171,11 +161,9 @@ typedef struct {
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrIndexOptions;
 
-/*
- * Outlines every .py file and Python script of the snapshot that is not a test and whose rows the
+/* Outlines every .py file and Python script of the snapshot that is not a test and whose rows the
  * cache lacks, caches these rows, and builds the tables. A file that cannot be read or parsed is
- * listed without symbols. Errors: FAILED, INTERRUPTED. O(total size).
- */
+ * listed without symbols. Errors: FAILED, INTERRUPTED. O(total size). */
 AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
                           GError **error) ACR_MUST_USE;
 AcrIndex *acr_index_ref(AcrIndex *index);
@@ -196,20 +184,16 @@ gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact pa
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
-/*
- * Returns the ids of the *out_n symbols of one kind with that bare name (case-sensitive), ordered
- * by (path, line); borrowed; NULL if there are none. O(log n).
- */
+/* Returns the ids of the *out_n symbols of one kind with that bare name (case-sensitive), ordered
+ * by (path, line); borrowed; NULL if there are none. O(log n). */
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n);
 /* All distinct bare names of one kind, sorted; borrowed; for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
-/*
- * The files that contain all words of `text`; no other file can contain the text. Unless `whole` is
+/* The files that contain all words of `text`; no other file can contain the text. Unless `whole` is
  * set, the first and the last word are ignored, because they may be parts of longer words. Owned
- * array of gsize, in order.
- */
+ * array of gsize, in order. */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
 /* The innermost class and function that contain a line of a file; ids, or -1. If the function
@@ -228,32 +212,26 @@ GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /* The methods of that name directly in the class; overloads and property setters give several;
  * owned array of guint32, may be empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
-/*
- * The classes that the bases of a class denote. Of an attribute the last part counts; subscripts
+/* The classes that the bases of a class denote. Of an attribute the last part counts; subscripts
  * are ignored; aliases (`Matrix = MutableDenseMatrix`) and imports are followed. Looks in the same
  * file, then in the imported module, and otherwise takes every class of that name. A base outside
- * the repository gives no class. Owned array of guint32, unique, in order.
- */
+ * the repository gives no class. Owned array of guint32, unique, in order. */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /* All ancestors of a class, breadth first, each once; at most ACR_INDEX_MAX_ANCESTORS; owned. */
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/*
- * The classes that a (possibly dotted) name denotes: classes of that name, or if there are none,
+/* The classes that a (possibly dotted) name denotes: classes of that name, or if there are none,
  * those that an alias or a renaming import denotes. The qualifier of `Outer.Inner` or `mod.Class`
- * must match the qualname or the parts of the path. Owned array of guint32, unique, in order.
- */
+ * must match the qualname or the parts of the path. Owned array of guint32, unique, in order. */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
 /* ---- Cache ---- */
 
-/*
- * Outline rows by blob id in one SQLite file, shared by repositories, commits, worktrees and
+/* Outline rows by blob id in one SQLite file, shared by repositories, commits, worktrees and
  * processes. Its contents are never trusted: each row has a checksum over id, version and bytes. A
  * damaged cache never changes an answer, so no function here fails except acr_index_cache_clear,
  * which the user requests. One thread at a time; any number of caches and processes may have the
- * same file open.
- */
+ * same file open. */
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
@@ -261,11 +239,9 @@ typedef struct AcrIndexCache AcrIndexCache;
 #define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024)
 #define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer version is not cached */
 
-/*
- * Opens the cache file `path`, creating it and its folders if they are missing; owned. Never NULL:
+/* Opens the cache file `path`, creating it and its folders if they are missing; owned. Never NULL:
  * a cache that does not work returns nothing and stores nothing, and acr_index_cache_remark says
- * why. Above `limit_bytes` (at least 1 MiB) the oldest rows are dropped.
- */
+ * why. Above `limit_bytes` (at least 1 MiB) the oldest rows are dropped. */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
 void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows first */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
@@ -285,14 +261,10 @@ void acr_index_cache_flush(AcrIndexCache *cache);
 /* A message that the user should see once ("the outline cache '…' was damaged and has been
  * rebuilt"), borrowed until the next call with this cache; NULL: none. */
 const char *acr_index_cache_remark(const AcrIndexCache *cache);
-/*
- * Removes the database and SQLite's files beside it, and nothing else; safe while other processes
+/* Removes the database and SQLite's files beside it, and nothing else; safe while other processes
  * use them. Succeeds if the file does not exist. Errors: FAILED; also if the file is not this
- * program's.
- */
+ * program's. */
 bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;
 
 /* The version of SQLite; static. */
 const char *acr_index_library(void);
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Answers from a built index by name, file and line: binary searches in flat sorted arrays. Tables
- * that are made on demand are made under a lock, so several threads may read.
- */
+/* Answers from a built index by name, file and line: binary searches in flat sorted arrays. Tables
+ * that are made on demand are made under a lock, so several threads may read. */
 #include "index/index_private.h"
 
 #include <stdlib.h>

@@ -1,9 +1,7 @@
-/*
- * Finds the files of module names. A relative name is resolved by folders from the importing file.
+/* Finds the files of module names. A relative name is resolved by folders from the importing file.
  * An absolute name is compared with the paths from the right, in whole parts: we do not know where
  * a repository's packages begin (at its root, in src/, in lib/), only that this folder is not a
- * package itself.
- */
+ * package itself. */
 #include "index/index_private.h"
 
 #include <string.h>

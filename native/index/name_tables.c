@@ -1,7 +1,5 @@
-/*
- * Freezes an index after all files are added. From then on it is immutable: files are sorted into a
- * table of module names; symbols of a kind are sorted into a table when it is first needed.
- */
+/* Freezes an index after all files are added. From then on it is immutable: files are sorted into a
+ * table of module names; symbols of a kind are sorted into a table when it is first needed. */
 #include "index/index_private.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * Outlines in other processes: each peer handles one file at a time. One thread polls all peers.
+/* Outlines in other processes: each peer handles one file at a time. One thread polls all peers.
  * Only one large file is outlined at a time, because syntax trees take a hundred times their size.
  */
 #include "base/peer.h"

@@ -1,8 +1,6 @@
-/*
- * class_relation_index: from a class to its bases and all ancestors, and from a name to the classes
+/* class_relation_index: from a class to its bases and all ancestors, and from a name to the classes
  * that it denotes. Bases are stored as written and resolved on demand, because a search needs only
- * a few.
- */
+ * a few. */
 #include "index/index_private.h"
 
 #include <string.h>

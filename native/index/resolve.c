@@ -1,11 +1,9 @@
-/*
- * Finds the class that a dotted name denotes in a file: classes of the file, then its aliases
+/* Finds the class that a dotted name denotes in a file: classes of the file, then its aliases
  * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. If a name is
  * defined several times (in the branches of an `if`), we cannot know which definition is executed
  * last, so all of them count.
  *
- * A walk is limited in depth and steps, so circular imports and aliases end.
- */
+ * A walk is limited in depth and steps, so circular imports and aliases end. */
 #include "index/index_private.h"
 
 #include <string.h>

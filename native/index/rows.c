@@ -1,12 +1,10 @@
-/*
- * Decodes the outline rows of one file into symbols. Rows come from another process or from a
+/* Decodes the outline rows of one file into symbols. Rows come from another process or from a
  * cache, so every count, line and nesting is checked: rows that do not have the format in index.h
  * are MALFORMED and leave the index unchanged.
  *
  * A stack of open definitions gives each row its parent. Rows are in the order of the file, a
  * parent before its children, so the parent of a row is the nearest open definition whose qualified
- * name equals the row's qualified name without the last part.
- */
+ * name equals the row's qualified name without the last part. */
 #include "index/index_private.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * Lets a search for a word skip files that cannot contain it: stores for each file the sorted
+/* Lets a search for a word skip files that cannot contain it: stores for each file the sorted
  * 16-bit hashes of its words (runs of ASCII letters, digits and underscores that do not begin with
  * a digit). The hashes are computed when a file is outlined, and stored in the cache after its
  * rows, followed by their number.

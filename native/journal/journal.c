@@ -1,10 +1,8 @@
-/*
- * The journal of a run: a file of JSON lines that is first read, record by record, and then
+/* The journal of a run: a file of JSON lines that is first read, record by record, and then
  * appended to. Memory holds the positions of the records and the answers that were returned; a
  * record is parsed when it is needed. To append a record, the journal writes it at the known end of
  * the file and calls fsync; if that fails, it truncates the file again, so that the file stays
- * valid. It takes no lock, because the owner of the run folder has one.
- */
+ * valid. It takes no lock, because the owner of the run folder has one. */
 #include "base/trace.h"
 #include "journal/journal.h"
 

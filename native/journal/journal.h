@@ -1,13 +1,10 @@
-/*
- * journal: an append-only record of everything that a run gets from outside (model answers, sandbox
+/* journal: an append-only record of everything that a run gets from outside (model answers, sandbox
  * output, ceilings): one JSON object a line, fsynced before the run uses it. Resume, replay and
  * branching all read it.
  *
  * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}: what was
- * asked, and what came back. Comparisons ignore members named "time", at any depth.
- */
-#ifndef ACR_JOURNAL_H
-#define ACR_JOURNAL_H
+ * asked, and what came back. Comparisons ignore members named "time", at any depth. */
+#pragma once
 
 #include "base/base.h"
 
@@ -33,10 +30,8 @@ typedef enum {
 
 typedef struct AcrJournal AcrJournal;
 
-/*
- * Opens a journal. Drops a torn or damaged last record (in APPEND mode by truncating the file);
- * acr_journal_remark then says so. Errors: DAMAGED, FAILED. One thread at a time.
- */
+/* Opens a journal. Drops a torn or damaged last record (in APPEND mode by truncating the file);
+ * acr_journal_remark then says so. Errors: DAMAGED, FAILED. One thread at a time. */
 AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **error) ACR_MUST_USE;
 void acr_journal_free(AcrJournal *journal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
@@ -45,29 +40,23 @@ acr_journal_remark(const AcrJournal *journal); /* borrowed; one line for the use
 
 bool acr_journal_is_live(const AcrJournal *journal); /* all recorded events have been answered */
 
-/*
- * Looks in the journal for the next event. If the journal has another record, its event and request
+/* Looks in the journal for the next event. If the journal has another record, its event and request
  * must equal the given ones, and *out_answer is its answer (borrowed until the journal is freed).
  * If it has none, *out_answer is NULL, and the caller makes the event happen and appends it.
- * Errors: DIVERGED; ENDED (READ mode).
- */
+ * Errors: DIVERGED; ENDED (READ mode). */
 bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
                      const AcrJson **out_answer, GError **error) ACR_MUST_USE;
 
-/*
- * Appends the record of an event that has just happened, and fsyncs it. `request` and `answer` are
+/* Appends the record of an event that has just happened, and fsyncs it. `request` and `answer` are
  * borrowed; `time` (taken, may be NULL) is stored under "time": durations, dates. Errors: NO_SPACE,
- * FAILED; the file then does not contain the record.
- */
+ * FAILED; the file then does not contain the record. */
 bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request,
                         const AcrJson *answer, AcrJson *time, GError **error) ACR_MUST_USE;
 
 /* ---- Recorded calls ---- */
 
-/*
- * One kind of outside event, as a const table. `call` points to a struct of that kind: the request,
- * and the means to make the event happen (a model, a sandbox).
- */
+/* One kind of outside event, as a const table. `call` points to a struct of that kind: the request,
+ * and the means to make the event happen (a model, a sandbox). */
 typedef struct {
     const char *event; /* its name in the journal */
     /* Returns the request as it is recorded, owned; NULL with an error. May be NULL: the event has
@@ -98,5 +87,3 @@ bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *ca
  * failure is not kept. */
 const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, void *call,
                               GError **error) ACR_MUST_USE;
-
-#endif

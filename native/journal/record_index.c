@@ -1,9 +1,7 @@
-/*
- * Finds the records of a journal file. Of each line it reads only the head, which holds the
+/* Finds the records of a journal file. Of each line it reads only the head, which holds the
  * record's number in every journal that this program wrote. It parses lines that begin in another
  * way, and the last line. Only the last line may be torn or damaged, because that is what a crash
- * leaves. Damage inside another line is found when that record is read.
- */
+ * leaves. Damage inside another line is found when that record is read. */
 #include "journal/journal_private.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
-/*
- * The one function through which a run gets anything from outside. A port describes how one kind of
+/* The one function through which a run gets anything from outside. A port describes how one kind of
  * event is encoded, made to happen and decoded; only this file decides whether the answer comes
  * from the journal or from outside. A live answer is decoded from its record as a replay decodes
- * it, so a run and its replay get the same values.
- */
+ * it, so a run and its replay get the same values. */
 #include <string.h>
 
 #include "journal/journal_private.h"

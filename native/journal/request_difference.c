@@ -1,8 +1,6 @@
-/*
- * Says where two requests differ: walks both trees together to the first place that is not equal,
+/* Says where two requests differ: walks both trees together to the first place that is not equal,
  * and shows both sides there. Texts are shown around their first different byte, as JSON strings,
- * so that the message stays one line.
- */
+ * so that the message stays one line. */
 #include "journal/journal_private.h"
 
 #define SHOWN_BEFORE 60u /* bytes of equal text shown before the difference */

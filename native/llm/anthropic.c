@@ -1,9 +1,7 @@
-/*
- * Anthropic's Messages API in its two versions: the older one takes its key in a header of its own
+/* Anthropic's Messages API in its two versions: the older one takes its key in a header of its own
  * and accepts sampling parameters; the newer one takes a bearer key and does not. Also handles
  * cache marks, the events of a stream, whole answers and corrections. Nothing is sent here. A
- * stream is complete at its message_stop.
- */
+ * stream is complete at its message_stop. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -63,11 +61,9 @@ static void mark(AcrJson *block)
         acr_json_set(block, "cache_control", acr_json_constant("{\"type\":\"ephemeral\"}"));
 }
 
-/*
- * A cache mark makes the server cache everything before it: so we mark the system prompt, the end
+/* A cache mark makes the server cache everything before it: so we mark the system prompt, the end
  * of the previous request (which is in the cache now), and the end of this request (for the next
- * one).
- */
+ * one). */
 static void mark_prefix(AcrTurns *turns)
 {
     mark(turns->system_end);
@@ -129,10 +125,8 @@ static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, con
     *counter = MAX(*counter, acr_partial_counter(partial, usage, key));
 }
 
-/*
- * Reads the usage of message_start and message_delta, which is cumulative. `is_final`: the output
- * count is complete.
- */
+/* Reads the usage of message_start and message_delta, which is cumulative. `is_final`: the output
+ * count is complete. */
 static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
     AcrUsage *counters = &partial->usage;

@@ -1,8 +1,6 @@
-/*
- * Keys from a command's output or from a file that only its owner may read. All memory that held a
+/* Keys from a command's output or from a file that only its owner may read. All memory that held a
  * key is wiped before it is freed. No message shows the command, which may itself contain a key, or
- * its standard error.
- */
+ * its standard error. */
 #include "llm/endpoint.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
-/*
- * Finds keys, session token and region where AWS's own tools look: in the environment, which takes
+/* Finds keys, session token and region where AWS's own tools look: in the environment, which takes
  * precedence, and in the user's two files. Only plain keys are read: no roles, no programs that
  * print keys, no services that issue them. Files are parsed in place, and their memory is then
- * wiped.
- */
+ * wiped. */
 #include "llm/llm_private.h"
 
 #include <string.h>

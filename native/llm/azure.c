@@ -1,9 +1,7 @@
-/*
- * OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a deployment.
+/* OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a deployment.
  * With OPENAI_API_VERSION the dated API is used, whose paths contain the deployment; without it the
  * v1 API, whose requests are the same as OpenAI's. If the environment has both a bearer token and a
- * key, the token is used.
- */
+ * key, the token is used. */
 #include "llm/provider.h"
 
 #include <string.h>

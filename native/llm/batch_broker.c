@@ -1,9 +1,7 @@
-/*
- * The broker of batch interfaces: a server on loopback takes requests, and one thread pools them,
+/* The broker of batch interfaces: a server on loopback takes requests, and one thread pools them,
  * sends the batches and polls their state. The broker's file gets a line for each batch before the
  * batch is sent, another with its id afterwards, and one for each result. A new broker reads that
- * file, so nothing is lost or sent twice if the program is killed.
- */
+ * file, so nothing is lost or sent twice if the program is killed. */
 #include "llm/batch_broker.h"
 
 #include <errno.h>

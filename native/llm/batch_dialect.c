@@ -1,7 +1,5 @@
-/*
- * The batch interfaces of OpenAI (a file of requests, a batch of the file, files of results) and
- * Anthropic (a list of requests, a stream of results).
- */
+/* The batch interfaces of OpenAI (a file of requests, a batch of the file, files of results) and
+ * Anthropic (a list of requests, a stream of results). */
 #include "llm/batch_broker.h"
 
 #include <string.h>

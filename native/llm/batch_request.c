@@ -1,6 +1,4 @@
-/*
- * Wraps a request for the broker of batch interfaces, instead of sending it to the provider.
- */
+/* Wraps a request for the broker of batch interfaces, instead of sending it to the provider. */
 #include "llm/batch_broker.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * AWS Bedrock's Converse dialect: always streamed, in AWS's binary frames. Requests carry a bearer
+/* AWS Bedrock's Converse dialect: always streamed, in AWS's binary frames. Requests carry a bearer
  * key, or are signed with AWS keys from the environment or the user's files. A stream ends with the
  * stop reason (messageStop) and then the usage (metadata); it is complete only with both. Cache
- * marks are sent to models that are known to accept them. Nothing is sent here.
- */
+ * marks are sent to models that are known to accept them. Nothing is sent here. */
 #include <string.h>
 
 #include "llm/llm_private.h"

@@ -1,9 +1,7 @@
-/*
- * Recognises errors that say that the prompt is too long. No two servers share an error code for
+/* Recognises errors that say that the prompt is too long. No two servers share an error code for
  * this, so we look in the message for a noun (what is too long) and a verb or adjective (that it is
  * too long). Most messages also say how many tokens fit; with that number the next prompt is
- * shortened in advance.
- */
+ * shortened in advance. */
 #include "llm/failure.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * A conversation: messages in order, under a name. All text in it is valid UTF-8, so that later
- * code need not check it before sending, recording or comparing.
- */
+/* A conversation: messages in order, under a name. All text in it is valid UTF-8, so that later
+ * code need not check it before sending, recording or comparing. */
 #include "llm/provider.h"
 
 #include <string.h>

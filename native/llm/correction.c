@@ -1,7 +1,5 @@
-/*
- * Learns from an error message which part of the request a model or server rejects, so that the
- * next request omits that part. All providers use it; each adds words of its own.
- */
+/* Learns from an error message which part of the request a model or server rejects, so that the
+ * next request omits that part. All providers use it; each adds words of its own. */
 #include "llm/provider.h"
 
 #include <string.h>

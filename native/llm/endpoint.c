@@ -1,8 +1,6 @@
-/*
- * Where and how requests are sent: the base URL from an option, the environment or the provider,
+/* Where and how requests are sent: the base URL from an option, the environment or the provider,
  * the socket of unix: addresses, the key, the headers. All secrets are listed, so that they can be
- * removed from every text and wiped at the end.
- */
+ * removed from every text and wiped at the end. */
 #include "llm/endpoint.h"
 
 #include <string.h>

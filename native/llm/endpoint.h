@@ -1,6 +1,5 @@
 /* URL, headers and keys for the requests to a model (endpoint.c, api_key.c). */
-#ifndef ACR_LLM_ENDPOINT_H
-#define ACR_LLM_ENDPOINT_H
+#pragma once
 
 #include "llm/llm_private.h"
 
@@ -60,11 +59,9 @@ const char *acr_first_variable(const char *const *names);
 /* bytes on either stream; a command that writes more is killed */
 #define ACR_KEY_COMMAND_MAX_OUTPUT (1024u * 1024)
 
-/*
- * The key from the options' command or file; *out_key owned (wiped by acr_wipe), NULL if neither
+/* The key from the options' command or file; *out_key owned (wiped by acr_wipe), NULL if neither
  * option is given. Errors: AUTH (the command fails or prints nothing; the file is missing, readable
- * by others, or not a regular file). Error messages contain nothing of what was read.
- */
+ * by others, or not a regular file). Error messages contain nothing of what was read. */
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
                           GError **error) ACR_MUST_USE;
 /* Returns the key in a text, which is modified: removes surrounding blanks, quotes (as in .env
@@ -77,5 +74,3 @@ bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST
 bool acr_endpoint_reach(const AcrEndpoint *endpoint, const char *ca_file, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, int *out_status,
                         GError **error) ACR_MUST_USE;
-
-#endif

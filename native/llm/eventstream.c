@@ -1,5 +1,4 @@
-/*
- * application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message is:
+/* application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message is:
  * its length, the length of its headers and a CRC-32 of both (4 bytes each, big endian), headers,
  * payload, and a CRC-32 of all before it. Bytes may be cut anywhere and are collected until a
  * message is complete. A length is used only after its checksum and limit were checked, and memory

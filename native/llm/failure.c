@@ -1,10 +1,8 @@
-/*
- * Classifies an error, whichever provider sent it. First it looks up, in one table, the words that
+/* Classifies an error, whichever provider sent it. First it looks up, in one table, the words that
  * providers put into code, type, status, details or a header; then it reads the error's prose
  * (context_length_error.c); then it takes the status. Each word has a rank: a precise word outranks
  * the status ("insufficient_quota" with 429), a vague one does not ("invalid_request_error" with
- * 401).
- */
+ * 401). */
 #include "llm/failure.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Failures of a model's server: their classes, when to retry, and how long to wait. */
-#ifndef ACR_LLM_FAILURE_H
-#define ACR_LLM_FAILURE_H
+#pragma once
 
 #include <string.h>
 
@@ -60,10 +59,8 @@ const char *acr_header_request_id(GHashTable *headers);
 
 /* ---- When to try again (retry.c) ---- */
 
-/*
- * The duration at the start of a text in milliseconds: "6m0s", "88ms", "1.5s", "2 minutes", or a
- * bare number of seconds; -1: none.
- */
+/* The duration at the start of a text in milliseconds: "6m0s", "88ms", "1.5s", "2 minutes", or a
+ * bare number of seconds; -1: none. */
 gint64 acr_duration_ms(const char *text);
 /* The wait that the text of an error asks for, in ms; `prose` is that text in lower case; -1:
  * none. */
@@ -78,5 +75,3 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
 gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u);
 /* Waits; false if interrupted before `ms` have passed. */
 bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt);
-
-#endif

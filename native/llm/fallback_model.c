@@ -1,8 +1,6 @@
-/*
- * Two models as one. If the first fails permanently, for a reason that the second may not share,
+/* Two models as one. If the first fails permanently, for a reason that the second may not share,
  * this call and all later ones go to the second, so that retries with a broken server are made only
- * once. The report holds the tries of both, each with its model's name.
- */
+ * once. The report holds the tries of both, each with its model's name. */
 #include "llm/failure.h"
 
 typedef struct {

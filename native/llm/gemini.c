@@ -1,8 +1,6 @@
-/*
- * Google's Gemini dialect: always streamed, with the model in the URL. A stream has no terminal
+/* Google's Gemini dialect: always streamed, with the model in the URL. A stream has no terminal
  * event: it is complete once a finish reason has arrived, though later events may still correct the
- * usage. The answer to a blocked prompt has no candidates. Nothing is sent here.
- */
+ * usage. The answer to a blocked prompt has no candidates. Nothing is sent here. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * A model that is reached by HTTP: retries until there is an answer or a permanent failure, or
+/* A model that is reached by HTTP: retries until there is an answer or a permanent failure, or
  * until the retries, the time or the money are used up. The provider (AcrProvider) makes the
  * requests, the reader parses the responses, and spend.c limits the cost. This file handles waits,
- * retries and secrets, which are the same for all providers.
- */
+ * retries and secrets, which are the same for all providers. */
 #include <string.h>
 
 #include "base/trace.h"

@@ -1,6 +1,5 @@
 /* Private to llm: what its files share, except for endpoints, failures and providers. */
-#ifndef ACR_LLM_PRIVATE_H
-#define ACR_LLM_PRIVATE_H
+#pragma once
 
 #include "llm/llm.h"
 
@@ -39,21 +38,17 @@ typedef struct {
 void acr_aws_credentials_clear(AcrAwsCredentials *credentials);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAwsCredentials, acr_aws_credentials_clear)
 
-/*
- * Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and
+/* Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and
  * AWS_DEFAULT_REGION. Settings that are missing there come from the profile's section in
  * ~/.aws/credentials and ~/.aws/config (or the files that AWS_SHARED_CREDENTIALS_FILE and
  * AWS_CONFIG_FILE name). A missing file counts as empty. Errors: AUTH (half a pair of keys; an
- * unreadable file), USAGE (an invalid region name).
- */
+ * unreadable file), USAGE (an invalid region name). */
 bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error) ACR_MUST_USE;
 /* AWS_PROFILE, AWS_DEFAULT_PROFILE or "default". Borrowed from the environment. */
 const char *acr_aws_profile(void);
 
-/*
- * Signs a POST of JSON to `url`, which has no query: appends X-Amz-Date, X-Amz-Security-Token and
- * Authorization of AWS Signature Version 4 (owned strings). `now_unix` in seconds. Pure.
- */
+/* Signs a POST of JSON to `url`, which has no query: appends X-Amz-Date, X-Amz-Security-Token and
+ * Authorization of AWS Signature Version 4 (owned strings). `now_unix` in seconds. Pure. */
 void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const char *url,
                     const char *content_type, const void *body, gsize len, gint64 now_unix,
                     GPtrArray *out_headers);
@@ -133,5 +128,3 @@ AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
 /* Reads such a script from a file. */
 AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options,
                                GError **error) ACR_MUST_USE;
-
-#endif

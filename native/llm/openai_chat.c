@@ -1,8 +1,6 @@
-/*
- * OpenAI's chat completions API, which many servers imitate: the request's JSON, the events of a
+/* OpenAI's chat completions API, which many servers imitate: the request's JSON, the events of a
  * stream, the JSON of a whole answer, and corrections after an error. Nothing is sent here. A
- * stream is complete with its [DONE].
- */
+ * stream is complete with its [DONE]. */
 #include "llm/provider.h"
 
 #include <math.h>

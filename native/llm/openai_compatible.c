@@ -1,8 +1,6 @@
-/*
- * Servers that speak OpenAI's chat API: one row each, with its address, the variables for key and
+/* Servers that speak OpenAI's chat API: one row each, with its address, the variables for key and
  * address, and its few differences. openai_chat.c handles differences that any of them may have,
- * such as reasoning beside the content, other counters, and errors with status 200.
- */
+ * such as reasoning beside the content, other counters, and errors with status 200. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole answer.
+/* OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole answer.
  * The server stores nothing of the conversation (store: false). Each event has a `type`. The
  * terminal event completes the stream and contains the whole response, whose text, status and
- * tokens replace those of the pieces. With status 200 an event may still report a failure.
- */
+ * tokens replace those of the pieces. With status 200 an event may still report a failure. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * An answer while it arrives, and helpers for all dialects: they collect text up to a limit, and
- * read finish reasons, counters that a server may omit or get wrong, and errors inside a stream.
- */
+/* An answer while it arrives, and helpers for all dialects: they collect text up to a limit, and
+ * read finish reasons, counters that a server may omit or get wrong, and errors inside a stream. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* An answer while it arrives, and small helpers that all dialects use (partial_answer.c). */
-#ifndef ACR_LLM_PARTIAL_ANSWER_H
-#define ACR_LLM_PARTIAL_ANSWER_H
+#pragma once
 
 #include "llm/failure.h"
 
@@ -97,5 +96,3 @@ void acr_partial_use(AcrPartial *partial, const AcrUsage *said);
 /* Sets the cost that the server states. If it states several, the highest counts; an invalid
  * cost changes nothing. */
 void acr_usage_set_cost(AcrUsage *usage, double usd);
-
-#endif

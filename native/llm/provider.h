@@ -1,7 +1,6 @@
 /* A provider: one const entry in a file, listed in providers.c. Also declares what providers
  * share. */
-#ifndef ACR_LLM_PROVIDER_H
-#define ACR_LLM_PROVIDER_H
+#pragma once
 
 #include "llm/endpoint.h"
 #include "llm/llm_private.h"
@@ -63,10 +62,8 @@ struct AcrProvider {
     /* Finds the base URL if neither option nor variable gives one and the provider has none; may be
      * NULL. Owned; NULL without error: not found. */
     char *(*base)(GError **error);
-    /*
-     * Completes an endpoint whose base_url, model and key (NULL: none) are set: adds url and
-     * headers. Errors: USAGE, AUTH.
-     */
+    /* Completes an endpoint whose base_url, model and key (NULL: none) are set: adds url and
+     * headers. Errors: USAGE, AUTH. */
     bool (*prepare)(AcrEndpoint *endpoint, GError **error);
     /* Appends headers that depend on the body and the time; may be NULL. */
     void (*sign)(const AcrEndpoint *endpoint, const char *body, gsize len, GPtrArray *headers);
@@ -212,5 +209,3 @@ AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 #define ACR_CACHE_KEY(d) ACR_IF((d)->cache_key && !(d)->no_cache, ACR_TEXT((d)->cache_key))
 #define ACR_LIMIT(r) ACR_IF((r)->max_tokens > 0, acr_json_new_int((r)->max_tokens))
 #define ACR_STREAM(d) ACR_IF(!(d)->no_stream, acr_json_new_bool(true))
-
-#endif

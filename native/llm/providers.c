@@ -1,7 +1,5 @@
-/*
- * The list of HTTP providers, each a const entry in its own file, and the creation of a model from
- * its name.
- */
+/* The list of HTTP providers, each a const entry in its own file, and the creation of a model from
+ * its name. */
 #include "llm/provider.h"
 
 #include <string.h>

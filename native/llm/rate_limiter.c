@@ -1,12 +1,10 @@
-/*
- * Shared limits of all processes that use one endpoint and key: a small file for each such pair, in
+/* Shared limits of all processes that use one endpoint and key: a small file for each such pair, in
  * a shared folder. The file says until when no process may send (the hold). Locks on bytes of the
  * file (of open file descriptions) are slots for concurrent requests; the kernel frees them when a
  * process is killed. After a throttled request no process may send during the hold; then one slot
  * becomes free, and one more every few seconds, until the server throttles again. If a second file
  * exists, the circuit breaker is open: no process sends. The names of both files contain a hash,
- * not the key. If a file cannot be locked, read or written, only the server's own limits apply.
- */
+ * not the key. If a file cannot be locked, read or written, only the server's own limits apply. */
 #include "llm/llm_private.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
-/*
- * Removes secrets from texts of servers, and shortens these to one line for messages. Finds a
+/* Removes secrets from texts of servers, and shortens these to one line for messages. Finds a
  * secret in plain, percent-encoded, and escaped as in JSON. In messages, long parts of a secret are
  * removed too, because servers and our limits cut texts. A secret that the server encodes in
- * another way (base64, hexadecimal) is not found.
- */
+ * another way (base64, hexadecimal) is not found. */
 #include "llm/llm_private.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Turns the bytes of a response into an answer or a failure (response_reader.c). */
-#ifndef ACR_LLM_RESPONSE_READER_H
-#define ACR_LLM_RESPONSE_READER_H
+#pragma once
 
 #include "llm/provider.h"
 
@@ -21,5 +20,3 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
 const AcrPartial *acr_reader_partial(const AcrReader *reader);
 /* Whether the answer may be complete, so that later bytes are not needed. */
 bool acr_reader_is_settled(const AcrReader *reader);
-
-#endif

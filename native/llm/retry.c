@@ -1,9 +1,7 @@
-/*
- * Finds out when a server wants the next try, from headers (seconds, milliseconds, a date),
+/* Finds out when a server wants the next try, from headers (seconds, milliseconds, a date),
  * Google's RetryInfo, or sentences in an error's message; and computes the wait before a retry.
  * Values that cannot be parsed are ignored; a wait of more than a day is shortened to a day. The
- * caller passes random numbers.
- */
+ * caller passes random numbers. */
 #include "llm/failure.h"
 
 #include <poll.h>

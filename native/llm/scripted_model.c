@@ -1,5 +1,4 @@
-/*
- * Scripted answers: a file of JSON lines, which is read when the model is made. Each label (a
+/* Scripted answers: a file of JSON lines, which is read when the model is made. Each label (a
  * line's "agent") has a queue of its lines in file order; a call takes the first line that fits. A
  * line with a "round" is used only for the step with that number. When the step numbers of the
  * calls begin again, a new attempt has begun, and unused lines of the previous attempt are skipped.

@@ -1,11 +1,9 @@
-/*
- * The cost of one try. Before the try, the worst case is reserved: every byte of the body is a
+/* The cost of one try. Before the try, the worst case is reserved: every byte of the body is a
  * token, and the answer is as long as its limit allows. After the try, the usage that the provider
  * states is charged, as far as it is plausible; if it states none, the whole reservation. For a
  * model of unknown price the highest known price is reserved. If a call does not fit the budget, it
  * first waits for other processes to settle; if that does not help, its answer limit is lowered; if
- * no limit fits, the call is refused.
- */
+ * no limit fits, the call is refused. */
 #include "llm/spend.h"
 
 #include "http/http.h"

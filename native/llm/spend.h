@@ -1,6 +1,5 @@
 /* The cost of one try: reserved before it is sent, settled after the answer (spend.c). */
-#ifndef ACR_LLM_SPEND_H
-#define ACR_LLM_SPEND_H
+#pragma once
 
 #include "llm/endpoint.h"
 #include "llm/failure.h"
@@ -37,12 +36,10 @@ AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service);
 /* The answer limit to send if the request wants `wanted` tokens (0: no limit wanted); `room` as
  * in AcrModelRequest. 0: send no limit. */
 guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room);
-/*
- * Reserves the highest possible cost of a request with a body of `body_len` bytes and the answer
+/* Reserves the highest possible cost of a request with a body of `body_len` bytes and the answer
  * limit *limit, and notes it in `attempt`. If only a smaller limit fits the budget, lowers *limit,
  * sets *again and returns false: the caller must print the body anew. If none fits, fails with
- * CEILING. acr_spend_settle needs *out_id.
- */
+ * CEILING. acr_spend_settle needs *out_id. */
 bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
                        AcrModelTry *attempt, guint64 *out_id, AcrFailure *failure) ACR_MUST_USE;
 /* Settles the try in `attempt`: removes implausible counters and costs from its usage
@@ -58,5 +55,3 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
  * written, the reservation stays and is charged; the call fails only if the try cost more. */
 bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
                       AcrModelTry *attempt, GError **error) ACR_MUST_USE;
-
-#endif

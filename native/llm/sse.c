@@ -1,8 +1,6 @@
-/*
- * Server-sent events from bytes that may be cut anywhere: collects bytes until a line ends (LF,
+/* Server-sent events from bytes that may be cut anywhere: collects bytes until a line ends (LF,
  * CRLF or CR), and the fields of a block until an empty line. Data are passed on as bytes when
- * their event is complete.
- */
+ * their event is complete. */
 #include "llm/llm_private.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Helpers of the dialects for tools: which messages are sent as calls and results, the members of a
+/* Helpers of the dialects for tools: which messages are sent as calls and results, the members of a
  * tool, the arguments of a call. If a server rejects tools, calls and results are sent as text,
- * which each message also contains.
- */
+ * which each message also contains. */
 #include "llm/provider.h"
 
 #include <string.h>

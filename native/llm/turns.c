@@ -1,8 +1,6 @@
-/*
- * Converts a conversation for servers that accept only alternating turns of user and assistant:
+/* Converts a conversation for servers that accept only alternating turns of user and assistant:
  * collects system messages separately; merges consecutive messages of one side to one turn of
- * several blocks; begins with the user. Omits blank texts, because such servers reject them.
- */
+ * several blocks; begins with the user. Omits blank texts, because such servers reject them. */
 #include "llm/provider.h"
 
 #include <string.h>

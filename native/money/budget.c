@@ -1,8 +1,6 @@
-/*
- * A budget: the ledgers whose limits a call must respect, and the time after which no call begins.
+/* A budget: the ledgers whose limits a call must respect, and the time after which no call begins.
  * All processes lock their ledgers in the same order, by device and inode, so that they cannot
- * deadlock.
- */
+ * deadlock. */
 #include "base/trace.h"
 #include "money/ledger.h"
 

@@ -1,6 +1,5 @@
 /* One ledger of a budget: a file, or memory, in which amounts are reserved and settled. */
-#ifndef ACR_LEDGER_H
-#define ACR_LEDGER_H
+#pragma once
 
 #include "money/money.h"
 
@@ -16,10 +15,8 @@ typedef struct {
 
 typedef struct AcrLedger AcrLedger;
 
-/*
- * `path` NULL: in memory. Negative members of `ceiling`: no ceiling. Owned (acr_ledger_free); the
- * file is open but not locked. Errors: FAILED, USAGE (the file is not a ledger).
- */
+/* `path` NULL: in memory. Negative members of `ceiling`: no ceiling. Owned (acr_ledger_free); the
+ * file is open but not locked. Errors: FAILED, USAGE (the file is not a ledger). */
 AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount *ceiling,
                            GError **error) ACR_MUST_USE;
 void acr_ledger_free(AcrLedger *ledger);
@@ -30,11 +27,9 @@ const AcrAmount *acr_ledger_ceiling(const AcrLedger *ledger);
 /* The order in which locks must be taken; 0: both are the same file. */
 int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b);
 
-/*
- * Locks the file and reads the lines that other processes have appended. After an error the file is
+/* Locks the file and reads the lines that other processes have appended. After an error the file is
  * unlocked. The functions below require the lock. Errors: FAILED (the lock, the disk), USAGE
- * (damaged).
- */
+ * (damaged). */
 bool acr_ledger_lock(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 void acr_ledger_unlock(AcrLedger *ledger);
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved);
@@ -52,5 +47,3 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent,
                        GError **error) ACR_MUST_USE;
 /* Marks the reservations of processes that have ended as spent. */
 bool acr_ledger_find_stale(AcrLedger *ledger, GError **error) ACR_MUST_USE;
-
-#endif

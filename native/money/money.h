@@ -1,11 +1,8 @@
-/*
- * money: the usage and cost of model calls. Counts tokens, looks up prices in a dated table or a
+/* money: the usage and cost of model calls. Counts tokens, looks up prices in a dated table or a
  * file, and keeps budgets: before a call is sent, its highest possible cost is reserved under a
  * limit, in files that any number of processes share. Amounts are integers in pico-USD (1e-12 USD):
- * 3 USD per million tokens is 3,000,000 per token. Nothing here calls a model.
- */
-#ifndef ACR_MONEY_H
-#define ACR_MONEY_H
+ * 3 USD per million tokens is 3,000,000 per token. Nothing here calls a model. */
+#pragma once
 
 #include "base/base.h"
 
@@ -19,11 +16,9 @@ GQuark acr_money_error_quark(void);
 
 /* ---- Usage ---- */
 
-/*
- * Counts of tokens; -1: the provider did not state it, or stated an impossible count. input, cached
+/* Counts of tokens; -1: the provider did not state it, or stated an impossible count. input, cached
  * and written are disjoint, and their sum is the number of tokens that were sent; output is the
- * number of received tokens, including reasoning.
- */
+ * number of received tokens, including reasoning. */
 typedef struct {
     gint64 input;   /* neither read from the provider's cache nor written to it */
     gint64 cached;  /* read from the cache */
@@ -53,13 +48,11 @@ typedef struct {
     gint64 received; /* the body of the response */
     gint64 limit;    /* answer limit of the request in tokens; 0: it set none */
 } AcrExchange;
-/*
- * The range of plausible counts. Minimum of each side, if it has text: one token, and one for each
+/* The range of plausible counts. Minimum of each side, if it has text: one token, and one for each
  * ACR_USAGE_DENSEST_BYTES bytes, because no tokeniser packs code or prose more densely. Maximum of
  * the sent tokens: one for each byte of the body, plus what servers add to a prompt (templates,
  * search results). Maximum of the received tokens: the request's limit, or without one, one for
- * each byte plus hidden reasoning.
- */
+ * each byte plus hidden reasoning. */
 #define ACR_USAGE_DENSEST_BYTES 32
 #define ACR_USAGE_UNSEEN_TOKENS 65536
 /* allowance for hidden reasoning if the request sets no limit */
@@ -121,12 +114,10 @@ void acr_prices_highest(const AcrPrices *prices, AcrPrice *out);
 void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out);
 /* The cost of a usage; -1 if a required count is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
-/*
- * The prices of a service tier, in the base members of *out. If the tier's row lacks a price,
+/* The prices of a service tier, in the base members of *out. If the tier's row lacks a price,
  * assumes the highest possible one: cached tokens cost as much as other input, and long prompts at
  * least their standard price. False: the model has no row for that tier; *out has the standard
- * prices.
- */
+ * prices. */
 bool acr_price_for(const AcrPrice *price, AcrService service, AcrPrice *out);
 /* The most that these tokens can cost, however the provider caches them. */
 gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
@@ -143,21 +134,17 @@ typedef struct {
 } AcrAmount;
 #define ACR_NO_CEILING (-1)
 
-/*
- * A budget limits calls: the cost of each call is reserved before it is sent, and settled after it.
+/* A budget limits calls: the cost of each call is reserved before it is sent, and settled after it.
  * A ledger is a file to which any number of processes append under a lock; a reservation is valid
  * after its fsync. The sum of spent and reserved amounts never exceeds the limit. A reservation
- * whose process has ended counts as spent. One thread at a time.
- */
+ * whose process has ended counts as spent. One thread at a time. */
 typedef struct AcrBudget AcrBudget;
 AcrBudget *acr_budget_new(void) ACR_MUST_USE; /* owned */
 void acr_budget_free(AcrBudget *budget);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
-/*
- * Adds a ledger. `path` NULL: kept in memory. Error messages name it `scope` ("run", "batch").
+/* Adds a ledger. `path` NULL: kept in memory. Error messages name it `scope` ("run", "batch").
  * Negative members of `ceiling`: no ceiling. Errors: FAILED (the file, its lock, the disk), USAGE
- * (the file is not a ledger).
- */
+ * (the file is not a ledger). */
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
 /* No call begins or continues after this time (g_get_monotonic_time); 0: no deadline. Error
@@ -187,5 +174,3 @@ bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent,
  * reserved amount. */
 bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
                      AcrAmount *out_reserved, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,11 +1,9 @@
-/*
- * Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
+/* Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
  * like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other than text,
  * the documentation row "sample_spec", rows with "tiered_pricing" (no provider of ours has any),
  * and prices that we never use: batches, cache writes for an hour. Names of prices end in "_flex"
  * or "_priority" if they are for these service tiers. If a price depends on the hour of the day,
- * the highest counts. Used for the built-in table and for a user's file.
- */
+ * the highest counts. Used for the built-in table and for a user's file. */
 #include "money/price_private.h"
 
 #include <math.h>

@@ -1,10 +1,8 @@
-/*
- * The names under which a model's price may be listed. A price list has one row for "gpt-4o", and
+/* The names under which a model's price may be listed. A price list has one row for "gpt-4o", and
  * another for a dated version only if its price differs; clouds put a region before a name and a
  * version after it. So we look for the unchanged name, and then remove these parts one by one.
  * tools/prices/update.py omits rows from the built-in table that are found this way with the same
- * price, so both must use the same rules.
- */
+ * price, so both must use the same rules. */
 #include "money/price_private.h"
 
 #include <string.h>

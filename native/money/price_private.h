@@ -1,5 +1,4 @@
-#ifndef ACR_PRICE_PRIVATE_H
-#define ACR_PRICE_PRIVATE_H
+#pragma once
 
 #include "money/money.h"
 
@@ -26,18 +25,14 @@ void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price);
 /* The name that the price list uses for our provider ("openai-responses" -> "openai"); owned
  * (g_free). */
 char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
-/*
- * The names under which a model's price may be listed, from the full name to the name without
+/* The names under which a model's price may be listed, from the full name to the name without
  * dates, versions and regions: owned array (g_ptr_array_unref) of owned strings without provider.
  */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
 /* ---- Rows of prices (price_file.c) ---- */
 
-/*
- * The rows of a price list in LiteLLM's format: "openai/gpt-4.1" (or "gpt-4.1" if the row names no
+/* The rows of a price list in LiteLLM's format: "openai/gpt-4.1" (or "gpt-4.1" if the row names no
  * provider) -> AcrPrice. Owned (g_hash_table_unref). Errors: USAGE (names the row and the member).
  */
 GHashTable *acr_price_rows_read(const AcrJson *json, GError **error) ACR_MUST_USE;
-
-#endif

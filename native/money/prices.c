@@ -1,7 +1,5 @@
-/*
- * What models cost: first the rows of the user's file, then those of the built-in table, which has
- * the same format. A model that neither contains has no price; prices are never guessed.
- */
+/* What models cost: first the rows of the user's file, then those of the built-in table, which has
+ * the same format. A model that neither contains has no price; prices are never guessed. */
 #include "money/price_private.h"
 
 #include <string.h>

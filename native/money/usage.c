@@ -1,10 +1,8 @@
-/*
- * Counts of tokens: whether they are plausible, and what they cost. Sums are computed in 128 bits
+/* Counts of tokens: whether they are plausible, and what they cost. Sums are computed in 128 bits
  * and saturate, so that absurd counts give the largest amount and never a small or negative one.
  * The arithmetic is LiteLLM's: all tokens of a request above a threshold have the price of the
  * higher tier, a kind of token without a price costs as much as other input or output, and the
- * price of reasoning applies only to the reasoning tokens of the output.
- */
+ * price of reasoning applies only to the reasoning tokens of the output. */
 #include "money/price_private.h"
 
 G_DEFINE_QUARK(acr_money_error_quark, acr_money_error)

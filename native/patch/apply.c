@@ -1,12 +1,10 @@
-/*
- * Applies an answer's edits: makes an overlay and a diff, or a refusal.
+/* Applies an answer's edits: makes an overlay and a diff, or a refusal.
  *
  * All edits are located in the snapshot's text, as the model saw it, and applied together. If the
  * code of an edit is not there, it is searched for again in the text that results from the other
  * edits of that file. Quoted regions may overlap, changed lines may not. An edit that the answer
  * repeats is applied once. The overlay is written only if every edit that was not dropped has a
- * place.
- */
+ * place. */
 #include <string.h>
 
 #include "base/trace.h"

@@ -1,5 +1,4 @@
-/*
- * The files that an answer edits, each with its edits. An edit that the answer repeats, even in
+/* The files that an answer edits, each with its edits. An edit that the answer repeats, even in
  * another form (tags, and a diff of the same change), is applied once; edits that change each
  * other's lines are refused. Also handles edits of whole files: creates, deletes and renames them.
  */

@@ -1,8 +1,5 @@
-/*
- * The state of applying an answer: its files, and the edits that have a place.
- */
-#ifndef ACR_PATCH_APPLY_PRIVATE_H
-#define ACR_PATCH_APPLY_PRIVATE_H
+/* The state of applying an answer: its files, and the edits that have a place. */
+#pragma once
 
 #include <string.h>
 
@@ -33,13 +30,11 @@ typedef struct {
     GBytes **out_after; /* receives the result, owned */
 } AcrChoice;
 
-/*
- * Chooses a reading for every edit and makes the files. First the referee keeps the combinations of
+/* Chooses a reading for every edit and makes the files. First the referee keeps the combinations of
  * readings that compile; if several are left in a file, one lint run selects the best. The first
  * combination is used if the linter cannot decide, if there are too many bytes to lint, if there is
  * no referee, and for files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
- * failed on all readings; the linter failed).
- */
+ * failed on all readings; the linter failed). */
 bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
                                GError **error) ACR_MUST_USE;
 
@@ -146,5 +141,3 @@ bool acr_patch_shows(const AcrEdit *block, GBytes *text);
 
 /* The feedback for the model; "" if there is nothing to say. Owned. */
 char *acr_patch_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * Finds where an edit goes in a file: searches for its readings level by level, chooses one place,
+/* Finds where an edit goes in a file: searches for its readings level by level, chooses one place,
  * and fits the replacement to it. If several places are equal, the class and function that the
  * answer names near the edit decide, and then the run's bug locations. It never guesses: if none of
- * these decides, the edit is refused.
- */
+ * these decides, the edit is refused. */
 #include <string.h>
 
 #include "patch/apply_private.h"
@@ -146,12 +144,10 @@ static void find_reading(const AcrSource *source, const char *original, const ch
     acr_ladder_find(source, too_long ? "" : original, patched, out);
 }
 
-/*
- * Searches for all readings of an edit, and moves the best one to the front. If a search/replace
+/* Searches for all readings of an edit, and moves the best one to the front. If a search/replace
  * block can be cut in several ways, the best is the one with the longest quote that is in the file,
  * since shorter cuts of the same quote are found too. Of a hunk's readings, the best is the one
- * found at the most exact level.
- */
+ * found at the most exact level. */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
     guint n = edit->others ? edit->others->len : 0;

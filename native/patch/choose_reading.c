@@ -1,11 +1,9 @@
-/*
- * Chooses the right reading of each replacement. The combinations of readings of a file are tried
+/* Chooses the right reading of each replacement. The combinations of readings of a file are tried
  * in order. Those that do not compile are dropped; of the others, the one with the fewest new lint
  * errors is chosen, and of equal ones the first. One lint run handles all files.
  *
  * The result depends only on the texts and the linter's answer. The bytes to lint are limited; if
- * the linter fails, the first combination that compiles is kept.
- */
+ * the linter fails, the first combination that compiles is kept. */
 #include <string.h>
 
 #include "patch/apply_private.h"

@@ -1,5 +1,4 @@
-/*
- * Reads the headers of a diff: which file the following hunks change, and whether that file is new,
+/* Reads the headers of a diff: which file the following hunks change, and whether that file is new,
  * deleted or renamed. Handles headers of unified diffs, of git, and of patches that begin with "***
  * Begin Patch" ("*** Update File: a.py", "*** Add File: ", "*** Delete File: ", "*** Move to: ").
  */

@@ -1,10 +1,8 @@
-/*
- * HTML escapes in the code of an answer ("a &lt; b"). The decision whether the model escaped its
+/* HTML escapes in the code of an answer ("a &lt; b"). The decision whether the model escaped its
  * answer is made once for the whole answer. It did if a quote is found in its file only after
  * unescaping, or if new Python code has escapes where only an operator can stand and the answer
  * contains no unescaped character. If it did not, an edit with escapes in new code is refused,
- * because such code can compile and mean something else.
- */
+ * because such code can compile and mean something else. */
 #include "patch/apply_private.h"
 
 static const struct {

@@ -1,8 +1,6 @@
-/*
- * The feedback on a whole answer: a headline with its status, each edit that was not applied with
+/* The feedback on a whole answer: a headline with its status, each edit that was not applied with
  * the real code near it, errors of files that do not compile, the expected form of edits if the
- * answer had none, and the code of the bug locations again. Each part has a limit in bytes.
- */
+ * answer had none, and the code of the bug locations again. Each part has a limit in bytes. */
 #include <string.h>
 
 #include "patch/feedback_private.h"

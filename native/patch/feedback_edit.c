@@ -1,11 +1,9 @@
-/*
- * The part of the message about one edit, with real code: which edit was refused and why, the code
+/* The part of the message about one edit, with real code: which edit was refused and why, the code
  * that it probably means, the lines that differ, and the place of a symbol that is defined
  * elsewhere.
  *
  * Code that the model may quote is shown unchanged between fences, with its line numbers in the
- * heading. Nothing is added beyond the feedback's limit.
- */
+ * heading. Nothing is added beyond the feedback's limit. */
 #include <string.h>
 
 #include "patch/feedback_private.h"

@@ -1,8 +1,5 @@
-/*
- * The feedback to the model while it is written, and what is known about a refused edit.
- */
-#ifndef ACR_PATCH_FEEDBACK_PRIVATE_H
-#define ACR_PATCH_FEEDBACK_PRIVATE_H
+/* The feedback to the model while it is written, and what is known about a refused edit. */
+#pragma once
 
 #include "patch/apply_private.h"
 
@@ -50,5 +47,3 @@ void acr_feedback_around(AcrFeedback *feedback, const AcrSource *source, gsize l
 /* Appends where symbols of that name are defined, and the code of the first one, preferably from
  * the file of `refusal` (may be NULL). Returns whether there is any. */
 bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefusal *refusal);
-
-#endif

@@ -1,8 +1,6 @@
-/*
- * Searches for the code that an edit probably means, in the file that it names and in other files.
+/* Searches for the code that an edit probably means, in the file that it names and in other files.
  * One pass over all Python files counts, with a table of line hashes, how many lines of each quote
- * a file contains; only the files with the most lines are then compared by similarity.
- */
+ * a file contains; only the files with the most lines are then compared by similarity. */
 #include <string.h>
 
 #include "patch/feedback_private.h"

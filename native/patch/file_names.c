@@ -1,9 +1,7 @@
-/*
- * Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that a
+/* Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that a
  * name is only compared with possible paths. A first part that is not a folder of the snapshot
  * (git's a/ and b/, the repository's own name) is removed if the rest is a path. The location of
- * the repository is not used, so that a run can be repeated elsewhere.
- */
+ * the repository is not used, so that a run can be repeated elsewhere. */
 #include <string.h>
 
 #include "patch/source_private.h"

@@ -1,8 +1,6 @@
-/*
- * Adapts the indentation of new lines to the file. A model's indentation has three possible
+/* Adapts the indentation of new lines to the file. A model's indentation has three possible
  * readings: in the coordinates of <original>, whose lines are known in the file; relative to the
- * first line of <patched>; or absolute from the second line on.
- */
+ * first line of <patched>; or absolute from the second line on. */
 #include <string.h>
 
 #include "patch/replacement_private.h"
@@ -187,11 +185,9 @@ static bool is_left(const Fit *fit)
     return false;
 }
 
-/*
- * Whether the replacement is indented in the quote's coordinates: no line is indented less than the
+/* Whether the replacement is indented in the quote's coordinates: no line is indented less than the
  * quote's lines, and either both parts have an identical line (if the quote is not exact, an
- * unindented first line does not count), or both lost the indentation of their first line.
- */
+ * unindented first line does not count), or both lost the indentation of their first line. */
 static bool shares_coordinates(const Fit *fit)
 {
     if (is_left(fit))
@@ -208,13 +204,11 @@ static bool shares_coordinates(const Fit *fit)
     return false;
 }
 
-/*
- * The order in which readings are tried. A quote that was found exactly has the file's coordinates,
+/* The order in which readings are tried. A quote that was found exactly has the file's coordinates,
  * and so has its replacement, unless it begins in the first column. If the whole quote was shifted,
  * the replacement may still have the file's coordinates. If the quote's first line lost its
  * indentation, a replacement that begins in the first column is taken at its word only if another
- * of its lines begins there too.
- */
+ * of its lines begins there too. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n)
 {
     static const Reading orders[][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},

@@ -1,12 +1,10 @@
-/*
- * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for omitted
+/* Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for omitted
  * lines. Each segment between elisions must occur exactly once in the block in which the quote
  * begins, with code on both sides of each elision, and all segments must be shifted by the same
  * indentation (or by none). Otherwise a common first line (`pass`) could match in another block.
  *
  * If a replacement omits code where the quote does not, it is refused, because we cannot know which
- * code should stay there.
- */
+ * code should stay there. */
 #include <string.h>
 
 #include "patch/match_private.h"

@@ -1,11 +1,9 @@
-/*
- * The ladder: finds the quoted code in a file, level by level.
+/* The ladder: finds the quoted code in a file, level by level.
  *
  * Levels are tried in the order of AcrLevel. The search ends at the first level that finds the
  * code, and returns all places of that level; choose_place.c chooses one of them. Whole lines come
  * first; only if none match is the quote searched for inside lines (level `exact`, since the bytes
- * are equal).
- */
+ * are equal). */
 #include <string.h>
 
 #include "patch/match_private.h"

@@ -1,11 +1,9 @@
-/*
- * Level `similar`, second rule: the quote omits lines of the file without marking it.
+/* Level `similar`, second rule: the quote omits lines of the file without marking it.
  *
  * The quote may omit blank lines, comments and a docstring anywhere, but code only in a few gaps.
  * The lines of the quote must occur in order, all shifted by the same indentation, and the
  * alignment with the fewest gaps must be unique. Lines are compared by their loose hashes
- * (match_spelling.c), not by similarity.
- */
+ * (match_spelling.c), not by similarity. */
 #include <string.h>
 
 #include "patch/match_private.h"

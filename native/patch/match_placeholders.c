@@ -1,13 +1,11 @@
-/*
- * Comments in a replacement that stand for code of the quote ("# existing logic", "pass  # rest
+/* Comments in a replacement that stand for code of the quote ("# existing logic", "pass  # rest
  * unchanged"). Applying the edit would delete that code, so it is refused.
  *
  * Quote and replacement are aligned. Only a new comment that replaces code of the quote is
  * examined. It is a placeholder if it says (in one of many languages) that the code stays, if it
  * names only the removed code, or if it alone replaces two lines or more and explains nothing: it
  * gives no reason and is not a sentence with a full stop. If the comment contains the removed code,
- * the code was commented out on purpose.
- */
+ * the code was commented out on purpose. */
 #include <string.h>
 
 #include "patch/match_private.h"

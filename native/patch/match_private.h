@@ -1,9 +1,6 @@
-/*
- * How quoted code is found in a file: how the quote is read, the levels that search for it, and the
- * regions of a file that are most similar to it.
- */
-#ifndef ACR_PATCH_MATCH_PRIVATE_H
-#define ACR_PATCH_MATCH_PRIVATE_H
+/* How quoted code is found in a file: how the quote is read, the levels that search for it, and the
+ * regions of a file that are most similar to it. */
+#pragma once
 
 #include "patch/source_private.h"
 
@@ -98,13 +95,10 @@ typedef struct {
 
 /* How similar two lines are: from 0 (different) to 1 (equal without outer blanks). */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
-/*
- * The regions of `text` that are most similar to `quote`, best first, at most `max`, not
+/* The regions of `text` that are most similar to `quote`, best first, at most `max`, not
  * overlapping. Owned array of AcrRegion; empty if a bound is exceeded. O(quote lines * text lines).
  */
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max) ACR_MUST_USE;
 /* Pairs quote lines with lines of the region; owned, a map of level `similar`: see AcrPlace. */
 gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote,
                         const AcrRegion *region) ACR_MUST_USE;
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Reads a quote before it is searched for: splits it into lines and removes outer blank lines,
- * elisions and copied line numbers. The same is removed from <patched>.
- */
+/* Reads a quote before it is searched for: splits it into lines and removes outer blank lines,
+ * elisions and copied line numbers. The same is removed from <patched>. */
 #include <string.h>
 
 #include "patch/match_private.h"

@@ -1,12 +1,10 @@
-/*
- * Level `similar`, first rule: the quote differs from the file's code only in spelling and line
+/* Level `similar`, first rule: the quote differs from the file's code only in spelling and line
  * breaks.
  *
  * Both texts are converted to streams without blanks, line breaks, line continuations, comments
  * after code, and commas before a closing bracket; all quotation marks are alike, and two words
  * stay separate. The quote's stream is searched for in the file's. A place begins and ends with a
- * line. Linear.
- */
+ * line. Linear. */
 #include <string.h>
 
 #include "patch/match_private.h"

@@ -1,5 +1,4 @@
-/*
- * Parses a model's answer into edits. First it finds the tags <file>, <original>, <patched>; then
+/* Parses a model's answer into edits. First it finds the tags <file>, <original>, <patched>; then
  * it reads the answer once, tag by tag, and line by line between them. Adjacent tags form one edit.
  * A line between tags can begin an edit of another form (search/replace, diff, whole file), which
  * another file parses. The form that begins first is used: a tag inside a diff is code, and so is a
@@ -7,8 +6,7 @@
  *
  * An opening tag is *structural* if only blanks, markup or another tag precede it on its line; a
  * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags that code only
- * mentions have quotes or words around them, and are neither.
- */
+ * mentions have quotes or words around them, and are neither. */
 #include <string.h>
 
 #include "patch/parse_private.h"
@@ -220,10 +218,8 @@ static bool parted(const Parser *p, gsize from, gsize to)
            g_strstr_len(p->base.s + from, (gssize)(to - from), "\n# mod");
 }
 
-/*
- * The tag that closes the part opened by tag `open`, or -1. Of several clean closing tags, <original> takes the first one before a <patched>, and <patched> the last one before the next block.
- * Without a clean tag any closing tag counts.
- */
+/* The tag that closes the part opened by tag `open`, or -1. Of several clean closing tags, <original> takes the first one before a <patched>, and <patched> the last one before the next block.
+ * Without a clean tag any closing tag counts. */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
     TagKind kind = p->tag[open].kind;

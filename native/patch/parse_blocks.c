@@ -1,5 +1,4 @@
-/*
- * Search/replace blocks, and fenced blocks with the text of a new file.
+/* Search/replace blocks, and fenced blocks with the text of a new file.
  *
  *     <<<<<<< SEARCH
  *     the lines as they are
@@ -12,8 +11,7 @@
  * edit, and the file decides which is right.
  *
  * A fenced block is a whole file under a <file> tag or a sentence that announces a new file. Under
- * a bare name the block may just show code; whether the file exists decides (see AcrEdit.makes).
- */
+ * a bare name the block may just show code; whether the file exists decides (see AcrEdit.makes). */
 #include <string.h>
 
 #include "patch/parse_private.h"

@@ -1,5 +1,4 @@
-/*
- * Parses unified diffs as models write them: line numbers and counts are often wrong or missing,
+/* Parses unified diffs as models write them: line numbers and counts are often wrong or missing,
  * context lines may lack their leading blank, headers may be missing. Each hunk becomes an edit:
  * its context and removed lines are the quote, its context and added lines the replacement. So a
  * hunk is applied where its text is found; the line number is only a hint. The headers name the
@@ -9,8 +8,7 @@
  * Patches between "*** Begin Patch" and "*** End Patch" are read the same way; their hunks begin
  * with "@@" and the header of the enclosing code.
  *
- * A diff ends at the end of its fence; outside a fence, at a line that cannot belong to it.
- */
+ * A diff ends at the end of its fence; outside a fence, at a line that cannot belong to it. */
 #include "patch/parse_diff_private.h"
 
 /* One line of a hunk, with its mark. */

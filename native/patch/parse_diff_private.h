@@ -1,5 +1,4 @@
-#ifndef ACR_PATCH_PARSE_DIFF_PRIVATE_H
-#define ACR_PATCH_PARSE_DIFF_PRIVATE_H
+#pragma once
 
 #include <string.h>
 
@@ -47,5 +46,3 @@ gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out) ACR_MUS
 /* Whether the line begins the diff of a file. `in_hunk`: the line follows a hunk that may be
  * incomplete. */
 bool acr_diff_begins_file(const Diff *diff, const Line *line, bool in_hunk);
-
-#endif

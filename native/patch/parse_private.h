@@ -1,10 +1,7 @@
-/*
- * The state of the parser of an answer: its lines, the file names near a block, and the list of
+/* The state of the parser of an answer: its lines, the file names near a block, and the list of
  * edits. Each form of edit has its own parser; parse.c tries them one by one at each line outside
- * an edit.
- */
-#ifndef ACR_PATCH_PARSE_PRIVATE_H
-#define ACR_PATCH_PARSE_PRIVATE_H
+ * an edit. */
+#pragma once
 
 #include "patch/source_private.h"
 
@@ -90,5 +87,3 @@ bool acr_search_has_line(const char *s, gsize len);
 /* If the line begins a search/replace block, the number of its "<"; else 0. *out_rest: the text
  * after the word SEARCH. */
 gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);
-
-#endif

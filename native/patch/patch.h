@@ -1,13 +1,10 @@
-/*
- * patch: turns a model's answer into edits, changed files and a diff, or into a refusal that tells
+/* patch: turns a model's answer into edits, changed files and a diff, or into a refusal that tells
  * the model what it needs.
  *
  * Edits are byte exact and all-or-nothing: every byte outside the edited span stays the same, and
  * an edit whose place is not unique is refused. A referee, passed in as a table of functions, says
- * whether code compiles.
- */
-#ifndef ACR_PATCH_H
-#define ACR_PATCH_H
+ * whether code compiles. */
+#pragma once
 
 #include "base/base.h"
 #include "index/index.h"
@@ -92,13 +89,11 @@ typedef struct {
     /* Whether `source` compiles; out_message: owned, why not, or NULL. */
     bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
-    /*
-     * Compares versions by their new pylint errors, in one lint run. out_worse (allocated by the
+    /* Compares versions by their new pylint errors, in one lint run. out_worse (allocated by the
      * caller) has an entry for each version of each file, in order: how many more errors the
      * version has than the file's best version, or ACR_LINT_UNKNOWN if the linter failed or timed
      * out; *out_why (owned) may then say why. A failed linter is not an error; an error ends the
-     * caller's work.
-     */
+     * caller's work. */
     bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error);
 } AcrReferee;
@@ -174,12 +169,8 @@ typedef struct {
 void acr_patch_result_clear(AcrPatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)
 
-/*
- * Parses an answer, matches and applies all its edits on one overlay, asks the referee, and makes
+/* Parses an answer, matches and applies all its edits on one overlay, asks the referee, and makes
  * the diff. A refusal is a result, not an error. Errors: FAILED (an object is missing; the referee
- * failed on both readings).
- */
+ * failed on both readings). */
 bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len,
                      AcrPatchResult *out, GError **error) ACR_MUST_USE;
-
-#endif

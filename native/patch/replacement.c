@@ -1,11 +1,9 @@
-/*
- * Builds the replacement for a place: a splice that covers only the bytes that change.
+/* Builds the replacement for a place: a splice that covers only the bytes that change.
  *
  * Lines of <patched> that are also lines of <original> are not written: the file's own bytes stay.
  * New lines get the line ends of the place. A hunk of a diff says which lines stay; if its old text
  * was found exactly, its new lines are used as written, and the line end of the file's last line
- * changes only if the diff says so.
- */
+ * changes only if the diff says so. */
 #include <string.h>
 
 #include "patch/replacement_private.h"

@@ -1,9 +1,6 @@
-/*
- * The replacement text for a place, as splices of the file's text; and the state of writing a
- * replacement line by line.
- */
-#ifndef ACR_PATCH_REPLACEMENT_PRIVATE_H
-#define ACR_PATCH_REPLACEMENT_PRIVATE_H
+/* The replacement text for a place, as splices of the file's text; and the state of writing a
+ * replacement line by line. */
+#pragma once
 
 #include "patch/match_private.h"
 
@@ -14,19 +11,15 @@ typedef struct {
 } AcrSplice;
 GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice; it owns their texts */
 
-/*
- * The different readings of the replacement at one place, the likeliest first; at most three. Owned
+/* The different readings of the replacement at one place, the likeliest first; at most three. Owned
  * array of AcrSplice, trimmed to the bytes that change. Empty, with *out_why (owned), if the
- * replacement does not fit.
- */
+ * replacement does not fit. */
 GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
                                  const AcrMatch *match, const AcrPlace *place,
                                  char **out_why) ACR_MUST_USE;
-/*
- * Applies splices (sorted by offset, not overlapping) to the file: kept bytes are copied from it,
+/* Applies splices (sorted by offset, not overlapping) to the file: kept bytes are copied from it,
  * new text is encoded like it. Errors: FAILED (a character that the file's encoding lacks; a file
- * that cannot be decoded exactly).
- */
+ * that cannot be decoded exactly). */
 GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
                           GError **error) ACR_MUST_USE;
 
@@ -77,11 +70,7 @@ void acr_fit_keep(Fit *fit, gssize f);
 /* Adds line k of <patched>, which follows quote line `at`; `core` (taken): a different text for
  * the line, without indentation, or NULL. */
 void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core);
-/*
- * Writes the lines for a place of level `similar`: applies the differences between <original> and
+/* Writes the lines for a place of level `similar`: applies the differences between <original> and
  * <patched> to the file's own lines. False with *out_why (owned) if it cannot distinguish a change
- * from a misquoted line.
- */
+ * from a misquoted line. */
 bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why);
-
-#endif

@@ -1,11 +1,9 @@
-/*
- * Finds the lines of a file that are most similar to the quoted ones.
+/* Finds the lines of a file that are most similar to the quoted ones.
  *
  * Two lines are compared by their character pairs (Dice coefficient over bigrams, without outer
  * blanks). Dynamic programming aligns the quote with the file; a line that is missing on one side
  * has a cost. The weight of a line is its length, up to a limit, so that brackets and blank lines
- * do not decide.
- */
+ * do not decide. */
 #include <stdlib.h>
 
 #include "patch/match_private.h"

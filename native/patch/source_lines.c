@@ -1,9 +1,7 @@
-/*
- * Lines of texts, and the source file as the match levels see it.
+/* Lines of texts, and the source file as the match levels see it.
  *
  * A line is a view: its offset, its length without and with its line end, and its outer blanks. All
- * comparisons work on views, so that a file of a hundred thousand lines needs only one array.
- */
+ * comparisons work on views, so that a file of a hundred thousand lines needs only one array. */
 #include <string.h>
 
 #include "patch/source_private.h"

@@ -1,8 +1,5 @@
-/*
- * Lines of a text, a source file with its decoded text, and file names.
- */
-#ifndef ACR_PATCH_SOURCE_PRIVATE_H
-#define ACR_PATCH_SOURCE_PRIVATE_H
+/* Lines of a text, a source file with its decoded text, and file names. */
+#pragma once
 
 #include "patch/patch.h"
 
@@ -71,11 +68,9 @@ bool acr_line_same_core(const AcrLine *a, const AcrLine *b); /* ignores outer bl
 bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b);
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
-/*
- * Pairs equal lines of `a` and `b` in order (longest common subsequence, blanks at line ends
+/* Pairs equal lines of `a` and `b` in order (longest common subsequence, blanks at line ends
  * ignored): out[j] is the number in `a` of line j of `b`, or -1. `out` has room for b->n. O(a*b) up
- * to ACR_PATCH_MAX_ALIGN_CELLS.
- */
+ * to ACR_PATCH_MAX_ALIGN_CELLS. */
 void acr_lines_align(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize *out);
 
 /* ---- Source file ----------------------------------------------------------------------------- */
@@ -97,12 +92,10 @@ const char *acr_source_eol(const AcrSource *source, gsize at);
 typedef struct AcrFileNames AcrFileNames;
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
 void acr_file_names_free(AcrFileNames *names);
-/*
- * Resolves `name` to a path that is equal to it, that ends in it (in whole parts), or that does so
+/* Resolves `name` to a path that is equal to it, that ends in it (in whole parts), or that does so
  * after the first part of `name` is removed, if that is not a folder of the repository; otherwise
  * (unless `may_be_new`) to the only path with that base name. Owned; NULL if there is none;
- * *out_near (owned, never NULL) then lists similar paths, best first.
- */
+ * *out_near (owned, never NULL) then lists similar paths, best first. */
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near) ACR_MUST_USE;
 /* `name` without quotes, "./" and a final colon. Owned. */
@@ -114,5 +107,3 @@ char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_
 char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,
                             const char *name) ACR_MUST_USE;
 bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder);
-
-#endif

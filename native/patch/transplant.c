@@ -1,11 +1,9 @@
-/*
- * Replacements at level `similar`: the changes from <original> to <patched>, applied to lines that
+/* Replacements at level `similar`: the changes from <original> to <patched>, applied to lines that
  * differ from those of <original>.
  *
  * The file's lines at the place stay, except that each run of changed lines (a hunk) replaces the
  * lines to which its quoted lines are mapped. Lines that the quote omits, and comments after code,
- * are never deleted.
- */
+ * are never deleted. */
 #include "patch/replacement_private.h"
 
 /* minimum similarity at which a line of <patched> counts as a changed line of <original> */
@@ -64,10 +62,8 @@ static gssize first_said(const Fit *fit, gssize from, gssize to)
     return -1;
 }
 
-/*
- * Where to insert lines before quote line a: after a docstring, otherwise after the previous quoted
- * line; -1 with *out_why if the quote omits lines of code there.
- */
+/* Where to insert lines before quote line a: after a docstring, otherwise after the previous quoted
+ * line; -1 with *out_why if the quote omits lines of code there. */
 static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
 {
     const AcrLine *lines = fit->source->lines.line;

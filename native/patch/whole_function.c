@@ -1,8 +1,6 @@
-/*
- * A replacement that is a whole function (or class) while the quote is a part of its body. At that
+/* A replacement that is a whole function (or class) while the quote is a part of its body. At that
  * place it would define the function again inside itself. So it replaces the whole function if it
- * has the same header and keeps all lines outside the quote; otherwise the edit is refused.
- */
+ * has the same header and keeps all lines outside the quote; otherwise the edit is refused. */
 #include "patch/apply_private.h"
 
 /* The beginning of a replacement. */

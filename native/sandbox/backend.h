@@ -1,6 +1,5 @@
 /* Private to sandbox: the table of backends, the sandbox object, and helpers for backends. */
-#ifndef ACR_SANDBOX_BACKEND_H
-#define ACR_SANDBOX_BACKEND_H
+#pragma once
 
 #include "sandbox/sandbox_private.h"
 #include "sandbox/helper_spec.h"
@@ -77,5 +76,3 @@ AcrIsAsLaid acr_sandbox_is_as_laid;
 /* Writes the changed and added files of an execution in the form that the helper reads. */
 bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;
-
-#endif

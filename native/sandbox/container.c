@@ -1,9 +1,7 @@
-/*
- * The backend "container": an image contains a commit of the project and everything that the
+/* The backend "container": an image contains a commit of the project and everything that the
  * project needs. Only changed files are written into a container: files of the working tree that
  * differ from its commit, and files of the overlay. Each execution has its own container, which is
- * removed with everything that runs in it. The result of a set-up is kept as an image.
- */
+ * removed with everything that runs in it. The result of a set-up is kept as an image. */
 #include <string.h>
 #include <unistd.h>
 

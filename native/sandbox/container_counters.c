@@ -1,8 +1,6 @@
-/*
- * Reads the kernel's counters of a container. Engines report only a part of the peak memory, and no
+/* Reads the kernel's counters of a container. Engines report only a part of the peak memory, and no
  * killed or refused processes. The counters are in files of control groups (version 1 or 2), read
- * inside the container by shell built-ins, so no other program is needed.
- */
+ * inside the container by shell built-ins, so no other program is needed. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 

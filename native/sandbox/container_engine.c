@@ -1,8 +1,6 @@
-/*
- * The client of the engine's API: calls with JSON, archives, and the streams of a command. Parses
+/* The client of the engine's API: calls with JSON, archives, and the streams of a command. Parses
  * answers leniently: from the body of an error it reads only "message", and it reads an exit code
- * only if the answer contains no error.
- */
+ * only if the answer contains no error. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 

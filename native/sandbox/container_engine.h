@@ -1,18 +1,13 @@
-/*
- * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, for Docker and
- * podman. Uses only requests that both support; their error bodies and status codes differ.
- */
-#ifndef ACR_SANDBOX_CONTAINER_ENGINE_H
-#define ACR_SANDBOX_CONTAINER_ENGINE_H
+/* Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, for Docker and
+ * podman. Uses only requests that both support; their error bodies and status codes differ. */
+#pragma once
 
 #include "sandbox/sandbox.h"
 #include "sandbox/tree_cache.h"
 
 typedef struct AcrEngine AcrEngine;
-/*
- * Connects to the engine that DOCKER_HOST or CONTAINER_HOST names (unix://, or tcp:// on this machine
- * without TLS), else at the first of the usual sockets. Owned. Errors: UNAVAILABLE.
- */
+/* Connects to the engine that DOCKER_HOST or CONTAINER_HOST names (unix://, or tcp:// on this machine
+ * without TLS), else at the first of the usual sockets. Owned. Errors: UNAVAILABLE. */
 AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_engine_free(AcrEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
@@ -112,5 +107,3 @@ typedef struct {
 } AcrFrames;
 /* False if the bytes are malformed. */
 bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len) ACR_MUST_USE;
-
-#endif

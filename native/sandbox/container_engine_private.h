@@ -1,6 +1,5 @@
 /* Private to the client of the engine: calls of its API. */
-#ifndef ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
-#define ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
+#pragma once
 
 #include "sandbox/container_engine.h"
 #include "sandbox/backend.h"
@@ -52,5 +51,3 @@ void acr_engine_walls_mount(const char *folder, AcrJson *host_config);
 GBytes *acr_engine_walls_tar(void) ACR_MUST_USE;
 /* Appends the program, and its arguments, through which every command in a container starts. */
 void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv);
-
-#endif

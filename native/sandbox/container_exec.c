@@ -1,9 +1,7 @@
-/*
- * Runs a command in a container. Its streams arrive over one connection, from which no more is read
+/* Runs a command in a container. Its streams arrive over one connection, from which no more is read
  * than is kept: the engine blocks a command whose output nobody reads, so the connection limits how
  * much a command can write. A command cannot be killed alone; to end it, the caller removes the
- * container.
- */
+ * container. */
 #include "sandbox/container_engine_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Pulls, builds and removes images. An engine sends the status "OK" before it starts to pull or
- * build, and then reports its progress in lines of JSON; only these tell whether it succeeded.
- */
+/* Pulls, builds and removes images. An engine sends the status "OK" before it starts to pull or
+ * build, and then reports its progress in lines of JSON; only these tell whether it succeeded. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/container_images.h"
 

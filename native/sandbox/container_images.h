@@ -1,9 +1,6 @@
-/*
- * For callers that do more than run an existing image: pulls, builds and removes images of the
- * engine that acr_sandbox_open finds, and tells how much disk space is free.
- */
-#ifndef ACR_SANDBOX_CONTAINER_IMAGES_H
-#define ACR_SANDBOX_CONTAINER_IMAGES_H
+/* For callers that do more than run an existing image: pulls, builds and removes images of the
+ * engine that acr_sandbox_open finds, and tells how much disk space is free. */
+#pragma once
 
 #include "sandbox/sandbox.h"
 
@@ -29,5 +26,3 @@ bool acr_images_remove(AcrImages *images, const char *name, GError **error) ACR_
 /* The free bytes on the disk with the engine's images, and in *out_folder the folder of the
  * images (owned); -1 and NULL if unknown, for example for an engine on another machine. */
 gint64 acr_images_room(AcrImages *images, char **out_folder);
-
-#endif

@@ -1,8 +1,6 @@
-/*
- * Finds the Python that runs the project, and the folders that it needs. It reads only file names,
+/* Finds the Python that runs the project, and the folders that it needs. It reads only file names,
  * links and pyvenv.cfg, and executes nothing, because a virtual environment in the repository is
- * untrusted.
- */
+ * untrusted. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>

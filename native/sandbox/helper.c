@@ -1,9 +1,7 @@
-/*
- * The helper: a process between the host and the command. It reads the host's spec, sets limits,
+/* The helper: a process between the host and the command. It reads the host's spec, sets limits,
  * prepares files and mounts, starts the command (through bubblewrap, except for the plain backend),
  * and cleans up after it. Its own environment is empty from the start, because all processes in a
- * namespace can see the original environment of its first process.
- */
+ * namespace can see the original environment of its first process. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -158,10 +156,8 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
     return acr_tree_write(root, spec->files, -1, error);
 }
 
-/*
- * Resets signals, because a command inherits ignored signals. A signal to stop stays pending until
- * we poll for it. Returns false if one has already arrived.
- */
+/* Resets signals, because a command inherits ignored signals. A signal to stop stays pending until
+ * we poll for it. Returns false if one has already arrived. */
 static bool reset_signals(const AcrInterrupt *interrupt)
 {
     static const int changed[] = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};

@@ -1,12 +1,10 @@
-/*
- * The helper's namespaces and mounts. All files are put on the stage, a file system in memory in
+/* The helper's namespaces and mounts. All files are put on the stage, a file system in memory in
  * its own mount namespace: the machine does not see it, and it disappears with its last process.
  * Sources of mounts are opened before the stage covers them.
  *
  * Root makes the stage with its own rights and then becomes another user; other users get the
  * rights from a user namespace. In both cases the command's namespaces are children of a user
- * namespace made here, so that the limit on processes counts only those of this sandbox.
- */
+ * namespace made here, so that the limit on processes counts only those of this sandbox. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>

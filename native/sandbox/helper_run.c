@@ -1,7 +1,5 @@
-/*
- * The host's side of a helper: starts it, watches its processes, and makes the result. The helper
- * sends at most a few lines.
- */
+/* The host's side of a helper: starts it, watches its processes, and makes the result. The helper
+ * sends at most a few lines. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 

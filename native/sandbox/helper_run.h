@@ -1,6 +1,5 @@
 /* Private to sandbox: runs a helper on this machine, and measures what its processes use. */
-#ifndef ACR_SANDBOX_HELPER_RUN_H
-#define ACR_SANDBOX_HELPER_RUN_H
+#pragma once
 
 #include "sandbox/backend.h"
 #include "sandbox/sandbox_private.h"
@@ -45,5 +44,3 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)
 /* Runs a helper to its end and fills in the result of the execution. False if the helper failed
  * before it started the command. */
 bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Passes the spec from the host to the helper, in a file in memory: one serialised GVariant. The
- * same program writes and reads it, so it needs no version and no checks for invalid values.
- */
+/* Passes the spec from the host to the helper, in a file in memory: one serialised GVariant. The
+ * same program writes and reads it, so it needs no version and no checks for invalid values. */
 #include "sandbox/helper_spec.h"
 #include "sandbox/sandbox_private.h"
 

@@ -1,15 +1,12 @@
-/*
- * Private to sandbox: the task of a helper, which is a new process of this program. The host writes
+/* Private to sandbox: the task of a helper, which is a new process of this program. The host writes
  * an AcrHelperSpec to a file in memory. The helper reads it, prepares itself, starts the command
  * and supervises it.
  *
  * Descriptors of the helper: 0-2 are the command's; ACR_HELPER_CHANNEL is a socket to the host;
  * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap reports how the command
  * ended; ACR_HELPER_FILTER the filter of system calls, made by the helper, which bubblewrap
- * installs before it starts the command.
- */
-#ifndef ACR_SANDBOX_HELPER_SPEC_H
-#define ACR_SANDBOX_HELPER_SPEC_H
+ * installs before it starts the command. */
+#pragma once
 
 #include "sandbox/sandbox.h"
 
@@ -68,5 +65,3 @@ void acr_helper_words(GPtrArray *words, ...) G_GNUC_NULL_TERMINATED;
 int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error) ACR_MUST_USE;
 /* Reads a spec. Errors: FAILED. */
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error) ACR_MUST_USE;
-
-#endif

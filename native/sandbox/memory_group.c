@@ -1,9 +1,7 @@
-/*
- * Control groups of both versions, through the kernel's files. In version 1, we make a group below
+/* Control groups of both versions, through the kernel's files. In version 1, we make a group below
  * this process's own group. Version 2 does not allow that for a group that contains processes, so
  * we make a sibling group, but only if this process's group has no limit, because the limit would
- * not apply to the sibling.
- */
+ * not apply to the sibling. */
 #include "sandbox/sandbox_private.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
-/*
- * Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC do not say why:
+/* Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC do not say why:
  * settings of distributions, the seccomp filter of a container, and security modules each show in a
- * different file. The first row of the table that applies is the cause.
- */
+ * different file. The first row of the table that applies is the cause. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
-/*
- * Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages plus
+/* Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages plus
  * the files in memory that the processes hold open, mapped or not. If the sum exceeds the limit, it
- * counts again with each shared page only once, which is slower.
- */
+ * counts again with each shared page only once, which is slower. */
 #include "sandbox/helper_run.h"
 
 #include <dirent.h>

@@ -1,7 +1,5 @@
-/*
- * Code for all backends: options and defaults, the environment in the sandbox, changed files,
- * running the set-up, and the key of its result.
- */
+/* Code for all backends: options and defaults, the environment in the sandbox, changed files,
+ * running the set-up, and the key of its result. */
 #include "base/trace.h"
 #include "sandbox/backend.h"
 #include "sandbox/sandbox_private.h"

@@ -1,5 +1,4 @@
-/*
- * sandbox: runs a command on a private copy of a snapshot with changed files. The command sees
+/* sandbox: runs a command on a private copy of a snapshot with changed files. The command sees
  * neither the user's home nor the host's environment, can write only to its copy, and has no
  * network unless an option allows it. When the call returns, the command and every process that it
  * started have ended.
@@ -7,10 +6,8 @@
  * Backends are rows of one table, one file each: "bubblewrap" (namespaces; a kernel overlay over
  * the snapshot's files, which are written to disk once for each tree), "container" (an image,
  * through the Docker Engine API, for Docker and podman), "plain" (a copy in a temporary folder and
- * limits, no isolation; only if an option names it).
- */
-#ifndef ACR_SANDBOX_H
-#define ACR_SANDBOX_H
+ * limits, no isolation; only if an option names it). */
+#pragma once
 
 #include "base/base.h"
 #include "vcs/vcs.h"
@@ -70,10 +67,8 @@ typedef struct {
 /* One thread at a time. */
 typedef struct AcrSandbox AcrSandbox;
 
-/*
- * Checks that the backend works here, by running something in it, and finds a Python. Neither
- * writes the tree nor runs the set-up. Errors: USAGE, UNAVAILABLE, FAILED, INTERRUPTED.
- */
+/* Checks that the backend works here, by running something in it, and finds a Python. Neither
+ * writes the tree nor runs the set-up. Errors: USAGE, UNAVAILABLE, FAILED, INTERRUPTED. */
 AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error) ACR_MUST_USE;
 /* Removes everything that the sandbox made outside its cache. */
 void acr_sandbox_free(AcrSandbox *sandbox);
@@ -91,10 +86,8 @@ const char *acr_sandbox_choice(const AcrSandbox *sandbox);
  * cannot enforce on this machine; borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
 
-/*
- * Runs the set-up command, unless there is none or the cache has its result. The first execution
- * calls this by itself. Errors: SETUP, FAILED, INTERRUPTED.
- */
+/* Runs the set-up command, unless there is none or the cache has its result. The first execution
+ * calls this by itself. Errors: SETUP, FAILED, INTERRUPTED. */
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 
 /* ---- Executing ---- */
@@ -175,24 +168,18 @@ typedef struct {
 void acr_executed_clear(AcrExecuted *executed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
 
-/*
- * Runs a command and waits for it. True if it was started, however it ended. As in a shell, the
+/* Runs a command and waits for it. True if it was started, however it ended. As in a shell, the
  * exit code is 127 if the program is missing, and 126 if it cannot be executed. Errors: SETUP,
- * UNAVAILABLE, FAILED, INTERRUPTED.
- */
+ * UNAVAILABLE, FAILED, INTERRUPTED. */
 bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                      GError **error) ACR_MUST_USE;
 
 /* ---- The helper ---- */
 
-/*
- * Implements ACR_SANDBOX_VERB: reads the task from descriptor 3, prepares this process, starts the
+/* Implements ACR_SANDBOX_VERB: reads the task from descriptor 3, prepares this process, starts the
  * command and supervises it. Call it before Python and threads are started. Returns the exit code;
- * a failure is reported to the host. `interrupt` is that of this process.
- */
+ * a failure is reported to the host. `interrupt` is that of this process. */
 int acr_sandbox_helper(const AcrInterrupt *interrupt);
 
 /* Removes the trees and set-up results in the cache that no process uses. Errors: FAILED. */
 bool acr_sandbox_cache_clear(const char *cache, GError **error) ACR_MUST_USE;
-
-#endif

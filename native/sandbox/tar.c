@@ -1,8 +1,6 @@
-/*
- * Tar archives: POSIX ustar blocks, with a pax header before a file whose path is too long for the
+/* Tar archives: POSIX ustar blocks, with a pax header before a file whose path is too long for the
  * fixed field or not ASCII. All files get the current time: with time 0, Python could use compiled
- * code in the image that was made from another file of the same size.
- */
+ * code in the image that was made from another file of the same size. */
 #include "sandbox/sandbox_private.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Trees on disk: lists their files, copies them, changes their owner, measures them. A tree may
+/* Trees on disk: lists their files, copies them, changes their owner, measures them. A tree may
  * contain any links and names: every step opens a name relative to a folder's descriptor, and
- * follows no link.
- */
+ * follows no link. */
 #include "sandbox/sandbox_private.h"
 
 #include <dirent.h>

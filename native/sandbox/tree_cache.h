@@ -1,6 +1,5 @@
 /* Private to sandbox: the cache of trees and results of set-ups, which processes share. */
-#ifndef ACR_SANDBOX_TREE_CACHE_H
-#define ACR_SANDBOX_TREE_CACHE_H
+#pragma once
 
 #include "sandbox/sandbox.h"
 
@@ -28,10 +27,8 @@ char *acr_tree_cache_get(AcrTreeCache *cache, const char *key, AcrTreeMake *make
                          GError **error) ACR_MUST_USE;
 /* A new empty folder that is removed with the cache (after a crash, by a later process); owned. */
 char *acr_tree_cache_scratch(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
-/*
- * A new, empty folder of that name, which only one process may have; owned; the caller discards it.
- * Waits until no other process has it. Errors: FAILED, INTERRUPTED.
- */
+/* A new, empty folder of that name, which only one process may have; owned; the caller discards it.
+ * Waits until no other process has it. Errors: FAILED, INTERRUPTED. */
 char *acr_tree_cache_place(AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
 /* Takes the lock for making the thing that `key` names; waits while another process has it.
  * Returns a descriptor, which the caller closes; -1 with an error. Errors: FAILED, INTERRUPTED. */
@@ -39,5 +36,3 @@ int acr_tree_cache_lock(const AcrTreeCache *cache, const char *key, GError **err
 void acr_tree_cache_unlock(const AcrTreeCache *cache, const char *key, int fd);
 /* Removes a folder that only this process uses. */
 bool acr_tree_cache_discard(AcrTreeCache *cache, const char *path, GError **error) ACR_MUST_USE;
-
-#endif

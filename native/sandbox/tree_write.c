@@ -1,7 +1,5 @@
-/*
- * Writes the files of a snapshot, and changed files, into a tree. The tree may contain any links;
- * to follow none, it opens the folder of a path part by part.
- */
+/* Writes the files of a snapshot, and changed files, into a tree. The tree may contain any links;
+ * to follow none, it opens the folder of a path part by part. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
-/*
- * Calls in JSON: makes JSON schemas of the table of calls, a call of a JSON object of arguments,
- * and JSON of an answer. MCP clients, and models that call tools natively, get these schemas.
- */
+/* Calls in JSON: makes JSON schemas of the table of calls, a call of a JSON object of arguments,
+ * and JSON of an answer. MCP clients, and models that call tools natively, get these schemas. */
 #include <string.h>
 
 #include "search/search.h"

@@ -1,10 +1,8 @@
-/*
- * search_callers: finds who calls a function, method or class. The index knows which files contain
+/* search_callers: finds who calls a function, method or class. The index knows which files contain
  * the word; each is read once, without strings and comments, and the text around each use of the
  * word decides. A call on self in a class that has the method, on the class itself, or of an
  * imported name is sure; a call on any other object is likely; a use that is not a call is a
- * reference.
- */
+ * reference. */
 #include <string.h>
 
 #include "search/calls_private.h"

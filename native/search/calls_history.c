@@ -1,11 +1,9 @@
-/*
- * search_history: the commits before the revision that change a definition, or lines with a text.
+/* search_history: the commits before the revision that change a definition, or lines with a text.
  *
  * Old versions of a file are not indexed: a definition is found in them by its `def` or `class`
  * line and its indentation. If files of the snapshot contain the definition or text, only the
  * history of these files is read; otherwise it may have been removed from any file, so the history
- * of all files is read.
- */
+ * of all files is read. */
 #include <string.h>
 
 #include "search/calls_private.h"

@@ -1,9 +1,6 @@
-/*
- * Private to the search calls: the functions that answer them, and the fallbacks if a call finds
- * nothing.
- */
-#ifndef ACR_SEARCH_CALLS_PRIVATE_H
-#define ACR_SEARCH_CALLS_PRIVATE_H
+/* Private to the search calls: the functions that answer them, and the fallbacks if a call finds
+ * nothing. */
+#pragma once
 
 #include "search/reply_private.h"
 
@@ -75,20 +72,16 @@ typedef struct {
     const char *word; /* the word that was found, an element of `words`; NULL: none */
     AcrUsesWhere where;
 } AcrUsesFound;
-/*
- * Adds the lines that contain the first of the words that occurs, after the existing hits. Searches
+/* Adds the lines that contain the first of the words that occurs, after the existing hits. Searches
  * non-test .py files and the named ones, otherwise non-test files of other types. Nearest places
  * come first, then those with most of the other words. Errors: FAILED (an object is missing).
- * O(bytes of the files).
- */
+ * O(bytes of the files). */
 bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                   AcrUsesFound *out_found, GError **error) ACR_MUST_USE;
 
-/*
- * Adds definitions of the name outside the call's scope, of any kind; if there are none, uses of
+/* Adds definitions of the name outside the call's scope, of any kind; if there are none, uses of
  * the name. Adds the note `missing` (a sentence that says what does not exist) and a note on what
- * is shown instead; without a hit no note.
- */
+ * is shown instead; without a hit no note. */
 bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
                          const char *missing, GError **error) ACR_MUST_USE;
 /* For a text that the files (`files` NULL: all files) do not contain: adds other places and
@@ -135,5 +128,3 @@ typedef struct {
 /* Answers a call whose values are the name and the file. Errors: FAILED (an object is missing). */
 bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,
                         AcrAnswer *out, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * The table of search calls: names, parameters, the sentence that describes each call to the model,
+/* The table of search calls: names, parameters, the sentence that describes each call to the model,
  * and the function that answers it, which is called after the arguments were checked. Models and
  * users rely on the names, so they never change. A run records the number of rows when it begins,
- * so new calls must be added at the end of the table.
- */
+ * so new calls must be added at the end of the table. */
 #include <string.h>
 
 #include "base/trace.h"

@@ -1,5 +1,4 @@
-/*
- * Resolves bug locations, as models name them, to code. For each location it tries six levels, from
+/* Resolves bug locations, as models name them, to code. For each location it tries six levels, from
  * exact to loose, and uses the first level with a hit:
  *   method+class  members of the class, inherited ones too; a given file narrows classes of one
  *   name
@@ -14,8 +13,7 @@
  * One location gives at most MAX_PER_LOCATION places: at level `method` those in the named file's
  * folder first, then the longest; that level ignores a `__name__` that many classes define. A class
  * or file that is too long is shown as signatures; of a body that is too long the middle is
- * omitted. Test files are excluded.
- */
+ * omitted. Test files are excluded. */
 #include <string.h>
 
 #include "search/calls_private.h"

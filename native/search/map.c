@@ -1,8 +1,6 @@
-/*
- * The map of a repository: its source files with the top-level definitions of each, in as much
+/* The map of a repository: its source files with the top-level definitions of each, in as much
  * detail as fits into an answer: names, otherwise counts for each file, otherwise counts for each
- * folder.
- */
+ * folder. */
 #include <string.h>
 
 #include "search/search.h"

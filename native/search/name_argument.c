@@ -1,8 +1,6 @@
-/*
- * Normalises a name as a model writes it: removes quotes, keywords, decorator signs, parentheses
+/* Normalises a name as a model writes it: removes quotes, keywords, decorator signs, parentheses
  * and parameters until a dotted name is left. If none is left, the argument is kept unchanged, and
- * matches no symbol.
- */
+ * matches no symbol. */
 #include <string.h>
 
 #include "search/search_private.h"

@@ -1,8 +1,6 @@
-/*
- * Finds a literal text in many files. Texts of a few bytes are searched by PCRE2, whose machine
+/* Finds a literal text in many files. Texts of a few bytes are searched by PCRE2, whose machine
  * code compares 16 bytes at a time and is up to ten times faster than memmem. Longer texts are
- * searched by memmem, which skips as many bytes as the text has.
- */
+ * searched by memmem, which skips as many bytes as the text has. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds its
+/* Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds its
  * budget, its middle is omitted; line numbers stay correct, and a line says how to see the omitted
- * part.
- */
+ * part. */
 #include <string.h>
 
 #include "search/reply_private.h"

@@ -1,8 +1,6 @@
-/*
- * Builds an answer of notes and hits. acr_reply_finish sorts the hits by (rank, file, line), shows
+/* Builds an answer of notes and hits. acr_reply_finish sorts the hits by (rank, file, line), shows
  * the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and
- * lists the others.
- */
+ * lists the others. */
 #include "search/reply_private.h"
 
 /* bytes reserved for the list of hits that are not shown in full */

@@ -1,8 +1,6 @@
-/*
- * The lines of an answer for a person: the code or the signatures of a definition, or the lines
+/* The lines of an answer for a person: the code or the signatures of a definition, or the lines
  * that contain a text. Unlike the text for a model they are complete: nothing is collapsed, and no
- * line is shortened.
- */
+ * line is shortened. */
 #include <string.h>
 
 #include "search/reply_private.h"

@@ -1,8 +1,6 @@
-/*
- * The answer of a text search that finds nothing: the text in other files, or if there is none,
+/* The answer of a text search that finds nothing: the text in other files, or if there is none,
  * lines with its words. Also adds to a text search's results the definition of the text's last
- * word. A note explains why these places are shown.
- */
+ * word. A note explains why these places are shown. */
 #include <string.h>
 
 #include "search/calls_private.h"

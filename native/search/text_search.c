@@ -1,10 +1,8 @@
-/*
- * Finds literal text in file contents: as written; if it is not found, with different indentation
+/* Finds literal text in file contents: as written; if it is not found, with different indentation
  * and line ends.
  *
  * Line numbers are counted during a forward scan. Neighbouring matches in the same class and
- * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted.
- */
+ * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted. */
 #include <string.h>
 
 #include "search/reply_private.h"

@@ -1,6 +1,4 @@
-/*
- * Counts for each element how many failing and passing tests run it; computes scores and ranks.
- */
+/* Counts for each element how many failing and passing tests run it; computes scores and ranks. */
 #include "spectrum/spectrum.h"
 
 #include <math.h>

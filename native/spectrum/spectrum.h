@@ -1,12 +1,9 @@
-/*
- * spectrum: ranks the elements of a program (lines, methods) by how likely they cause a failure,
+/* spectrum: ranks the elements of a program (lines, methods) by how likely they cause a failure,
  * according to the tests that run them. Elements are numbers. Sources: Ochiai and Tarantula as in
  * Abreu, Zoeteweij, van Gemund, "On the accuracy of spectrum-based fault localization", 2007; DStar
  * (with the square) as in Wong, Debroy, Gao, Li, "The DStar method for effective software fault
- * localization", 2014.
- */
-#ifndef ACR_SPECTRUM_H
-#define ACR_SPECTRUM_H
+ * localization", 2014. */
+#pragma once
 
 #include "base/base.h"
 
@@ -21,12 +18,10 @@ typedef enum {
 typedef struct {
     guint failed_run, failed_not, passed_run, passed_not;
 } AcrSpectrumCounts;
-/*
- * How suspicious an element is: 0 if no failing test runs it, otherwise above 0. Ochiai and
+/* How suspicious an element is: 0 if no failing test runs it, otherwise above 0. Ochiai and
  * Tarantula are at most 1; DStar has no upper bound. If the denominator of DStar is 0 (all failing
  * tests and no passing test run the element), it is replaced by one half, so that the element ranks
- * first.
- */
+ * first. */
 double acr_spectrum_score(AcrSpectrumFormula formula, const AcrSpectrumCounts *counts);
 
 /* Elements, numbered 0 to n - 1, and the tests that run them. */
@@ -52,5 +47,3 @@ GArray *acr_spectrum_rank(const AcrSpectrum *spectrum, AcrSpectrumFormula formul
  * suspicious element. `group_of` has n numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
 GArray *acr_spectrum_rank_groups(const AcrSpectrum *spectrum, AcrSpectrumFormula formula,
                                  const guint32 *group_of, guint32 n_groups) ACR_MUST_USE;
-
-#endif

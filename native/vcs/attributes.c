@@ -1,12 +1,10 @@
-/*
- * The attributes of paths, as .gitattributes files set them: the nearest file decides, in it the
+/* The attributes of paths, as .gitattributes files set them: the nearest file decides, in it the
  * last matching rule, and in that rule the last word. For the `diff` attribute we read only the
  * overlay's files, so that a diff depends on nothing else. For line endings we read the files on
  * disk and the rules of the repository and the user, as git does.
  *
  * We match patterns ourselves, because libgit2 takes time that grows exponentially with the stars
- * in a pattern, and patterns are untrusted.
- */
+ * in a pattern, and patterns are untrusted. */
 #include <fcntl.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
-/*
- * Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot. It
+/* Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot. It
  * writes loose objects, and then one reference. Working tree, index and HEAD stay unchanged.
- * libgit2 runs no hook, and no filter, because contents are given as bytes.
- */
+ * libgit2 runs no hook, and no filter, because contents are given as bytes. */
 #include <string.h>
 
 #include "vcs_private.h"

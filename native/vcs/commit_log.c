@@ -1,10 +1,8 @@
-/*
- * Finds the commits before a snapshot that change the text that a caller looks for, newest first.
+/* Finds the commits before a snapshot that change the text that a caller looks for, newest first.
  *
  * If one parent of a merge has the same text, the walk follows only that parent, as git does, so
  * most of a long history is not read. Histories are untrusted: commits and bytes are limited. The
- * limits count work, not time, so that the same question gets the same answer.
- */
+ * limits count work, not time, so that the same question gets the same answer. */
 #include <string.h>
 
 #include "vcs_private.h"

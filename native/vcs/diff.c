@@ -1,10 +1,8 @@
-/*
- * The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
+/* The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
  *
  * Headers (modes, ids, quoting) are written here, because libgit2 loses the modes of buffers,
  * abbreviates ids and omits the tab after names with blanks. diff_hunks.c and diff_binary.c take
- * the bodies from libgit2.
- */
+ * the bodies from libgit2. */
 #include <string.h>
 
 #include "rules_private.h"

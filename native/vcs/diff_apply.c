@@ -1,8 +1,6 @@
-/*
- * Applies a diff to an overlay. The files that the diff changes become a tree in a repository in
+/* Applies a diff to an overlay. The files that the diff changes become a tree in a repository in
  * memory; libgit2 applies the diff to that tree, as git does; the changes are then written to the
- * overlay. Either the whole diff is applied, or nothing.
- */
+ * overlay. Either the whole diff is applied, or nothing. */
 #include <string.h>
 #include <zlib.h>
 
@@ -92,11 +90,9 @@ static void end_bare_header(GString *text, char kind)
     g_string_append(text, "-- \n");
 }
 
-/*
- * Converts the diff to a form that libgit2 reads; owned: completes headers without hunks, and adds
+/* Converts the diff to a form that libgit2 reads; owned: completes headers without hunks, and adds
  * a line end that a shell may have removed from the last line. NULL if a header states the old or
- * the new name of a renamed file twice, because libgit2 would leak the first one.
- */
+ * the new name of a renamed file twice, because libgit2 would leak the first one. */
 static GString *mend_headers(const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);

@@ -1,9 +1,7 @@
-/*
- * Git's binary patches: both directions, each as the whole content or a delta, in git's base 85.
+/* Git's binary patches: both directions, each as the whole content or a delta, in git's base 85.
  *
  * libgit2 makes the deltas and chooses the form; but it compresses at zlib's default level where
- * git uses the fastest, so its data is decompressed and compressed again.
- */
+ * git uses the fastest, so its data is decompressed and compressed again. */
 #include <zlib.h>
 
 #include "vcs_private.h"

@@ -1,8 +1,6 @@
-/*
- * Hunks of two texts. libgit2 finds and groups the changed lines as git does. The text after the
+/* Hunks of two texts. libgit2 finds and groups the changed lines as git does. The text after the
  * second "@@" (the line of the enclosing function) is found by this file, by git's rules, because
- * libgit2 does not apply its Python driver to buffers.
- */
+ * libgit2 does not apply its Python driver to buffers. */
 #include <string.h>
 
 #include "vcs_private.h"

@@ -1,11 +1,9 @@
-/*
- * Adds Python files that a build has put into the packages of a working tree and that git ignores,
+/* Adds Python files that a build has put into the packages of a working tree and that git ignores,
  * such as _version.py: a package cannot be imported without them, so a copy of the tree needs them
  * too.
  *
  * Takes only small files whose name or first lines show that they are generated, because other
- * ignored files may be large or secret.
- */
+ * ignored files may be large or secret. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>

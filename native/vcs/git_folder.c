@@ -1,5 +1,4 @@
-/*
- * Checks a git folder before libgit2 opens it, because the folder may be untrusted (from an
+/* Checks a git folder before libgit2 opens it, because the folder may be untrusted (from an
  * archive).
  *
  * libgit2 would block on a FIFO, and would follow git's references to other folders (a `.git` that
@@ -7,8 +6,7 @@
  * user, whose code would then be shown to a model. So a reference that leads out of the folder is
  * followed only if its target names this working tree in return, as for linked worktrees,
  * submodules and git folders with core.worktree: the author of an archive cannot write such a name
- * there.
- */
+ * there. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Private to vcs: checks a git folder, which may be untrusted (from an archive). */
-#ifndef ACR_VCS_GIT_FOLDER_H
-#define ACR_VCS_GIT_FOLDER_H
+#pragma once
 
 #include "vcs/vcs.h"
 
@@ -12,5 +11,3 @@ bool acr_vcs_check_git_folder(const char *path, GError **error) ACR_MUST_USE;
 char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix) ACR_MUST_USE;
 bool acr_vcs_fail_outside(GError **error, const char *from, const char *to);
 bool acr_vcs_trusts_links(void);
-
-#endif

@@ -1,13 +1,11 @@
-/*
- * Which untracked paths git ignores: by rules of the .gitignore files in the folders that contain a
+/* Which untracked paths git ignores: by rules of the .gitignore files in the folders that contain a
  * path, of info/exclude, and of core.excludesFile. The nearest file with a matching rule decides,
  * in it the last such rule.
  *
  * We match ourselves, because libgit2 follows symlinks, and drops a rule that re-includes a path
  * which a .gitignore in a parent folder ignores. The rules are a stack: the walk pushes those of
  * each folder that it enters. It does not enter ignored folders, so no rule can re-include their
- * contents.
- */
+ * contents. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

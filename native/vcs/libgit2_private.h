@@ -1,9 +1,6 @@
-/*
- * Loads libgit2 when a repository is first read, because loading it with its libraries takes half
- * of the program's start time, and workers read no repository.
- */
-#ifndef ACR_LIBGIT2_PRIVATE_H
-#define ACR_LIBGIT2_PRIVATE_H
+/* Loads libgit2 when a repository is first read, because loading it with its libraries takes half
+ * of the program's start time, and workers read no repository. */
+#pragma once
 
 #include <git2.h>
 #if __has_include(<git2/sys/errors.h>)
@@ -55,5 +52,3 @@ typedef struct {
  * reports that failure. */
 const AcrGit *acr_git_functions(void);
 #define acr_git (*acr_git_functions())
-
-#endif

@@ -1,11 +1,9 @@
-/*
- * The object database of a repository, made of its own folder of objects and those that
+/* The object database of a repository, made of its own folder of objects and those that
  * `info/alternates` lists, up to a limit of number and depth. odb_packs.c reads the packs in each
  * folder, odb_loose.c the loose objects.
  *
  * libgit2's own database is not used: it maps every file in these folders (including multi-pack
- * indexes and commit graphs), and trusts the sizes that the files state.
- */
+ * indexes and commit graphs), and trusts the sizes that the files state. */
 #include <string.h>
 #include <sys/stat.h>
 

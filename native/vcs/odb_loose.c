@@ -1,11 +1,9 @@
-/*
- * Loose objects: one file each, a zlib stream of "TYPE SIZE", a NUL and the content.
+/* Loose objects: one file each, a zlib stream of "TYPE SIZE", a NUL and the content.
  *
  * This is our own backend, because libgit2 1.5 never returns from a truncated stream, and writes
  * beyond its buffer if the content is longer than stated. The stream must contain exactly what its
  * header says. Commits and trees must have the requested id; snapshot_read.c checks blobs if the
- * caller asks for it.
- */
+ * caller asks for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

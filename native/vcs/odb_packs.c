@@ -1,5 +1,4 @@
-/*
- * The packs of one folder. libgit2's backend reads each pack, but only after we have checked the
+/* The packs of one folder. libgit2's backend reads each pack, but only after we have checked the
  * pack's index, and only objects whose chain of deltas ends. Commits and trees must have the
  * requested id, because cached copies are shared by the id of a tree.
  *

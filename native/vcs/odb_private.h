@@ -1,5 +1,4 @@
-#ifndef ACR_ODB_PRIVATE_H
-#define ACR_ODB_PRIVATE_H
+#pragma once
 
 #include "vcs_private.h"
 
@@ -18,5 +17,3 @@ static inline int acr_vcs_odb_fail(const char *why)
     acr_git.error_set_str(GIT_ERROR_ODB, why);
     return GIT_ERROR;
 }
-
-#endif

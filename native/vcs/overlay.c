@@ -1,7 +1,5 @@
-/*
- * Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
- * removes the path from the list, so the list contains exactly the files that a diff shows.
- */
+/* Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
+ * removes the path from the list, so the list contains exactly the files that a diff shows. */
 #include <string.h>
 
 #include "vcs_private.h"

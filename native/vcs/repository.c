@@ -1,10 +1,8 @@
-/*
- * Opens a repository: finds out what kind of folder a path is, and makes the libgit2 handle.
+/* Opens a repository: finds out what kind of folder a path is, and makes the libgit2 handle.
  *
  * No hook or filter is run, so the owner of a repository and extensions that concern only writers
  * do not matter. If libgit2 cannot read the kind of object ids or of ref storage, the repository is
- * rejected with a message that names it.
- */
+ * rejected with a message that names it. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,12 +18,10 @@ static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_starting;
 static GError *init_error; /* why libgit2 cannot be used; NULL if it can */
 
-/*
- * Overrides mbedTLS's function of the same name, because the linker finds this one first. A libgit2
+/* Overrides mbedTLS's function of the same name, because the linker finds this one first. A libgit2
  * that was built with mbedTLS calls it at its start to decode every certificate of the system. That
  * takes half the time of a search, and we make no connections with libgit2. While libgit2 starts,
- * this function skips the certificates; for all other callers it calls mbedTLS's function.
- */
+ * this function skips the certificates; for all other callers it calls mbedTLS's function. */
 int mbedtls_x509_crt_parse_file(void *chain, const char *path);
 int mbedtls_x509_crt_parse_file(void *chain, const char *path)
 {
@@ -266,11 +262,9 @@ static bool leads_to(const char *folder, const char *git_folder)
     return named && is_same_folder(named, git_folder);
 }
 
-/*
- * The working tree: the nearest folder at or above `path` whose `.git` leads to the opened git
+/* The working tree: the nearest folder at or above `path` whose `.git` leads to the opened git
  * folder. The git folder's own settings (core.worktree, a linked worktree's gitdir) are ignored,
- * because they could name any folder of the user's. Owned; NULL: bare.
- */
+ * because they could name any folder of the user's. Owned; NULL: bare. */
 static char *find_worktree(git_repository *git, git_config *config, const char *path)
 {
     int bare = 0;

@@ -1,5 +1,4 @@
-#ifndef ACR_VCS_RULES_PRIVATE_H
-#define ACR_VCS_RULES_PRIVATE_H
+#pragma once
 
 #include "vcs/vcs_private.h"
 
@@ -55,5 +54,3 @@ bool acr_vcs_attributes_converts(const AcrVcsAttributes *attributes, const char 
  * in CR LF. */
 GBytes *acr_vcs_crlf_to_lf(GBytes *content) ACR_MUST_USE;
 GBytes *acr_vcs_lf_to_crlf(GBytes *content) ACR_MUST_USE; /* converts back */
-
-#endif

@@ -1,10 +1,8 @@
-/*
- * The snapshot type: a sorted array of entries, the locations of their contents, and the skipped
+/* The snapshot type: a sorted array of entries, the locations of their contents, and the skipped
  * paths.
  *
  * snapshot_commit.c and snapshot_worktree.c fill a snapshot and seal it; after that it never
- * changes. snapshot_save.c saves and loads it; snapshot_read.c reads contents.
- */
+ * changes. snapshot_save.c saves and loads it; snapshot_read.c reads contents. */
 #include <string.h>
 
 #include "vcs_private.h"

@@ -1,10 +1,8 @@
-/*
- * Takes a snapshot of a commit: resolves a revision to a commit, and turns its trees into entries.
+/* Takes a snapshot of a commit: resolves a revision to a commit, and turns its trees into entries.
  * No blob is read.
  *
  * Trees are untrusted: their depth and number are limited, and names that no checkout can have are
- * skipped.
- */
+ * skipped. */
 #include <string.h>
 
 #include "vcs_private.h"

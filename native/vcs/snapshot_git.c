@@ -1,8 +1,6 @@
-/*
- * Writes a git folder for one commit, in the form of a shallow clone, because projects read their
+/* Writes a git folder for one commit, in the form of a shallow clone, because projects read their
  * version from git, and tests their list of files. The folder must not contain later commits, nor
- * any of the repository's configuration except for line endings.
- */
+ * any of the repository's configuration except for line endings. */
 #include <string.h>
 
 #include "vcs_private.h"

@@ -1,11 +1,9 @@
-/*
- * The part of the repository's history that the git folder of one commit shows: the commits up to
+/* The part of the repository's history that the git folder of one commit shows: the commits up to
  * the nearest tag, and the tags on them.
  *
  * References are untrusted, so their number and depth are limited. We read them ourselves, because
  * libgit2 takes time proportional to the square of a loose reference's length, and may follow links
- * out of the repository.
- */
+ * out of the repository. */
 #include <string.h>
 
 #include "vcs_private.h"

@@ -1,12 +1,10 @@
-/*
- * Reads contents: one at a time through the repository's handle, under its lock, or many in
+/* Reads contents: one at a time through the repository's handle, under its lock, or many in
  * parallel.
  *
  * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens its own
  * handle; below it, packs and their cache of delta bases are shared. We check a content against its
  * id only if the caller asks for it, because the check takes longer than decompressing; git itself
- * leaves it to fsck.
- */
+ * leaves it to fsck. */
 #include <unistd.h>
 
 #include "vcs_private.h"

@@ -1,10 +1,8 @@
-/*
- * Saves a snapshot to a folder, and loads it.
+/* Saves a snapshot to a folder, and loads it.
  *
  * `entries` is written last, atomically: a serialised GVariant and its checksum. For a commit,
  * `entries` has only the id and the digest. For a working tree it has every entry, and the files
- * `blobs/ID` have the contents that HEAD lacks.
- */
+ * `blobs/ID` have the contents that HEAD lacks. */
 #include <string.h>
 
 #include "vcs_private.h"

@@ -1,12 +1,10 @@
-/*
- * Takes a snapshot of a working tree in its current state, or of a folder without git.
+/* Takes a snapshot of a working tree in its current state, or of a folder without git.
  *
  * We walk the tree ourselves, because libgit2's status and diff may refresh the index file and
  * compare converted contents. Every folder is opened relative to its parent without following
  * symlinks. Every file is read and hashed, because sizes and times in the index do not show whether
  * a filter has changed the bytes. libgit2 only lists the files of the index. We undo git's
- * conversion of line endings, so that a file that git considers unchanged is unchanged here.
- */
+ * conversion of line endings, so that a file that git considers unchanged is unchanged here. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

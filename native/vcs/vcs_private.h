@@ -1,8 +1,5 @@
-/*
- * Shared by the files of vcs. Only this folder uses libgit2's types.
- */
-#ifndef ACR_VCS_PRIVATE_H
-#define ACR_VCS_PRIVATE_H
+/* Shared by the files of vcs. Only this folder uses libgit2's types. */
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -204,5 +201,3 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb, acr_git.odb_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb_object, acr_git.odb_object_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_index, acr_git.index_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_repository, acr_git.repository_free)
-
-#endif

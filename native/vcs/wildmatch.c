@@ -1,9 +1,7 @@
-/*
- * Git's wildcards as gitignore(5) defines them: "*" and "?" do not match slashes; "**" between
+/* Git's wildcards as gitignore(5) defines them: "*" and "?" do not match slashes; "**" between
  * slashes matches any number of folders. fnmatch(3) matches each part of a path, in time bounded by
  * the product of both lengths. If the rest after a "**" does not match, only the last "**" is tried
- * with more folders; earlier ones need no retry.
- */
+ * with more folders; earlier ones need no retry. */
 #include <fnmatch.h>
 #include <string.h>
 

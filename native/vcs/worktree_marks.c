@@ -1,12 +1,10 @@
-/*
- * Tells whether a working tree has changed since a snapshot of it was taken, without reading a file
+/* Tells whether a working tree has changed since a snapshot of it was taken, without reading a file
  * again. The walk makes a mark of each folder that it lists and each file that it takes: a hash of
  * the file system's data on it (inode, size, mode, times). Any addition, removal or write changes a
  * mark; new names change the mark of their folder.
  *
  * Time stamps have limited resolution: if a file changed just before the walk, a later change could
- * leave the same mark. Such a snapshot is not settled, and never counts as current.
- */
+ * leave the same mark. Such a snapshot is not settled, and never counts as current. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * agents: prompts and answers of each role of the model. Prompts are text files with
+/* agents: prompts and answers of each role of the model. Prompts are text files with
  * {{placeholders}}. A function makes at most one model call; the loops decide which call is next.
  */
-#ifndef ACR_AGENTS_H
-#define ACR_AGENTS_H
+#pragma once
 
 #include "agents/roles.h"
 #include "base/base.h"
@@ -25,11 +23,9 @@ typedef struct AcrPrompts AcrPrompts;
 
 #define ACR_PROMPT_MAX_BYTES (1u * 1024 * 1024)
 
-/*
- * Loads every prompt from `override_dir` (may be NULL) if that folder has the file, else from
+/* Loads every prompt from `override_dir` (may be NULL) if that folder has the file, else from
  * `dir`. Errors: PROMPT (a missing file, an unknown file in the override folder, a missing or
- * unknown placeholder).
- */
+ * unknown placeholder). */
 AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir,
                              GError **error) ACR_MUST_USE; /* owned */
 void acr_prompts_free(AcrPrompts *prompts);
@@ -38,11 +34,9 @@ const char *acr_prompt_file(AcrPromptId id); /* "search_start.txt" */
 const char *acr_prompts_text(const AcrPrompts *prompts,
                              AcrPromptId id); /* borrowed, with its placeholders */
 
-/*
- * The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs
+/* The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs
  * ended by NULL; every placeholder of the prompt must be among them (asserted); other names are
- * ignored.
- */
+ * ignored. */
 char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id,
                          ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 
@@ -67,10 +61,8 @@ bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent
 
 #define ACR_ISSUE_MAX_BYTES (4u * 1024 * 1024)
 
-/*
- * The issue text for models: HTML comments outside code are removed, with the blank lines around
- * them; line ends become LF; owned (g_free).
- */
+/* The issue text for models: HTML comments outside code are removed, with the blank lines around
+ * them; line ends become LF; owned (g_free). */
 char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
 /* ---- Extract, the proxy (extract.c) ---------------------------------------------------------- */
@@ -112,11 +104,9 @@ void acr_agent_tools_read(const AcrCalls *calls, const AcrJson *asked, AcrExtrac
 
 /* Limit of the code shown to a patch writer at its start, in bytes. */
 #define ACR_PATCH_CODE_BYTES (192u * 1024)
-/*
- * Starts the conversation from located code (AcrLocated). Shows at most `code_bytes` of it, bug
+/* Starts the conversation from located code (AcrLocated). Shows at most `code_bytes` of it, bug
  * locations before their context; of code that does not fit, the middle is omitted, or only its
- * name is shown.
- */
+ * name is shown. */
 void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
                            const char *issue, const GPtrArray *located, gsize code_bytes);
 /* Starts the conversation from the retrieval conversation, if no location was found. */
@@ -154,11 +144,9 @@ typedef struct {
 } AcrReviewAnswer;
 void acr_review_answer_clear(AcrReviewAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
-/*
- * Reads {"patch-correct", "test-correct", "patch-analysis", "patch-advice", "test-analysis",
+/* Reads {"patch-correct", "test-correct", "patch-analysis", "patch-advice", "test-analysis",
  * "test-advice"}; decisions are yes, no or booleans. False: *out_problem (owned) says what is
- * missing.
- */
+ * missing. */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
 /* The snippet in a reviewer's answer {"probe": "…"}, owned; NULL: the answer has no snippet. */
@@ -173,5 +161,3 @@ bool acr_agent_regression_read(const char *answer, bool *out_expected, char **ou
  * (owned) says what is missing. */
 bool acr_agent_choice_read(const char *answer, guint n, guint *out_choice, char **out_reason,
                            char **out_problem) ACR_MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the files of this folder: filling in prompts, and finding JSON objects in answers. */
-#ifndef ACR_AGENTS_PRIVATE_H
-#define ACR_AGENTS_PRIVATE_H
+#pragma once
 
 #include "agents/agents.h"
 
@@ -11,5 +10,3 @@ char *acr_prompts_render_list(const AcrPrompts *prompts, AcrPromptId id, va_list
 /* The JSON object in an answer: the whole text, else the text between its first and last brace.
  * Owned; NULL: *out_problem (owned) says why. */
 AcrJson *acr_agents_parse_object(const char *answer, char **out_problem) ACR_MUST_USE;
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Reads the answers of the reproducer, reviewer and select roles. Models put fences and words
- * around JSON objects, and write decisions in words or as booleans: both are accepted.
- */
+/* Reads the answers of the reproducer, reviewer and select roles. Models put fences and words
+ * around JSON objects, and write decisions in words or as booleans: both are accepted. */
 #include "agents/agents_private.h"
 
 #include <stddef.h>

@@ -1,10 +1,8 @@
-/*
- * The extract agent turns prose into calls: a second model call in JSON mode turns the search
+/* The extract agent turns prose into calls: a second model call in JSON mode turns the search
  * agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is strict about calls
  * (Python parses and binds them) and accepts a code fence and words around the object. This file
  * also lists the calls for both agents, and describes them as tools for models that call tools,
- * which need no extract agent.
- */
+ * which need no extract agent. */
 #include "agents/agents_private.h"
 
 #include <string.h>

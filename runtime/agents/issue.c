@@ -1,5 +1,4 @@
-/*
- * Cleans an issue's text for a model: removes the HTML comments of issue templates and the blank
+/* Cleans an issue's text for a model: removes the HTML comments of issue templates and the blank
  * lines around them. Code (fenced, indented, inline or quoted) belongs to the reporter and is kept.
  */
 #include "agents/agents.h"

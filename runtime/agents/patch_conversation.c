@@ -1,8 +1,6 @@
-/*
- * The patch writer: the model that sees the issue and the code of the bug locations, and answers
+/* The patch writer: the model that sees the issue and the code of the bug locations, and answers
  * with edits in <file>/<original>/<patched> groups. The code that it sees has no line numbers, so
- * that it can quote exactly.
- */
+ * that it can quote exactly. */
 #include "agents/agents.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * The prompts: one text file each, loaded and checked at the start of a run, so that a wrong
- * placeholder is found before any model is called. ACR_PROMPT_TABLE lists them.
- */
+/* The prompts: one text file each, loaded and checked at the start of a run, so that a wrong
+ * placeholder is found before any model is called. ACR_PROMPT_TABLE lists them. */
 #include "agents/agents_private.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * Shared by all roles of the model: the table of roles, the start of a conversation, and the call.
+/* Shared by all roles of the model: the table of roles, the start of a conversation, and the call.
  */
 #include "agents/agents_private.h"
 

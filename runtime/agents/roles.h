@@ -1,9 +1,7 @@
-/*
- * The roles that a model plays, and the prompts, one row each. To add a role, add a row to
+/* The roles that a model plays, and the prompts, one row each. To add a role, add a row to
  * ACR_AGENT_TABLE; for each of its prompts, add a file in prompts/ and a row to ACR_PROMPT_TABLE.
  */
-#ifndef ACR_AGENTS_ROLES_H
-#define ACR_AGENTS_ROLES_H
+#pragma once
 
 /* Id; name in requests, journals, costs and scripts; whether it answers in JSON; its system prompt
  * and its first question. */
@@ -72,5 +70,3 @@ typedef enum { ACR_PROMPT_TABLE(ACR_PROMPT_ID) ACR_PROMPTS } AcrPromptId;
 
 /* The names of all roles, NULL-terminated; static. */
 const char *const *acr_role_names(void);
-
-#endif

@@ -1,9 +1,6 @@
-/*
- * batch: many tasks as processes of this program, and their predictions. A task that fails never
- * stops the others.
- */
-#ifndef ACR_BATCH_H
-#define ACR_BATCH_H
+/* batch: many tasks as processes of this program, and their predictions. A task that fails never
+ * stops the others. */
+#pragma once
 
 #include "base/base.h"
 #include "task/task.h"
@@ -29,10 +26,8 @@ void acr_instance_free(AcrInstance *instance);
 /* The purpose of reading a data set. For solving, a row's reference patch and hidden tests are
  * dropped; for grading, a row needs only its id and repository. */
 typedef enum { ACR_DATASET_SOLVE, ACR_DATASET_GRADE } AcrDatasetUse;
-/*
- * Reads a data set: a JSON array of rows, or JSON lines. `only` (NULL-terminated, may be NULL)
- * selects instances. Owned array of AcrInstance in the file's order. Errors: DATASET.
- */
+/* Reads a data set: a JSON array of rows, or JSON lines. `only` (NULL-terminated, may be NULL)
+ * selects instances. Owned array of AcrInstance in the file's order. Errors: DATASET. */
 GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *const *only,
                             GError **error) ACR_MUST_USE;
 /* Like acr_dataset_read, for bytes (borrowed) that error messages name `path`. */
@@ -48,11 +43,9 @@ GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrData
 bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *only,
                         GError **error) ACR_MUST_USE;
 
-/*
- * Whether a name is safe as the name of a folder: letters, digits, "_", "-", "." and characters of
+/* Whether a name is safe as the name of a folder: letters, digits, "_", "-", "." and characters of
  * `also`, beginning with a letter, digit or "_", without "..". `also` NULL: any UTF-8 text without
- * "/" and control characters that does not begin with ".".
- */
+ * "/" and control characters that does not begin with ".". */
 bool acr_name_is_safe(const char *name, const char *also);
 
 /* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or
@@ -123,13 +116,11 @@ typedef struct {
 void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
-/*
- * Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended tasks: it is
+/* Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended tasks: it is
  * rewritten atomically after each. Lines of instances outside this batch, and of other models, are
  * kept. Returns true even if tasks failed. The batch ends early if a task's key or account is
  * rejected, or by --fail-fast; a pause in the shared folder, from an earlier batch, is removed
- * first.
- */
+ * first. */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
 
@@ -160,5 +151,3 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
 typedef void (*AcrOnPrediction)(void *ctx, const char *id, const char *line);
 bool acr_predictions_each(const char *out, AcrOnPrediction on_line, void *ctx,
                           GError **error) ACR_MUST_USE;
-
-#endif

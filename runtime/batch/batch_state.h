@@ -1,10 +1,7 @@
-/*
- * The progress of a batch, for `watch`: the batch writes a note to its folder (shared/live.json)
+/* The progress of a batch, for `watch`: the batch writes a note to its folder (shared/live.json)
  * whenever a task begins or ends; the state is derived from this note, the summary and the notes of
- * the run folders.
- */
-#ifndef ACR_BATCH_STATE_H
-#define ACR_BATCH_STATE_H
+ * the run folders. */
+#pragma once
 
 #include "batch/batch.h"
 #include "task/live.h"
@@ -81,5 +78,3 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
 AcrPartState acr_batch_state_of(const AcrBatchState *state);
 /* Whether everything is finished. */
 bool acr_batch_state_is_finished(const AcrBatchState *state);
-
-#endif

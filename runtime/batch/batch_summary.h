@@ -1,9 +1,6 @@
-/*
- * OUT/summary.json: the result of each task that has ended, in this command or an earlier one, and
- * the sums. It does not contain grades.
- */
-#ifndef ACR_BATCH_SUMMARY_H
-#define ACR_BATCH_SUMMARY_H
+/* OUT/summary.json: the result of each task that has ended, in this command or an earlier one, and
+ * the sums. It does not contain grades. */
+#pragma once
 
 #include "batch/batch.h"
 
@@ -17,12 +14,10 @@
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
-/*
- * {"dataset", "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
+/* {"dataset", "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
  *            "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}, a SUM as in
- * cost.json. Tasks are in the order in which they first ended.
- */
+ * cost.json. Tasks are in the order in which they first ended. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if it is damaged. */
@@ -51,5 +46,3 @@ char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
 /* A one-line warning if the project's tests could not be compared for several patches; owned;
  * NULL: no warning. */
 char *acr_batch_summary_warning(const AcrBatchSummary *summary) ACR_MUST_USE;
-
-#endif

@@ -1,11 +1,8 @@
-/*
- * A batch or an evaluation in several shards: shard I of N takes every Nth task, from the Ith, into
+/* A batch or an evaluation in several shards: shard I of N takes every Nth task, from the Ith, into
  * its own folder, OUT/shard-I-of-N, with its share of the limits. Shards may be started and
  * restarted by any program, on any machine that can access OUT; merging makes the files that a
- * single process would have written.
- */
-#ifndef ACR_BATCH_SHARDS_H
-#define ACR_BATCH_SHARDS_H
+ * single process would have written. */
+#pragma once
 
 #include "batch/batch.h"
 
@@ -16,14 +13,12 @@ typedef struct {
     const char *options;     /* a digest of the options */
     const char *predictions; /* a digest of an evaluation's predictions; NULL for a batch */
 } AcrShardBound;
-/*
- * Restricts a batch or evaluation to one shard: `spec->shard` is "I/N", or "N" if I comes from the
+/* Restricts a batch or evaluation to one shard: `spec->shard` is "I/N", or "N" if I comes from the
  * environment (SLURM_ARRAY_TASK_ID, from 1; JOB_COMPLETION_INDEX, from 0). Keeps only the shard's
  * tasks in `rows` (none if there are more shards than tasks, or --retry-failed finds none), and
  * sets its folder and limits in `spec`. Locks the folder until *out_lock (owned) is freed. Does
  * nothing without --shard. Errors: DATASET (no such shard; `spec->out` has shards of another
- * batch), those of acr_lock_take and base.
- */
+ * batch), those of acr_lock_take and base. */
 bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
                      AcrLock **out_lock, GError **error) ACR_MUST_USE;
 
@@ -73,11 +68,7 @@ typedef struct {
 } AcrMerged;
 void acr_merged_clear(AcrMerged *merged);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMerged, acr_merged_clear)
-/*
- * Writes OUT/preds.jsonl and OUT/summary.json from the shards of a batch, in the order of the data
+/* Writes OUT/preds.jsonl and OUT/summary.json from the shards of a batch, in the order of the data
  * set, atomically (merged_batch.c). Errors: DATASET (OUT has the result of a batch without shards;
- * a shard is damaged), those of base.
- */
+ * a shard is damaged), those of base. */
 bool acr_shards_merge(const AcrShards *shards, AcrMerged *merged, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Writes scripts and their executions for models: shortened, in fences and tags that the text
- * cannot close.
- */
+/* Writes scripts and their executions for models: shortened, in fences and tags that the text
+ * cannot close. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Grades the predictions of a batch as they arrive: the thread of a task grades its prediction
- * before it takes the next task, until the batch's time limit.
- */
+/* Grades the predictions of a batch as they arrive: the thread of a task grades its prediction
+ * before it takes the next task, until the batch's time limit. */
 #include "verbs/grading.h"
 
 struct AcrBatchGrading {

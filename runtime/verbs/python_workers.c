@@ -1,8 +1,6 @@
-/*
- * acr-host outline-worker, referee-worker, extension-worker: processes in which Python handles a
+/* acr-host outline-worker, referee-worker, extension-worker: processes in which Python handles a
  * repository's or the user's code for another process of this program (runtime/py/worker.c).
- * Hidden, because users never call them.
- */
+ * Hidden, because users never call them. */
 #include "verbs/verbs_private.h"
 
 static int work_as(AcrHost *host, AcrPythonWork what)

@@ -1,7 +1,5 @@
-/*
- * acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch,
- * or the reproducer.
- */
+/* acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch,
+ * or the reproducer. */
 #include "verbs/verbs_private.h"
 
 static int run_replay(AcrHost *host, AcrRunSpec *spec)

@@ -1,6 +1,4 @@
-/*
- * --version: the program's version; with --json also those of the libraries.
- */
+/* --version: the program's version; with --json also those of the libraries. */
 #include "http/http.h"
 #include "http/server.h"
 #include "verbs/verbs_private.h"

@@ -1,9 +1,7 @@
-/*
- * One model call, or many alike, by the client library alone. Reads a JSON object from stdin:
+/* One model call, or many alike, by the client library alone. Reads a JSON object from stdin:
  * {"model", "base_url", "messages": [{"role","content"}], "temperature", "effort", "max_tokens",
  * "json", "schema", "repeat"}, all but model and messages optional, and prints one as a line: the
- * answer or the failure of the last call, how many calls failed, and what this process has used.
- */
+ * answer or the failure of the last call, how many calls failed, and what this process has used. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

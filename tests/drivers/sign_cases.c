@@ -1,8 +1,6 @@
-/*
- * Signs requests for AWS by the library's signer. Reads JSON lines from stdin: {"access", "secret",
+/* Signs requests for AWS by the library's signer. Reads JSON lines from stdin: {"access", "secret",
  * "token" or null, "region", "service", "url", "type", "body", "time"} and prints for each the list
- * of headers that the signer adds, as a JSON line.
- */
+ * of headers that the signer adds, as a JSON line. */
 #include <stdio.h>
 #include <stdlib.h>
 

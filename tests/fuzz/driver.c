@@ -1,9 +1,7 @@
-/*
- * Runs a fuzz target without libFuzzer: over the empty input, every file of the folders given, and
+/* Runs a fuzz target without libFuzzer: over the empty input, every file of the folders given, and
  * each of those files cut short at sixteen places, since text that breaks off is what a parser of
  * outside text meets most. A target that finds something wrong aborts; the driver itself fails
- * where a folder is missing or holds no file.
- */
+ * where a folder is missing or holds no file. */
 #include <glib.h>
 #include <stdint.h>
 #include <stdio.h>

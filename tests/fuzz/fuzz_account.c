@@ -1,8 +1,6 @@
-/*
- * Fuzzes the answer parser for what it passes over: each line that only an edit can have (the first
+/* Fuzzes the answer parser for what it passes over: each line that only an edit can have (the first
  * changed line below a hunk's header, the marks of a search/replace block, the tags of a part) lies in
- * an edit, or an edit says why the answer is refused.
- */
+ * an edit, or an edit says why the answer is refused. */
 #include "patch/patch.h"
 
 #include <string.h>

@@ -1,11 +1,9 @@
-/*
- * Fuzzes the reader of Bedrock's dialect: whatever the events of a stream or a body hold, it is an
+/* Fuzzes the reader of Bedrock's dialect: whatever the events of a stream or a body hold, it is an
  * answer of valid text with sane usage, or a failure with a class and a bounded message, from which
  * may be learned without harm. An input that begins with 'F' is a line "NAME PAYLOAD" for each
  * frame, "!NAME PAYLOAD" for an exception, and the frames are made here, so that payloads are
  * reached; one that begins with a digit is a body under that hundred; all others are bytes of a
- * stream.
- */
+ * stream. */
 #define MAX_CORRECTIONS 4
 #define MAX_TOKENS ((gint64)1 << 53)
 

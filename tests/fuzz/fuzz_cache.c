@@ -1,11 +1,9 @@
-/*
- * Fuzzes the outline cache with the bytes of its file: whatever they are, the cache neither crashes
+/* Fuzzes the outline cache with the bytes of its file: whatever they are, the cache neither crashes
  * nor hangs, gives no rows but those that were put, and keeps rows again unless the file is
  * somebody else's.
  *
  * The input's first byte says what it is: the whole file; changes to a file that was whole, three
- * bytes each (place in 1/65536 of the file, value); or the journal beside a whole file.
- */
+ * bytes each (place in 1/65536 of the file, value); or the journal beside a whole file. */
 #include "index/index.h"
 
 #include <fcntl.h>

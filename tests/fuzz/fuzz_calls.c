@@ -1,8 +1,6 @@
-/*
- * Any bytes as the text of a search call: Python's ast and the binding to a signature give a call
+/* Any bytes as the text of a search call: Python's ast and the binding to a signature give a call
  * whose values fit its parameters, or one line that says what is wrong; never an exception, a crash
- * or a loss of the interpreter.
- */
+ * or a loss of the interpreter. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

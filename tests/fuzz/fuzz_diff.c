@@ -1,9 +1,7 @@
-/*
- * Fuzzes the diff reader: the input is how to damage a diff (one byte), a text, a NUL, and another
+/* Fuzzes the diff reader: the input is how to damage a diff (one byte), a text, a NUL, and another
  * text. Their diff, as it is or damaged, is an answer about the first text. As it is, it makes the
  * second text or is refused; damaged in its line numbers only, it goes nowhere but where its text
- * stands. What is left of the input after another NUL is read as a diff by itself.
- */
+ * stands. What is left of the input after another NUL is read as a diff by itself. */
 #include "patch/patch.h"
 
 #include <glib/gstdio.h>

@@ -1,5 +1,4 @@
-/*
- * Fuzzes diffs that are applied to an overlay. All of one is taken or nothing; what it changed are
+/* Fuzzes diffs that are applied to an overlay. All of one is taken or nothing; what it changed are
  * paths that may be written; and what has come of it, as a diff, makes the same of another overlay.
  */
 #include <string.h>

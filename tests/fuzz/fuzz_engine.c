@@ -1,9 +1,7 @@
-/*
- * Fuzzes what a container engine answers. The input is a row of bodies with a line "--" between
+/* Fuzzes what a container engine answers. The input is a row of bodies with a line "--" between
  * them, the first byte of each its status; a thread serves one for each call through a unix socket,
  * and the empty list when they are used up. Whatever they are, a container's whole life, and the
- * sweep before it, ends in success or in errors of one line.
- */
+ * sweep before it, ends in success or in errors of one line. */
 #include "sandbox/container_engine.h"
 
 #include <fcntl.h>

@@ -1,9 +1,7 @@
-/*
- * Fuzzes the reader of AWS's binary event stream: any bytes, fed whole or in pieces, give the same
+/* Fuzzes the reader of AWS's binary event stream: any bytes, fed whole or in pieces, give the same
  * events and the same problem; names are text, and every payload has its NUL. The input's first
  * byte says how it is fed, and whether the sums (and a last length that passes the end) are made
- * right first, without which hardly any input would come further than the first sum.
- */
+ * right first, without which hardly any input would come further than the first sum. */
 #include "llm/llm_private.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Fuzzes what a refusal means: any status, headers and body are a class with a bounded message that
+/* Fuzzes what a refusal means: any status, headers and body are a class with a bounded message that
  * names no secret, a wait and a window within their ceilings. The input is a line with the status,
- * lines "name: value" up to an empty one, and the body.
- */
+ * lines "name: value" up to an empty one, and the body. */
 #include "llm/provider.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
-/*
- * Fuzzes the frames of a container engine's stream: the first byte says how large the pieces are in
+/* Fuzzes the frames of a container engine's stream: the first byte says how large the pieces are in
  * which the rest arrives. Wherever it is cut, the same bytes come out on the same stream as from a
- * plain reader that has all of it, and it is refused at the same place.
- */
+ * plain reader that has all of it, and it is refused at the same place. */
 #include <string.h>
 
 #include "sandbox/container_engine.h"

@@ -1,10 +1,8 @@
-/*
- * Fuzzes what a server may send, and URLs. The input's first byte says what the rest is: a URL; one
+/* Fuzzes what a server may send, and URLs. The input's first byte says what the rest is: a URL; one
  * header line; or the bytes of a response, which a thread sends through a unix socket in pieces of
  * the size that the second byte says, while the third says after how much the client says what.
  * Whatever they are, an exchange ends, as a success or with an error of one line, within its
- * ceilings, and what it hands over is text.
- */
+ * ceilings, and what it hands over is text. */
 #include "http/http.h"
 
 #include <poll.h>

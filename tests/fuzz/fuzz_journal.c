@@ -1,8 +1,6 @@
-/*
- * Fuzzes the reading of a journal: any bytes are opened or refused; what is opened answers record
+/* Fuzzes the reading of a journal: any bytes are opened or refused; what is opened answers record
  * by record until it ends, diverges or is damaged, and a request that equals the recorded one never
- * diverges.
- */
+ * diverges. */
 #include "journal/journal.h"
 
 #include <string.h>

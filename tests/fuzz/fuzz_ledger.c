@@ -1,7 +1,5 @@
-/*
- * Fuzzes the content of a ledger: any bytes are sums that never fall below 0, of reservations that
- * can be settled, or are refused as damaged.
- */
+/* Fuzzes the content of a ledger: any bytes are sums that never fall below 0, of reservations that
+ * can be settled, or are refused as damaged. */
 #include "money/ledger.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
-/*
- * Fuzzes the answer parser, in all forms of edits, and the matcher: the input is a file's text, a
+/* Fuzzes the answer parser, in all forms of edits, and the matcher: the input is a file's text, a
  * NUL, and an answer about it. Whatever is parsed is text in order; whatever is applied keeps the
- * bytes in front of and behind the places it names.
- */
+ * bytes in front of and behind the places it names. */
 #include "patch/patch.h"
 
 #include <glib/gstdio.h>

@@ -1,7 +1,5 @@
-/*
- * Fuzzes files of prices: any JSON is prices that can be, or is refused in one bounded line. The
- * same bytes are a model's name: it has a bounded number of spellings.
- */
+/* Fuzzes files of prices: any JSON is prices that can be, or is refused in one bounded line. The
+ * same bytes are a model's name: it has a bounded number of spellings. */
 #include "money/price_private.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Fuzzes the answers of the reviewer and of the reproducer: each text is read in all three ways. It
+/* Fuzzes the answers of the reviewer and of the reproducer: each text is read in all three ways. It
  * is an answer, or one problem in words; a decision that is read was said, and a script is text
- * that ends its last line.
- */
+ * that ends its last line. */
 #include "agents/agents.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Fuzzes the decoder of outline rows and all questions that can be asked of what it took: rows of
+/* Fuzzes the decoder of outline rows and all questions that can be asked of what it took: rows of
  * any kind, with words behind them or not, neither crash nor loop, and what is taken keeps the index's
- * invariants.
- */
+ * invariants. */
 #include "index/index_private.h"
 
 #include <string.h>

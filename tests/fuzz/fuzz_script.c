@@ -1,7 +1,5 @@
-/*
- * Fuzzes scripted models: any bytes are a script or are refused in one line; a script answers a
- * fixed walk through rounds and attempts with valid text or with one of its errors, and ends.
- */
+/* Fuzzes scripted models: any bytes are a script or are refused in one line; a script answers a
+ * fixed walk through rounds and attempts with valid text or with one of its errors, and ends. */
 #include "llm/llm_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Any bytes as the argument of every search call, also marked as a pattern, and as a bug location,
- * on a small fixed repository. An answer must come, within its bounds and in UTF-8.
- */
+/* Any bytes as the argument of every search call, also marked as a pattern, and as a bug location,
+ * on a small fixed repository. An answer must come, within its bounds and in UTF-8. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

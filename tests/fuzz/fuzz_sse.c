@@ -1,7 +1,5 @@
-/*
- * Fuzzes the reader of server-sent events: the events of any bytes are the same whether they come
- * whole, byte by byte or in pieces between, and after a stop there are none.
- */
+/* Fuzzes the reader of server-sent events: the events of any bytes are the same whether they come
+ * whole, byte by byte or in pieces between, and after a stop there are none. */
 #include <string.h>
 
 #include "llm/llm_private.h"

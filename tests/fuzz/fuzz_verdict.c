@@ -1,9 +1,7 @@
-/*
- * Fuzzes the verdict on an execution: the first byte is the exit code, then a script, a NUL, and
+/* Fuzzes the verdict on an execution: the first byte is the exit code, then a script, a NUL, and
  * what the script wrote to stderr. Whatever is printed, nothing counts as reproduced but a failure
  * whose last traceback names a line of the script, and quotes it if it quotes one, or which a script that asserts tells of
- * at the end, without a traceback; and what is said of it is text.
- */
+ * at the end, without a traceback; and what is said of it is text. */
 #include "loops/loops.h"
 
 #include <string.h>

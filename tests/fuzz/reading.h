@@ -1,10 +1,7 @@
-/*
- * What holds for the reader of every dialect: any bytes, under any status, are an answer of valid
+/* What holds for the reader of every dialect: any bytes, under any status, are an answer of valid
  * text with sane usage or a failure with a class and a bounded message; what the failure says may
- * be learned from without harm; and into which pieces the bytes come does not matter.
- */
-#ifndef ACR_FUZZ_READING_H
-#define ACR_FUZZ_READING_H
+ * be learned from without harm; and into which pieces the bytes come does not matter. */
+#pragma once
 
 #include <string.h>
 
@@ -72,5 +69,3 @@ static inline void fuzz_reading(const AcrProvider *provider, const uint8_t *data
         g_assert_cmpstr(split, ==, whole);
     }
 }
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * How a unit test is written: TEST("/vcs/snapshot", symlink_is_not_followed) { … } defines the test and lists it as
+/* How a unit test is written: TEST("/vcs/snapshot", symlink_is_not_followed) { … } defines the test and lists it as
  * /vcs/snapshot/symlink_is_not_followed. Tests run in the order of the files' names and of their place in the file.
  */
-#ifndef ACR_TEST_CASES_H
-#define ACR_TEST_CASES_H
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -89,5 +87,3 @@ int run_tests(int argc, char **argv);
         g_assert_error(error, domain, code);                                                       \
         g_clear_error(&error);                                                                     \
     } while (0)
-
-#endif

@@ -47,11 +47,9 @@ def compile_alone(root: Path, header: Path, flags: list[str]) -> str | None:
         *FLAGS,
         *flags,
         *folders,
-        "-fsyntax-only",
-        "-x",
-        "c",
+        *("-fsyntax-only", "-x", "c", "-"),
     ]
-    done = subprocess.run([*command, str(header)], capture_output=True, check=False, text=True)
+    done = subprocess.run(command, input=f'#include "{header}"\n', capture_output=True, check=False, text=True)
     if done.returncode == 0:
         return None
     errors = [line for line in done.stderr.splitlines() if "error:" in line]

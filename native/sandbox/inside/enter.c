@@ -1,5 +1,4 @@
-/*
- * The program that starts the processes of a container. It needs no library and no shell in the
+/* The program that starts the processes of a container. It needs no library and no shell in the
  * image.
  *
  *   enter FILTER                  the first process: waits, and reaps processes that lost their
@@ -7,8 +6,7 @@
  *   enter FILTER PROGRAM WORD...  becomes the program
  *
  * Both first install the filter of system calls that the file FILTER contains. If anything fails,
- * the program exits with 125. Other processes cannot read the memory of the first process.
- */
+ * the program exits with 125. Other processes cannot read the memory of the first process. */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/filter.h>

@@ -1,7 +1,5 @@
-/*
- * Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of
- * answers: of the proxy, and of the roles that verify.
- */
+/* Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of
+ * answers: of the proxy, and of the roles that verify. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/*
- * What a suite's libraries sync to the disk, for tests of what must survive a crash. The functions here stand in front of
+/* What a suite's libraries sync to the disk, for tests of what must survive a crash. The functions here stand in front of
  * the C library's in the executable that includes this, and go on to the kernel. One .c file of a suite includes it.
  */
 #pragma once

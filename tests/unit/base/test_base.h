@@ -1,6 +1,5 @@
 /* The groups of tests of base; each file adds its own. */
-#ifndef ACR_TEST_BASE_H
-#define ACR_TEST_BASE_H
+#pragma once
 
 #include "base/base.h"
 #include "unit/cases.h"
@@ -16,5 +15,3 @@ void spawn_ok(AcrSpawn spawn, const char *script, AcrSpawnResult *out);
 void assert_bytes(GBytes *bytes, const char *text);
 /* Whether the process whose id the file holds is gone; waits a little for its end. */
 bool is_gone(const char *pid_file);
-
-#endif

@@ -1,12 +1,9 @@
-/*
- * A small, strict HTTP server on loopback (or a unix socket) for tests, in a thread of its own. It
+/* A small, strict HTTP server on loopback (or a unix socket) for tests, in a thread of its own. It
  * serves scripted replies, byte for byte as given, one for each request, and keeps what it was
  * sent. A connection is closed behind its reply unless that says otherwise. A request that is not
  * well formed, or that comes after the last reply, ends the test. Functions are static: included by
- * each test that needs it.
- */
-#ifndef ACR_TEST_HTTP_SERVER_H
-#define ACR_TEST_HTTP_SERVER_H
+ * each test that needs it. */
+#pragma once
 
 #include <arpa/inet.h>
 #include <glib.h>
@@ -261,5 +258,3 @@ static inline void server_stop(TestServer *server)
     g_free(server);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TestServer, server_stop)
-
-#endif

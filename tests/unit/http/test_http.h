@@ -1,6 +1,5 @@
 /* The groups of tests of http, each file adding its own, and what they share. */
-#ifndef ACR_TEST_HTTP_H
-#define ACR_TEST_HTTP_H
+#pragma once
 
 #include "http/http.h"
 #include "server.h"
@@ -26,5 +25,3 @@ typedef struct {
     gsize calls;
 } Sink;
 AcrHttpNext take(void *ctx, const AcrHttpHead *head, const char *data, gsize len);
-
-#endif

@@ -1,6 +1,5 @@
 /* Caches with rows that follow from a number, so that every process knows what must be in them. */
-#ifndef CACHE_FIXTURE_H
-#define CACHE_FIXTURE_H
+#pragma once
 
 #include "index/index.h"
 #include "unit/cases.h"
@@ -31,5 +30,3 @@ pid_t start_child(const char *mode, const char *path, guint number);
 int end_of_child(pid_t pid);
 /* What main does in such a child; NULL-terminated arguments after CHILD_ARGUMENT. */
 int run_cache_child(char **arguments);
-
-#endif

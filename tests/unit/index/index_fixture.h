@@ -1,9 +1,6 @@
-/*
- * Indexes of real repositories with a fake outliner: the files' contents are the rows themselves,
- * with `|` for TAB and `^` for the separator of lists.
- */
-#ifndef INDEX_FIXTURE_H
-#define INDEX_FIXTURE_H
+/* Indexes of real repositories with a fake outliner: the files' contents are the rows themselves,
+ * with `|` for TAB and `^` for the separator of lists. */
+#pragma once
 
 #include "index/index.h"
 #include "unit/cases.h"
@@ -40,5 +37,3 @@ guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
 /* This program as a peer that outlines; its second argument is a mode. */
 #define PEER_OPTION "--peer"
 int peer_main(const char *mode);
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * What the outline cache keeps and for how long, and what it leaves alone: whole files, and places
- * where there can be none.
- */
+/* What the outline cache keeps and for how long, and what it leaves alone: whole files, and places
+ * where there can be none. */
 #include "cache_fixture.h"
 #include "index/cache_private.h"
 

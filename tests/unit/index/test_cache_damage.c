@@ -1,7 +1,5 @@
-/*
- * Damaged cache files: whatever was done to the bytes, each row is absent or exactly what was put,
- * and afterwards the cache keeps rows again.
- */
+/* Damaged cache files: whatever was done to the bytes, each row is absent or exactly what was put,
+ * and afterwards the cache keeps rows again. */
 #include "cache_fixture.h"
 #include "index/cache_private.h"
 

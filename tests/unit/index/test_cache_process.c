@@ -1,9 +1,7 @@
-/*
- * The outline cache in several processes, killed at any moment, and in processes that may not write
+/* The outline cache in several processes, killed at any moment, and in processes that may not write
  * or run out of room. A child is this executable with a hidden argument.
  *
- * ACR_CACHE_ROUNDS: rounds of killing, 8 processes each; few by default.
- */
+ * ACR_CACHE_ROUNDS: rounds of killing, 8 processes each; few by default. */
 #include "cache_fixture.h"
 
 #include <glib/gstdio.h>

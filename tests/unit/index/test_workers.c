@@ -1,7 +1,5 @@
-/*
- * Outlining by other processes. The peers are this test program itself, started with PEER_OPTION
- * and a mode; what a file's text begins with says what outlining it does to the peer.
- */
+/* Outlining by other processes. The peers are this test program itself, started with PEER_OPTION
+ * and a mode; what a file's text begins with says what outlining it does to the peer. */
 #include "base/peer.h"
 #include "index_fixture.h"
 

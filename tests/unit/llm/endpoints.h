@@ -1,6 +1,5 @@
 /* Endpoints as tests look at them: by provider and options, the environment as it is. */
-#ifndef ACR_TEST_ENDPOINTS_H
-#define ACR_TEST_ENDPOINTS_H
+#pragma once
 
 #include <string.h>
 
@@ -69,5 +68,3 @@ static inline bool is_secret(const AcrTestEndpoint *made, const char *text)
             return true;
     return false;
 }
-
-#endif

@@ -1,10 +1,7 @@
-/*
- * Makes frames of application/vnd.amazon.eventstream, for the tests of what reads them. All
+/* Makes frames of application/vnd.amazon.eventstream, for the tests of what reads them. All
  * functions append to a byte array; a length that a test wants to lie is written by
- * frame_add_prelude alone.
- */
-#ifndef ACR_TEST_FRAME_H
-#define ACR_TEST_FRAME_H
+ * frame_add_prelude alone. */
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -71,5 +68,3 @@ static inline void frame_add(GByteArray *bytes, const char *message_type, const 
         frame_add_header(headers, ":message-type", 7, message_type, strlen(message_type));
     frame_add_raw(bytes, headers, payload, strlen(payload));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A response that is read in pieces, as a connection gives it; for unit tests and fuzzers. */
-#ifndef ACR_TEST_PIECES_H
-#define ACR_TEST_PIECES_H
+#pragma once
 
 #include "llm/response_reader.h"
 
@@ -32,5 +31,3 @@ static inline Outcome read_pieces(const AcrProvider *provider, int status, GHash
     outcome.ok = acr_reader_end(reader, NULL, &outcome.answer, &outcome.usage, &outcome.failure);
     return outcome;
 }
-
-#endif

@@ -1,9 +1,6 @@
-/*
- * What a reader makes of a response, as one line of text that a test can compare: the answer with
- * its usage, or the class of the failure and its message.
- */
-#ifndef ACR_TEST_SHOWN_H
-#define ACR_TEST_SHOWN_H
+/* What a reader makes of a response, as one line of text that a test can compare: the answer with
+ * its usage, or the class of the failure and its message. */
+#pragma once
 
 #include "pieces.h"
 #include "test_llm.h"
@@ -126,5 +123,3 @@ static inline void assert_header(const AcrEndpoint *endpoint, const char *name, 
     }
     g_assert_cmpstr(found, ==, value);
 }
-
-#endif

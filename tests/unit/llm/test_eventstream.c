@@ -1,8 +1,6 @@
-/*
- * The binary event stream: frames as AWS's own clients test them, cut anywhere, with wrong sums and
+/* The binary event stream: frames as AWS's own clients test them, cut anywhere, with wrong sums and
  * with lengths that lie. Frames that the tests make themselves are built by frame.h, which has a
- * CRC of its own kind, bit by bit.
- */
+ * CRC of its own kind, bit by bit. */
 #include "test_llm.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* The groups of tests of llm; each file adds its own. */
-#ifndef ACR_TEST_LLM_H
-#define ACR_TEST_LLM_H
+#pragma once
 
 #include <string.h>
 
@@ -23,5 +22,3 @@ static inline bool read_response(const AcrProvider *provider, int status, const 
 
 /* What the test binary does as another process: takes a slot and stays. */
 int hold_a_slot(const char *dir);
-
-#endif

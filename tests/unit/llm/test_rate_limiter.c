@@ -1,7 +1,5 @@
-/*
- * The limit that all users of an endpoint and key share: slots across opens and processes, holds,
- * the slow start behind them, the breaker, files that are damaged.
- */
+/* The limit that all users of an endpoint and key share: slots across opens and processes, holds,
+ * the slow start behind them, the breaker, files that are damaged. */
 #include "test_llm.h"
 
 #include <fcntl.h>

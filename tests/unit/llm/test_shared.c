@@ -1,7 +1,5 @@
-/*
- * What models have in common with others: a second model that takes over, limits and a breaker that
- * all users of a key share, and keys that a server gives back.
- */
+/* What models have in common with others: a second model that takes over, limits and a breaker that
+ * all users of a key share, and keys that a server gives back. */
 #include "test_llm.h"
 
 #include <glib/gstdio.h>

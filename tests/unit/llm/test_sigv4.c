@@ -1,8 +1,6 @@
-/*
- * AWS Signature Version 4: the vector of AWS's published test suite that is a POST with a type, and
+/* AWS Signature Version 4: the vector of AWS's published test suite that is a POST with a type, and
  * paths with colons, by botocore's sums. The comparison with botocore over many random requests is
- * tests/e2e/test_signatures.py.
- */
+ * tests/e2e/test_signatures.py. */
 #include "test_llm.h"
 
 #define SUITE_TIME 1440938160 /* 20150830T123600Z */

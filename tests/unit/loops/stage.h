@@ -1,6 +1,5 @@
 /* What tests of single steps work on: a scripted model, trials whose results are given beforehand, and a run folder in memory. */
-#ifndef ACR_TEST_LOOPS_STAGE_H
-#define ACR_TEST_LOOPS_STAGE_H
+#pragma once
 
 #include "loops/attempt_work.h"
 #include "unit/cases.h"
@@ -40,5 +39,3 @@ const char *stage_file(const Stage *stage, const char *path);
 /* A patch of the only file of a snapshot; borrowed from the candidates. */
 AcrCandidate *stage_add_patch(Stage *stage, GPtrArray *candidates, guint number);
 void stage_assert_noted(const Stage *stage, const char *words);
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Tests of what a retrieval conversation gives up when it is too long: the order, what is said in
- * the place of what went, and how small it can get.
- */
+/* Tests of what a retrieval conversation gives up when it is too long: the order, what is said in
+ * the place of what went, and how small it can get. */
 #include <glib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/*
- * When a model is given up: each rule at its bound and just below it, and what is forgotten when.
+/* When a model is given up: each rule at its bound and just below it, and what is forgotten when.
  */
 #include <glib.h>
 

@@ -1,6 +1,4 @@
-/*
- * Tests of the pure machines: every state with every event, legal or not, and the counters.
- */
+/* Tests of the pure machines: every state with every event, legal or not, and the counters. */
 #include <glib.h>
 
 #include "loops/machines.h"

@@ -1,7 +1,5 @@
-/*
- * Tests of the review machine: every state with every event, legal or not; the paths of the four
- * decisions; the counters.
- */
+/* Tests of the review machine: every state with every event, legal or not; the paths of the four
+ * decisions; the counters. */
 #include <glib.h>
 
 #include "loops/machines.h"

@@ -1,7 +1,5 @@
-/*
- * Tests of the steps that run code: the guard, the reproducer's tries and the validation. The model is scripted, what a
- * trial comes to is given beforehand, and the run folder is in memory.
- */
+/* Tests of the steps that run code: the guard, the reproducer's tries and the validation. The model is scripted, what a
+ * trial comes to is given beforehand, and the run folder is in memory. */
 #include <glib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* What the tests of budgets and of their ledgers share: a folder for each test, and calls that must
  * do what they are meant to. */
-#ifndef ACR_TEST_BUDGET_H
-#define ACR_TEST_BUDGET_H
+#pragma once
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -96,5 +95,3 @@ static inline char *read_text(const char *path)
 
 #define FILE_TEST(group, name)                                                                     \
     TEST_WITH(group, name, Fixture, fixture, data, NULL, set_up, tear_down)
-
-#endif

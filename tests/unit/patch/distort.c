@@ -1,7 +1,5 @@
-/*
- * A region, a change, and ways of misquoting it. Each distortion keeps the meaning: what the file
- * should become is the same as for the exact quote.
- */
+/* A region, a change, and ways of misquoting it. Each distortion keeps the meaning: what the file
+ * should become is the same as for the exact quote. */
 #include "distort.h"
 
 #include <string.h>

@@ -1,9 +1,6 @@
-/*
- * Cases for the property tests: a quoted region of a random file, a change of one line in it, and
- * the named ways in which a model misquotes.
- */
-#ifndef ACR_TEST_PATCH_DISTORT_H
-#define ACR_TEST_PATCH_DISTORT_H
+/* Cases for the property tests: a quoted region of a random file, a change of one line in it, and
+ * the named ways in which a model misquotes. */
+#pragma once
 
 #include "random_file.h"
 #include "unit/cases.h"
@@ -42,5 +39,3 @@ bool opens_block(const char *line);
 bool same_core(const char *a, const char *b); /* without outer blanks */
 gsize lead_of(const char *line);
 gsize least_lead(const GPtrArray *lines); /* of those that are not blank */
-
-#endif

@@ -1,5 +1,4 @@
-/*
- * Random source files. Lines are statements, comments, headers of blocks, brackets over several
+/* Random source files. Lines are statements, comments, headers of blocks, brackets over several
  * lines; the words beside ASCII come from the file's encoding, the numbers make most lines unlike.
  */
 #include "random_file.h"

@@ -1,8 +1,6 @@
-/*
- * Random source files for the property tests: block structure, an encoding, kinds of line ending.
+/* Random source files for the property tests: block structure, an encoding, kinds of line ending.
  */
-#ifndef ACR_TEST_PATCH_RANDOM_FILE_H
-#define ACR_TEST_PATCH_RANDOM_FILE_H
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -45,5 +43,3 @@ static inline bool is_blank_line(const char *line)
         line++;
     return *line == '\0';
 }
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * The small stand-ins: an outliner and a referee that know just enough of Python's layout for the
- * tests' texts.
- */
+/* The small stand-ins: an outliner and a referee that know just enough of Python's layout for the
+ * tests' texts. */
 #include <glib/gstdio.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
-/*
- * Golden cases: tests/cases/patch/NAME.txt, one case a file; the README there tells the format.
- */
+/* Golden cases: tests/cases/patch/NAME.txt, one case a file; the README there tells the format. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
-/*
- * The feedback's bounds: every part of a message has its share, and the located code is there
- * whatever else is said.
- */
+/* The feedback's bounds: every part of a message has its share, and the located code is there
+ * whatever else is said. */
 #include <string.h>
 
 #include "patch/patch.h"

@@ -1,6 +1,4 @@
-/*
- * Bounds: answers and files far beyond what a model writes, in bounded time.
- */
+/* Bounds: answers and files far beyond what a model writes, in bounded time. */
 #include <string.h>
 #include <time.h>
 

@@ -1,6 +1,4 @@
-/*
- * The answer parser: what is an edit, what is only talk of one, and which edit lacks what.
- */
+/* The answer parser: what is an edit, what is only talk of one, and which edit lacks what. */
 #include <string.h>
 
 #include "support.h"

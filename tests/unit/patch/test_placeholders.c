@@ -1,7 +1,5 @@
-/*
- * Comments in place of quoted code, a line of a file each: those that say that the code stays are
- * refused, all of them; those that replace it on purpose land, but for a few.
- */
+/* Comments in place of quoted code, a line of a file each: those that say that the code stays are
+ * refused, all of them; those that replace it on purpose land, but for a few. */
 #include <string.h>
 
 #include "support.h"

@@ -1,10 +1,8 @@
-/*
- * Properties, on random files in eleven encodings, four kinds of line ending, tabs and blanks, with
+/* Properties, on random files in eleven encodings, four kinds of line ending, tabs and blanks, with
  * and without a final line end. One line of a quoted region changes; the quote is exact or
  * distorted in one named way. Of every case: the edit is refused, or every byte outside the changed
  * line is the file's. An exact quote that stands once always lands; of each distortion a floor
- * does. The seed is fixed; ACR_PROPERTY_CASES raises the number of cases.
- */
+ * does. The seed is fixed; ACR_PROPERTY_CASES raises the number of cases. */
 #include <stdio.h>
 #include <string.h>
 

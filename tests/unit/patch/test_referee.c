@@ -1,5 +1,4 @@
-/*
- * What the referee is asked, what becomes of its answers and failures, and the bounds of its work.
+/* What the referee is asked, what becomes of its answers and failures, and the bounds of its work.
  */
 #include <string.h>
 

@@ -1,8 +1,6 @@
-/*
- * The interpreter that the tests of py share, with a module of their own (probe.py) in the package.
+/* The interpreter that the tests of py share, with a module of their own (probe.py) in the package.
  */
-#ifndef PY_FIXTURE_H
-#define PY_FIXTURE_H
+#pragma once
 
 #include "py/py.h"
 #include "unit/cases.h"
@@ -22,5 +20,3 @@ char *probe(AcrPython *python, const char *function, const char *argument);
 void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code,
                  const char *message);
 GBytes *bytes_of(const char *text); /* owned */
-
-#endif

@@ -1,6 +1,5 @@
 /* The groups of tests of sandbox, and what they share: a folder of their own, files in it. */
-#ifndef ACR_TEST_SANDBOX_H
-#define ACR_TEST_SANDBOX_H
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ char *box_names(const Box *box, const char *name);
 AcrSnapshot *box_snapshot(const Box *box, const char *name);
 /* Runs a command to its end; its output, owned. It must succeed. */
 char *box_run(const Box *box, const char *const *argv);
-
-#endif

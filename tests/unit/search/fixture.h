@@ -1,9 +1,6 @@
-/*
- * What the tests of search share: a folder of files made on the spot, an index of it by a small
- * outliner that reads plain Python by its indentation, and shorter ways to call.
- */
-#ifndef ACR_TEST_SEARCH_FIXTURE_H
-#define ACR_TEST_SEARCH_FIXTURE_H
+/* What the tests of search share: a folder of files made on the spot, an index of it by a small
+ * outliner that reads plain Python by its indentation, and shorter ways to call. */
+#pragma once
 
 #include "search/search.h"
 #include "unit/cases.h"
@@ -38,5 +35,3 @@ void fixture_expect(Fixture *fixture, const char *name, const char *first, const
 /* Rows of plain Python: one statement a line, headers may go on over lines in parentheses, no
  * strings over lines. */
 bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
-
-#endif

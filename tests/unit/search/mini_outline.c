@@ -1,8 +1,6 @@
-/*
- * A small outliner for tests: plain Python by indentation and parentheses. Enough for classes, defs
+/* A small outliner for tests: plain Python by indentation and parentheses. Enough for classes, defs
  * with decorators and headers over several lines, assignments of one name, imports; a line
- * `!syntax` makes the file unparsable.
- */
+ * `!syntax` makes the file unparsable. */
 #include <string.h>
 
 #include "fixture.h"

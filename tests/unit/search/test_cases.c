@@ -1,7 +1,5 @@
-/*
- * Runs the golden cases of tests/cases/search (their README describes the format). With
- * ACR_UPDATE_CASES in the environment the expected parts are written again from what came out.
- */
+/* Runs the golden cases of tests/cases/search (their README describes the format). With
+ * ACR_UPDATE_CASES in the environment the expected parts are written again from what came out. */
 #include <string.h>
 
 #include "fixture.h"

@@ -1,6 +1,4 @@
-/*
- * Tests of spectra: scores that were worked out by hand, ranks with ties, groups.
- */
+/* Tests of spectra: scores that were worked out by hand, ranks with ties, groups. */
 #include <glib.h>
 #include <math.h>
 

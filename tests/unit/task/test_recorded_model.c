@@ -1,7 +1,5 @@
-/*
- * The model that asks the journal first, in front of one that notes what it was asked. Journals are
- * real files, read again from the disk in each pass.
- */
+/* The model that asks the journal first, in front of one that notes what it was asked. Journals are
+ * real files, read again from the disk in each pass. */
 #include <string.h>
 
 #include "test_task.h"

@@ -1,6 +1,4 @@
-/*
- * What the linter says is asked once and then read from the journal, also that it broke.
- */
+/* What the linter says is asked once and then read from the journal, also that it broke. */
 #include <string.h>
 
 #include "test_task.h"

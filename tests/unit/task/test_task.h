@@ -1,6 +1,5 @@
 /* What the tests of task share: a temporary folder for each test, and the files' entry points. */
-#ifndef TEST_TASK_H
-#define TEST_TASK_H
+#pragma once
 
 #include "task/run_folder.h"
 #include "task/recorded.h"
@@ -21,5 +20,3 @@ char *place_read(const Place *place, const char *name);
 
 #define PLACE_TEST(group, name)                                                                    \
     TEST_WITH(group, name, Place, place, data, NULL, place_set_up, place_tear_down)
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * The window: how many tokens a conversation is taken to have, what is learnt from answers and
- * refusals, and that a call which does not fit is recorded like a refusal without being sent.
- */
+/* The window: how many tokens a conversation is taken to have, what is learnt from answers and
+ * refusals, and that a call which does not fit is recorded like a refusal without being sent. */
 #include <string.h>
 
 #include "test_task.h"

@@ -1,7 +1,5 @@
-/*
- * Diffs: the same bytes as the git command prints in a checkout after the same change, and fit for
- * git apply.
- */
+/* Diffs: the same bytes as the git command prints in a checkout after the same change, and fit for
+ * git apply. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

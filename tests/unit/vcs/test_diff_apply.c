@@ -1,7 +1,5 @@
-/*
- * Diffs that are applied to an overlay: one that git prints, of whatever change, gives an overlay
- * whose own diff is the same again; damaged and hostile ones change nothing.
- */
+/* Diffs that are applied to an overlay: one that git prints, of whatever change, gives an overlay
+ * whose own diff is the same again; damaged and hostile ones change nothing. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
-/*
- * Helpers of the vcs tests: repositories made by the git command, and ways to look at folders and
- * snapshots.
- */
+/* Helpers of the vcs tests: repositories made by the git command, and ways to look at folders and
+ * snapshots. */
 #include "vcs_fixture.h"
 
 #include <dirent.h>

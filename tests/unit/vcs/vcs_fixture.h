@@ -1,8 +1,5 @@
-/*
- * Real repositories for the tests of vcs, made with the git command in a temporary folder.
- */
-#ifndef VCS_FIXTURE_H
-#define VCS_FIXTURE_H
+/* Real repositories for the tests of vcs, made with the git command in a temporary folder. */
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -50,5 +47,3 @@ void write_ok(AcrOverlay *overlay, const char *path, const char *text);
 
 /* A digest of every file below `dir`: path, mode, times, size, content. Owned. */
 char *state_of(const Sandbox *sandbox, const char *dir);
-
-#endif
