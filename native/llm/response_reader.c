@@ -10,7 +10,7 @@
 
 #include "http/http.h"
 
-#define MAX_ERROR_BYTES (1024u * 1024) /* bytes of an error's body; the rest is ignored */
+#define MAX_ERROR_BYTES (1024u * 1024) /* an error response is read up to this size */
 #define SHOWN 40u                      /* bytes shown of a body that is not JSON */
 
 typedef enum {

@@ -205,7 +205,7 @@ typedef struct {
      * acr_log_add_path; borrowed; the set owns its strings. The search adds the earlier paths of
      * moved files. NULL: every file. */
     GHashTable *paths;
-    guint max_found; /* the search ends after so many commits */
+    guint max_found; /* the search ends when it has found this number of commits */
     /* The part of a version of a file that matters to the query, "" if there is none; owned
      * (g_free). A commit is found if it changes this part of a file. */
     char *(*part)(void *user, GBytes *content);

@@ -146,8 +146,8 @@ static void settle_latest(AcrAttemptWork *work)
         latest->why = g_strdup(work->unproved);
 }
 
-/* Whether to give up the model: it repeats itself, or it did so before and has now written no
- * edit. The reason ends the attempt. */
+/* Whether the attempt ends because the model repeats its answers, or repeated them before and now
+ * writes no edit. */
 static bool is_given_up(Driver *driver)
 {
     const AcrAttemptWork *work = &driver->work;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Number of pairs of runs together, for broken and for fixed tests. */
+/* How often all suspects run together, without and with the patch: for broken, for fixed tests. */
 #define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
 #define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
 /* so many suspects run alone even if all behaved in the same way in all rounds */

@@ -186,7 +186,8 @@ static void count_call(const ModelCall *call, const AcrJson *record, bool is_ove
                                          .spent = acr_cost_spent(acr_cost_total(recorder->cost))});
 }
 
-/* Calls the model. A failure on which the next steps of the run depend becomes an answer. */
+/* Calls the model. Returns failures that change the next steps of the run as answers, so that the
+ * journal records them. */
 static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
 {
     ModelCall *asked = call;

@@ -98,7 +98,7 @@ typedef struct {
     char *batch_broker; /* address and token of the broker of batch interfaces */
     char *shared_dir;   /* folder in which the tasks of a batch share limits */
 
-    /* How to work and what to show. */
+    /* Parallel work, cache and output. */
     gint64 jobs, tasks_at_once;
     bool no_cache, json, verbose, quiet, clear;
     char *events; /* a descriptor's number or a file name */

@@ -100,7 +100,7 @@ static void warn_user(void *ctx, const char *line)
     acr_progress_warn(ctx, line);
 }
 
-/* Loads extensions, wrapped by the journal; a replay starts none. */
+/* Loads extensions, whose calls the journal records. A replay starts no extension process. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
     AcrChoices choices = acr_choices_read(task->spec, task->folder.meta);

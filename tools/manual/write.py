@@ -16,7 +16,7 @@ from typing import Any
 Row = dict[str, Any]
 EXITS = [
     ("0", "a patch (or result) was produced, and nothing rejected it"),
-    ("1", "there is none, or it was rejected"),
+    ("1", "no patch (or result) was produced, or it was rejected"),
     ("2", "wrong usage"),
     ("3", "the environment lacks something: a tool, a key, a repository"),
     ("4", "a ceiling of money, tokens or time was reached"),
