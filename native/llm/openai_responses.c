@@ -45,7 +45,7 @@ static void append_items(AcrJson *input, const AcrJson *tools)
     }
 }
 
-/* The API requires both members that describe a tool. */
+/* The API rejects a tool without "parameters" or "strict". */
 static AcrJson *responses_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();

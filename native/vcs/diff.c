@@ -74,7 +74,7 @@ static void append_diff_header(GString *out, const char *path, const Side *old, 
     g_string_append_c(out, '\n');
 }
 
-/* git searches so many bytes for a NUL */
+/* git takes a file for binary if this part of it contains a NUL */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)

@@ -34,7 +34,7 @@
     ROW(PATCH_CONVERSATION, "patch_conversation.txt", NULL)                                        \
     ROW(PATCH_NOTES, "patch_notes.txt", "file", "notes") /* text of AGENTS.md */                   \
     ROW(PATCH_RETRY, "patch_retry.txt", "feedback")                                                \
-    /* The reviewer rejected the patch, or patch and test; the validation rejected the patch. */   \
+    /* For a patch that was rejected: by the review (perhaps with its test), by the validation. */ \
     ROW(PATCH_REVIEWED, "patch_reviewed.txt", "test", "executions", "advice")                      \
     ROW(PATCH_BOTH_REVIEWED, "patch_both_reviewed.txt", "test", "executions", "advice",            \
         "test_advice")                                                                             \

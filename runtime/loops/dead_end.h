@@ -16,7 +16,7 @@
 
 typedef struct {
     GHashTable *seen; /* owned; kind and text -> count, within the stage */
-    /* owned char *: the texts of the stage in order, each with its kind in front */
+    /* owned char *: the texts of the stage in order, each with its kind as a prefix */
     GPtrArray *told;
     guint empty, useless;
     bool repeats;    /* `why` is a repetition or an empty answer */

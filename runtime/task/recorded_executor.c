@@ -132,7 +132,7 @@ static AcrJson *run_live(void *call, AcrJson *time, GError **error)
     acr_executed_to_json(&executed, json);
     acr_executed_add_totals(&executed, json);
     acr_executed_add_changed(&executed, json);
-    if (asked->trial->experiment) /* so that a replay reports the same time */
+    if (asked->trial->experiment) /* a replay must report the same time */
         acr_json_set_int(json, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "peak_bytes", executed.peak_bytes);
