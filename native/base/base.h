@@ -39,6 +39,15 @@ bool acr_pass_error(GError **error, GError **from);
 /* For a function that returns a pointer: `failed` sets the error, and the value is NULL. */
 #define ACR_NULL(failed) ((void)(failed), NULL)
 
+/* Frees each of the pointers with g_free. */
+#define ACR_FREE(...)                                                                              \
+    acr_free_all((gpointer[]){__VA_ARGS__}, sizeof((gpointer[]){__VA_ARGS__}) / sizeof(gpointer))
+static inline void acr_free_all(gpointer *pointers, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        g_free(pointers[i]);
+}
+
 static inline int acr_order(guint64 a, guint64 b)
 {
     return a < b ? -1 : a > b;

@@ -17,8 +17,7 @@ void acr_http_incoming_unref(AcrHttpIncoming *incoming)
 {
     if (!incoming || __atomic_sub_fetch(&incoming->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    g_free(incoming->method);
-    g_free(incoming->path);
+    ACR_FREE(incoming->method, incoming->path);
     g_hash_table_unref(incoming->headers);
     g_byte_array_unref(incoming->body);
     g_hash_table_unref(incoming->answer_headers);

@@ -204,8 +204,7 @@ static void clear(AcrHttpServer *server)
     acr_fd_close(&server->wake);
     g_ptr_array_unref(server->visitors);
     g_ptr_array_unref(server->open);
-    g_free(server->token);
-    g_free(server);
+    ACR_FREE(server->token, server);
 }
 
 static bool start_daemon(AcrHttpServer *server, GError **error)

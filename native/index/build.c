@@ -66,8 +66,7 @@ void acr_index_unref(AcrIndex *index)
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
         for (guint i = 0; i < index->tables[kind].n_scans; i++)
             g_array_unref(index->tables[kind].scans[i]);
-        g_free(index->tables[kind].names);
-        g_free(index->tables[kind].starts);
+        ACR_FREE(index->tables[kind].names, index->tables[kind].starts);
     }
     g_free(index->by_kind);
     g_array_unref(index->stems);

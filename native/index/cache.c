@@ -218,9 +218,7 @@ void acr_index_cache_free(AcrIndexCache *cache)
     drop_database(cache);
     g_ptr_array_unref(cache->rows);
     g_hash_table_unref(cache->read);
-    g_free(cache->remark);
-    g_free(cache->path);
-    g_free(cache);
+    ACR_FREE(cache->remark, cache->path, cache);
 }
 
 const char *acr_index_cache_remark(const AcrIndexCache *cache)

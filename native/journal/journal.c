@@ -104,9 +104,7 @@ void acr_journal_free(AcrJournal *journal)
     g_array_unref(journal->entries);
     g_ptr_array_unref(journal->answers);
     g_clear_pointer(&journal->known, g_hash_table_unref);
-    g_free(journal->remark);
-    g_free(journal->path);
-    g_free(journal);
+    ACR_FREE(journal->remark, journal->path, journal);
 }
 
 const char *acr_journal_remark(const AcrJournal *journal)

@@ -17,8 +17,7 @@ static void free_known(gpointer data)
 {
     Known *known = data;
     known->clear(known->out);
-    g_free(known->out);
-    g_free(known);
+    ACR_FREE(known->out, known);
 }
 
 static GHashTable *known_answers(AcrJournal *journal)

@@ -73,9 +73,7 @@ static void call_free(gpointer data)
 static void batch_free(gpointer data)
 {
     Batch *batch = data;
-    g_free(batch->nonce);
-    g_free(batch->id);
-    g_free(batch->url);
+    ACR_FREE(batch->nonce, batch->id, batch->url);
     g_strfreev(batch->headers);
     g_hash_table_unref(batch->keys);
     g_free(batch);
@@ -574,8 +572,7 @@ void acr_batch_broker_stop(AcrBatchBroker *broker)
     g_hash_table_unref(broker->answers);
     pthread_cond_destroy(&broker->changed);
     pthread_mutex_destroy(&broker->lock);
-    g_free(broker->address);
-    g_free(broker);
+    ACR_FREE(broker->address, broker);
 }
 
 const char *acr_batch_broker_address(const AcrBatchBroker *broker)

@@ -13,9 +13,7 @@
 void acr_batch_answer_free(gpointer data)
 {
     AcrBatchAnswer *answer = data;
-    g_free(answer->key);
-    g_free(answer->body);
-    g_free(answer);
+    ACR_FREE(answer->key, answer->body, answer);
 }
 
 AcrBatchCall *acr_batch_call_new(const char *key, const char *url, const char *body)
@@ -28,9 +26,7 @@ AcrBatchCall *acr_batch_call_new(const char *key, const char *url, const char *b
 static void clear_call(gpointer data)
 {
     AcrBatchCall *call = data;
-    g_free(call->key);
-    g_free(call->url);
-    g_free(call->body);
+    ACR_FREE(call->key, call->url, call->body);
 }
 
 void acr_batch_call_unref(gpointer call)

@@ -37,8 +37,7 @@ void acr_conversation_free(AcrConversation *conversation)
     if (!conversation)
         return;
     g_array_unref(conversation->messages);
-    g_free(conversation->name);
-    g_free(conversation);
+    ACR_FREE(conversation->name, conversation);
 }
 
 const char *acr_conversation_name(const AcrConversation *conversation)

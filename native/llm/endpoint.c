@@ -95,9 +95,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     acr_wipe(endpoint->key);
     g_clear_pointer(&endpoint->headers, g_ptr_array_unref);
     g_clear_pointer(&endpoint->secrets, g_ptr_array_unref);
-    g_free(endpoint->base_url);
-    g_free(endpoint->url);
-    g_free(endpoint->unix_socket);
+    ACR_FREE(endpoint->base_url, endpoint->url, endpoint->unix_socket);
     memset(endpoint, 0, sizeof *endpoint);
 }
 

@@ -102,8 +102,7 @@ void acr_failure_clear(AcrFailure *failure)
 {
     if (!failure)
         return;
-    g_free(failure->message);
-    g_free(failure->param);
+    ACR_FREE(failure->message, failure->param);
     memset(failure, 0, sizeof *failure);
 }
 

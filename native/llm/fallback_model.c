@@ -78,9 +78,7 @@ static void fallback_free(AcrModel *model)
     acr_model_free(self->first);
     acr_model_free(self->second);
     g_array_unref(self->report.tries);
-    g_free(self->base.remark);
-    g_free(self->base.name);
-    g_free(self);
+    ACR_FREE(self->base.remark, self->base.name, self);
 }
 
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second)

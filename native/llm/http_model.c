@@ -79,16 +79,9 @@ static void http_free(AcrModel *model)
     g_clear_pointer(&self->report.tries, g_array_unref);
     if (self->random)
         g_rand_free(self->random);
-    g_free(self->model_name);
-    g_free(self->effort);
-    g_free(self->ca_file);
-    g_free(self->cache_key);
+    ACR_FREE(self->model_name, self->effort, self->ca_file, self->cache_key);
     acr_wipe(self->broker);
-    g_free(self->instance);
-    g_free(self->authority);
-    g_free(self->base.name);
-    g_free(self->base.remark);
-    g_free(self);
+    ACR_FREE(self->instance, self->authority, self->base.name, self->base.remark, self);
 }
 
 /* The rest of the time limit; G_MAXINT64: no limit. */

@@ -42,11 +42,7 @@ void acr_model_answer_clear(AcrModelAnswer *answer)
 {
     if (!answer)
         return;
-    g_free(answer->content);
-    g_free(answer->finish);
-    g_free(answer->thoughts);
-    g_free(answer->model);
-    g_free(answer->request_id);
+    ACR_FREE(answer->content, answer->finish, answer->thoughts, answer->model, answer->request_id);
     acr_json_free(answer->tools);
     memset(answer, 0, sizeof *answer);
 }

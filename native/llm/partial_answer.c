@@ -12,8 +12,7 @@
 static void free_call(gpointer data)
 {
     AcrToolCall *call = data;
-    g_free(call->id);
-    g_free(call->name);
+    ACR_FREE(call->id, call->name);
     g_string_free(call->arguments, TRUE);
     g_free(call);
 }
@@ -40,10 +39,7 @@ void acr_partial_clear(AcrPartial *partial)
             g_string_free(texts[i], TRUE);
     g_clear_pointer(&partial->calls, g_ptr_array_unref);
     acr_json_free(partial->kept);
-    g_free(partial->finish);
-    g_free(partial->model);
-    g_free(partial->request_id);
-    g_free(partial->tier);
+    ACR_FREE(partial->finish, partial->model, partial->request_id, partial->tier);
     acr_failure_clear(&partial->failure);
     memset(partial, 0, sizeof *partial);
 }

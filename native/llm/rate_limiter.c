@@ -94,8 +94,7 @@ void acr_limiter_free(AcrLimiter *limiter)
     if (!limiter)
         return;
     close(limiter->fd);
-    g_free(limiter->paused_path);
-    g_free(limiter);
+    ACR_FREE(limiter->paused_path, limiter);
 }
 
 static char *read_pause(const char *path)

@@ -52,8 +52,7 @@ static void free_queue(gpointer data)
 static void script_free(AcrModel *model)
 {
     g_hash_table_unref(((ScriptModel *)model)->queues);
-    g_free(model->name);
-    g_free(model);
+    ACR_FREE(model->name, model);
 }
 
 /* The queue of a label, made if missing. */

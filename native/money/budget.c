@@ -30,8 +30,7 @@ void acr_budget_free(AcrBudget *budget)
     if (!budget)
         return;
     g_ptr_array_unref(budget->ledgers);
-    g_free(budget->deadline_name);
-    g_free(budget);
+    ACR_FREE(budget->deadline_name, budget);
 }
 
 void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *limit)

@@ -335,9 +335,7 @@ void acr_ledger_free(AcrLedger *ledger)
     if (ledger->fd >= 0)
         close(ledger->fd);
     g_hash_table_unref(ledger->entries);
-    g_free(ledger->path);
-    g_free(ledger->scope);
-    g_free(ledger);
+    ACR_FREE(ledger->path, ledger->scope, ledger);
 }
 
 const char *acr_ledger_scope(const AcrLedger *ledger)

@@ -67,8 +67,7 @@ void acr_prices_free(AcrPrices *prices)
         return;
     g_clear_pointer(&prices->file, g_hash_table_unref);
     g_clear_pointer(&prices->table, g_hash_table_unref);
-    g_free(prices->date);
-    g_free(prices);
+    ACR_FREE(prices->date, prices);
 }
 
 const char *acr_prices_date(const AcrPrices *prices)

@@ -52,9 +52,7 @@ void acr_patch_result_clear(AcrPatchResult *result)
 static void outcome_free(gpointer data)
 {
     AcrEditOutcome *outcome = data;
-    g_free(outcome->file);
-    g_free(outcome->why);
-    g_free(outcome);
+    ACR_FREE(outcome->file, outcome->why, outcome);
 }
 
 static char *near_names(const GPtrArray *near)

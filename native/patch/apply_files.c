@@ -14,9 +14,7 @@ void acr_patch_file_free(gpointer data)
     g_ptr_array_unref(file->located);
     g_array_unref(file->waiting);
     g_clear_pointer(&file->after, g_bytes_unref);
-    g_free(file->broken);
-    g_free(file->to);
-    g_free(file);
+    ACR_FREE(file->broken, file->to, file);
 }
 
 void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char *why)

@@ -44,8 +44,7 @@ static const char *const *find_star(const Line *line)
 
 void acr_file_header_clear(FileHeader *file)
 {
-    g_free(file->name);
-    g_free(file->to);
+    ACR_FREE(file->name, file->to);
 }
 
 static void headers_clear(Headers *headers)

@@ -529,7 +529,6 @@ GPtrArray *acr_patch_parse(const char *answer, gsize len)
                      .all = edits,
                      .block = block};
     read_answer(&parser);
-    g_free(parser.base.file);
-    g_free(parser.base.near_file);
+    ACR_FREE(parser.base.file, parser.base.near_file);
     return g_steal_pointer(&edits);
 }

@@ -207,20 +207,14 @@ char *acr_path_in_info(const char *s, gsize len)
 static void reading_free(gpointer data)
 {
     AcrEditReading *reading = data;
-    g_free(reading->original);
-    g_free(reading->patched);
-    g_free(reading);
+    ACR_FREE(reading->original, reading->patched, reading);
 }
 
 void acr_edit_free(AcrEdit *edit)
 {
     if (!edit)
         return;
-    g_free(edit->file);
-    g_free(edit->original);
-    g_free(edit->patched);
-    g_free(edit->complaint);
-    g_free(edit->to);
+    ACR_FREE(edit->file, edit->original, edit->patched, edit->complaint, edit->to);
     g_clear_pointer(&edit->others, g_ptr_array_unref);
     g_free(edit);
 }

@@ -70,8 +70,7 @@ static void profiles_init(const AcrLines *lines, Profiles *out)
 
 static void profiles_clear(Profiles *profiles)
 {
-    g_free(profiles->line);
-    g_free(profiles->pool);
+    ACR_FREE(profiles->line, profiles->pool);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Profiles, profiles_clear)
 

@@ -164,8 +164,7 @@ void acr_source_free(AcrSource *source)
     acr_lines_clear(&source->lines);
     acr_text_clear(&source->text);
     g_clear_pointer(&source->bytes, g_bytes_unref);
-    g_free(source->path);
-    g_free(source);
+    ACR_FREE(source->path, source);
 }
 
 static const char *line_eol(const AcrLine *line)

@@ -73,10 +73,7 @@ static bool open_bubblewrap(AcrSandbox *sandbox, GError **error)
 static void close_bubblewrap(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
-    g_free(state->program);
-    g_free(state->stage);
-    g_free(state->layer);
-    g_free(state);
+    ACR_FREE(state->program, state->stage, state->layer, state);
 }
 
 /* ---- The root inside ---- */

@@ -50,9 +50,7 @@ static void close_container(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
     acr_engine_free(state->engine);
-    g_free(state->image_id);
-    g_free(state->image);
-    g_free(state->walls);
+    ACR_FREE(state->image_id, state->image, state->walls);
     g_clear_pointer(&state->own, g_ptr_array_unref);
     g_free(state);
 }

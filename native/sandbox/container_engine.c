@@ -205,9 +205,7 @@ void acr_engine_free(AcrEngine *engine)
     if (!engine)
         return;
     acr_http_client_free(engine->client);
-    g_free(engine->place);
-    g_free(engine->api);
-    g_free(engine);
+    ACR_FREE(engine->place, engine->api, engine);
 }
 
 /* ---- Images ---- */

@@ -15,9 +15,7 @@
 static void mount_free(gpointer data)
 {
     AcrHelperMount *mount = data;
-    g_free(mount->at);
-    g_free(mount->source);
-    g_free(mount);
+    ACR_FREE(mount->at, mount->source, mount);
 }
 
 void acr_helper_file_free(gpointer data)

@@ -30,9 +30,7 @@ static bool open_plain(AcrSandbox *sandbox, GError **error)
 static void close_plain(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
-    g_free(state->made);
-    g_free(state->place);
-    g_free(state);
+    ACR_FREE(state->made, state->place, state);
 }
 
 static void discard(AcrSandbox *sandbox, const char *dir)

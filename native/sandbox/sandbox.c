@@ -169,9 +169,7 @@ void acr_sandbox_free(AcrSandbox *sandbox)
         sandbox->backend->close(sandbox);
     acr_tree_cache_free(sandbox->cache);
     acr_sandbox_python_clear(&sandbox->python);
-    g_free(sandbox->digest);
-    g_free(sandbox->base);
-    g_free(sandbox->git);
+    ACR_FREE(sandbox->digest, sandbox->base, sandbox->git);
     if (sandbox->remarks)
         g_ptr_array_unref(sandbox->remarks);
     g_free(sandbox);

@@ -254,8 +254,7 @@ void acr_tree_cache_free(AcrTreeCache *store)
         g_free(held->path);
     }
     g_array_unref(store->held);
-    g_free(store->path);
-    g_free(store);
+    ACR_FREE(store->path, store);
 }
 
 /* ---- Entries ---- */

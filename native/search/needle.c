@@ -38,8 +38,7 @@ void acr_needle_free(AcrNeedle *needle)
 {
     pcre2_match_data_free(needle->found);
     pcre2_code_free(needle->code);
-    g_free(needle->text);
-    g_free(needle);
+    ACR_FREE(needle->text, needle);
 }
 
 gsize acr_needle_len(const AcrNeedle *needle)

@@ -8,8 +8,7 @@
 static void free_line(void *data)
 {
     AcrShownLine *line = data;
-    g_free(line->text);
-    g_free(line);
+    ACR_FREE(line->text, line);
 }
 
 static void add_line(const AcrReply *reply, const AcrMatch *match, guint place, AcrContent *content,

@@ -66,10 +66,7 @@ void acr_place_free(AcrPlace *place)
 {
     if (!place)
         return;
-    g_free(place->file);
-    g_free(place->klass);
-    g_free(place->func);
-    g_free(place);
+    ACR_FREE(place->file, place->klass, place->func, place);
 }
 
 AcrJson *acr_place_to_json(const AcrPlace *place)
@@ -103,11 +100,8 @@ void acr_bug_location_free(AcrBugLocation *location)
 {
     if (!location)
         return;
-    g_free(location->file);
-    g_free(location->klass);
-    g_free(location->method);
-    g_free(location->intended_behavior);
-    g_free(location);
+    ACR_FREE(location->file, location->klass, location->method, location->intended_behavior,
+             location);
 }
 
 const char *acr_locate_level_name(AcrLocateLevel level)
@@ -128,7 +122,5 @@ void acr_located_free(AcrLocated *located)
     if (!located)
         return;
     acr_place_free(located->place);
-    g_free(located->code);
-    g_free(located->intended_behavior);
-    g_free(located);
+    ACR_FREE(located->code, located->intended_behavior, located);
 }

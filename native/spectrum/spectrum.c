@@ -38,10 +38,7 @@ void acr_spectrum_free(AcrSpectrum *spectrum)
 {
     if (!spectrum)
         return;
-    g_free(spectrum->failed_run);
-    g_free(spectrum->passed_run);
-    g_free(spectrum->seen);
-    g_free(spectrum);
+    ACR_FREE(spectrum->failed_run, spectrum->passed_run, spectrum->seen, spectrum);
 }
 
 void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *elements, gsize len)

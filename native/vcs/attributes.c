@@ -43,14 +43,12 @@ struct AcrVcsAttributes {
 
 static void word_clear(Word *word)
 {
-    g_free(word->name);
-    g_free(word->value);
+    ACR_FREE(word->name, word->value);
 }
 
 static void rule_clear(Rule *rule)
 {
-    g_free(rule->pattern);
-    g_free(rule->folder);
+    ACR_FREE(rule->pattern, rule->folder);
     g_array_unref(rule->words);
 }
 

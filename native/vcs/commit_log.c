@@ -47,8 +47,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LogWalk, log_walk_clear)
 
 static void free_change(gpointer data)
 {
-    g_free(((FileChange *)data)->path);
-    g_free(data);
+    ACR_FREE(((FileChange *)data)->path, data);
 }
 
 static void free_commit(gpointer data)

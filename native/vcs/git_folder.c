@@ -40,9 +40,7 @@ typedef struct {
 
 static void family_clear(Family *family)
 {
-    g_free(family->tree);
-    g_free(family->git);
-    g_free(family->common);
+    ACR_FREE(family->tree, family->git, family->common);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Family, family_clear)
 

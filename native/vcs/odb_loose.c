@@ -167,8 +167,7 @@ static int loose_exists_prefix(git_oid *out, git_odb_backend *backend, const git
 
 static void loose_free(git_odb_backend *backend)
 {
-    g_free(((Loose *)backend)->objects);
-    g_free(backend);
+    ACR_FREE(((Loose *)backend)->objects, backend);
 }
 
 git_odb_backend *acr_vcs_odb_loose(const char *objects)

@@ -62,8 +62,7 @@ static void pack_free(Pack *pack)
     g_clear_pointer(&pack->pack, g_mapped_file_unref);
     g_hash_table_unref(pack->sound);
     inflateEnd(&pack->stream);
-    g_free(pack->name);
-    g_free(pack);
+    ACR_FREE(pack->name, pack);
 }
 
 static guint32 read_32(const guint8 *at)
@@ -356,8 +355,7 @@ static void packs_free(git_odb_backend *backend)
 {
     Packs *packs = (Packs *)backend;
     g_ptr_array_unref(packs->packs);
-    g_free(packs->folder);
-    g_free(packs);
+    ACR_FREE(packs->folder, packs);
 }
 
 git_odb_backend *acr_vcs_odb_packs(const char *objects)

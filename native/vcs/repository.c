@@ -148,10 +148,7 @@ void acr_repo_unref(AcrRepo *repo)
         return;
     acr_git.repository_free(repo->git);
     pthread_mutex_destroy(&repo->lock);
-    g_free(repo->path);
-    g_free(repo->workdir);
-    g_free(repo->note);
-    g_free(repo);
+    ACR_FREE(repo->path, repo->workdir, repo->note, repo);
 }
 
 bool acr_repo_is_git(const AcrRepo *repo)

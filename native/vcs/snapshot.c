@@ -89,8 +89,7 @@ static void history_free(AcrVcsHistory *history)
         return;
     g_array_unref(history->commits);
     g_hash_table_unref(history->tags);
-    g_free(history->digest);
-    g_free(history);
+    ACR_FREE(history->digest, history);
 }
 
 void acr_snapshot_unref(AcrSnapshot *snapshot)
@@ -102,9 +101,7 @@ void acr_snapshot_unref(AcrSnapshot *snapshot)
     g_hash_table_unref(snapshot->kept);
     g_array_unref(snapshot->entries);
     g_string_chunk_free(snapshot->paths);
-    g_free(snapshot->blob_dir);
-    g_free(snapshot->note);
-    g_free(snapshot->remarks);
+    ACR_FREE(snapshot->blob_dir, snapshot->note, snapshot->remarks);
     acr_vcs_marks_free(snapshot->marks);
     history_free(snapshot->history);
     acr_repo_unref(snapshot->repo);

@@ -64,17 +64,14 @@ typedef struct {
 static void free_part(gpointer data)
 {
     AcrBatchPart *part = data;
-    g_free(part->name);
-    g_free(part->why);
-    g_free(part);
+    ACR_FREE(part->name, part->why, part);
 }
 
 static void free_running(gpointer data)
 {
     AcrBatchRunning *running = data;
     acr_doing_clear(&running->run.doing);
-    g_free(running->id);
-    g_free(running);
+    ACR_FREE(running->id, running);
 }
 
 /* A number in untrusted JSON, limited to `most`; -1 if it is not a number. */

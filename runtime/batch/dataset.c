@@ -13,13 +13,8 @@ void acr_instance_free(AcrInstance *instance)
 {
     if (!instance)
         return;
-    g_free(instance->instance_id);
-    g_free(instance->repo);
-    g_free(instance->base_commit);
-    g_free(instance->problem_statement);
-    g_free(instance->fault);
-    g_free(instance->row);
-    g_free(instance);
+    ACR_FREE(instance->instance_id, instance->repo, instance->base_commit,
+             instance->problem_statement, instance->fault, instance->row, instance);
 }
 
 #define MAX_NAME_BYTES 200u

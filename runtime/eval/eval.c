@@ -153,8 +153,7 @@ void acr_eval_free(AcrEval *eval)
     for (guint i = 0; i < eval->predictions->len; i++)
         acr_graded_clear(&eval->graded[i]);
     g_hash_table_unref(eval->by_id);
-    g_free(eval->graded);
-    g_free(eval->is_graded);
+    ACR_FREE(eval->graded, eval->is_graded);
     acr_json_free(eval->other);
     acr_fd_close(&eval->folder);
     pthread_mutex_destroy(&eval->lock);

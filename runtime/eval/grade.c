@@ -441,8 +441,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
         return;
     out->grade = ACR_GRADE_ERROR;
     out->stops = g_error_matches(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP);
-    g_free(out->error);
-    g_free(out->failure);
+    ACR_FREE(out->error, out->failure);
     out->error = g_strdup(error->message);
     out->failure = g_strdup("environment");
     if (options->spec->audit > 0 && !out->audit)

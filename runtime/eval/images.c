@@ -38,9 +38,7 @@ struct AcrEvalImages {
 static void image_free(void *data)
 {
     Image *image = data;
-    g_free(image->name);
-    g_free(image->found);
-    g_free(image);
+    ACR_FREE(image->name, image->found, image);
 }
 
 /* ---- Names ---- */

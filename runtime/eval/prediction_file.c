@@ -18,10 +18,7 @@ void acr_prediction_free(AcrPrediction *prediction)
 {
     if (!prediction)
         return;
-    g_free(prediction->instance_id);
-    g_free(prediction->model);
-    g_free(prediction->patch);
-    g_free(prediction);
+    ACR_FREE(prediction->instance_id, prediction->model, prediction->patch, prediction);
 }
 
 typedef struct {

@@ -43,9 +43,7 @@ static void free_extension(gpointer data)
     g_clear_pointer(&extension->source, g_bytes_unref);
     acr_json_free(extension->added);
     g_hash_table_unref(extension->failures);
-    g_free(extension->path);
-    g_free(extension->label);
-    g_free(extension);
+    ACR_FREE(extension->path, extension->label, extension);
 }
 
 void acr_extensions_free(AcrExtensions *all)

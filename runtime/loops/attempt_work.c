@@ -41,13 +41,10 @@ void acr_attempt_work_clear(AcrAttemptWork *work)
     acr_json_free(work->writer.statuses);
     g_free(work->writer.reason);
     acr_conversation_free(work->reproducer.conversation);
-    g_free(work->reproducer.feedback);
-    g_free(work->reproducer.script);
+    ACR_FREE(work->reproducer.feedback, work->reproducer.script);
     acr_test_verdict_clear(&work->reproducer.before);
     acr_calls_free(work->probe.calls);
-    g_free(work->unproved);
-    g_free(work->failing);
-    g_free(work->calls);
+    ACR_FREE(work->unproved, work->failing, work->calls);
     acr_dead_end_clear(&work->dead_end);
     memset(work, 0, sizeof *work);
 }

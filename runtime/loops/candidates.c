@@ -28,15 +28,13 @@ static void candidate_free(gpointer data)
     AcrCandidate *candidate = data;
     acr_overlay_free(candidate->overlay);
     g_clear_pointer(&candidate->diff, g_bytes_unref);
-    g_free(candidate->why);
-    g_free(candidate->doubt);
+    ACR_FREE(candidate->why, candidate->doubt);
     acr_test_comparison_free(candidate->tests);
     acr_json_free(candidate->experiments);
     acr_json_free(candidate->scripts);
     g_free(candidate->examples);
     acr_json_free(candidate->votes);
-    g_free(candidate->change);
-    g_free(candidate);
+    ACR_FREE(candidate->change, candidate);
 }
 
 GPtrArray *acr_candidates_new(void)

@@ -21,8 +21,7 @@ typedef struct {
 
 static void said_free(gpointer data)
 {
-    g_free(((Said *)data)->reason);
-    g_free(data);
+    ACR_FREE(((Said *)data)->reason, data);
 }
 
 GHashTable *acr_said_new(void)

@@ -25,10 +25,7 @@ static void review_driver_clear(Driver *driver)
 {
     acr_conversation_free(driver->conversation);
     acr_review_answer_clear(&driver->answer);
-    g_free(driver->problem);
-    g_free(driver->patch);
-    g_free(driver->test);
-    g_free(driver->executions);
+    ACR_FREE(driver->problem, driver->patch, driver->test, driver->executions);
     acr_test_verdict_clear(&driver->with_patch);
     g_clear_error(&driver->failure);
 }
@@ -93,9 +90,7 @@ static bool start_round(Driver *driver)
                     *added = acr_proof_doubts_text(work, &driver->failure), *calls = NULL;
     if (!added || acr_step_compare_traces(work, &calls, &driver->failure) == ACR_STEP_FAILED)
         return false;
-    g_free(driver->patch);
-    g_free(driver->test);
-    g_free(driver->executions);
+    ACR_FREE(driver->patch, driver->test, driver->executions);
     driver->patch = acr_fence_text("diff", shown);
     driver->test = acr_fence_text("python", reproducer->script);
     driver->executions = g_strconcat(before, "\n", after, calls, added, NULL);

@@ -18,9 +18,7 @@ typedef struct {
 static void script_free(gpointer data)
 {
     Script *script = data;
-    g_free(script->name);
-    g_free(script->text);
-    g_free(script);
+    ACR_FREE(script->name, script->text, script);
 }
 
 GPtrArray *acr_scripts_new(void)

@@ -35,10 +35,7 @@ bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, cons
 static void free_broken(gpointer data)
 {
     AcrBrokenTest *test = data;
-    g_free(test->id);
-    g_free(test->message);
-    g_free(test->excuse);
-    g_free(test);
+    ACR_FREE(test->id, test->message, test->excuse, test);
 }
 
 void acr_test_comparison_init(AcrTestComparison *comparison)

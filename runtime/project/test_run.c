@@ -32,8 +32,7 @@ static AcrTestOutcome outcome_of(const char *name)
 static void result_free(void *data)
 {
     AcrTested *result = data;
-    g_free(result->message);
-    g_free(result);
+    ACR_FREE(result->message, result);
 }
 
 void acr_test_run_init(AcrTestRun *run)

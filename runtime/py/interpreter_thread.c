@@ -55,8 +55,7 @@ static Job *job_new(const char *module, const char *function, GBytes *argument, 
 
 static void job_free(Job *job)
 {
-    g_free(job->module);
-    g_free(job->function);
+    ACR_FREE(job->module, job->function);
     g_clear_pointer(&job->argument, g_bytes_unref);
     g_clear_pointer(&job->result, g_bytes_unref);
     g_clear_error(&job->error);
@@ -252,8 +251,7 @@ static void destroy(AcrPython *python)
     pthread_mutex_destroy(&python->mutex);
     pthread_mutex_destroy(&python->turn);
     g_clear_error(&python->start_error);
-    g_free(python->package_dir);
-    g_free(python);
+    ACR_FREE(python->package_dir, python);
 }
 
 /* Starts the worker with all signals blocked, because the main thread handles them. The watchdog

@@ -237,7 +237,5 @@ void acr_referee_worker_free(AcrRefereeWorker *worker)
         return;
     g_free(end_referee(worker, 0));
     pthread_mutex_destroy(&worker->turn);
-    g_free(worker->exe);
-    g_free(worker->verb);
-    g_free(worker);
+    ACR_FREE(worker->exe, worker->verb, worker);
 }

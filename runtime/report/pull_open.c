@@ -42,10 +42,7 @@ static const PullDialect dialects[] = {
 
 void acr_pull_server_clear(AcrPullServer *server)
 {
-    g_free(server->project);
-    g_free(server->api);
-    g_free(server->host);
-    g_free(server->key);
+    ACR_FREE(server->project, server->api, server->host, server->key);
 }
 
 /* ---- Which server ---- */

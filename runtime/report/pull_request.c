@@ -15,8 +15,7 @@ static void pull_clear(AcrPull *pull)
     acr_json_free(pull->text);
     acr_repo_unref(pull->repo);
     acr_branch_clear(&pull->branch);
-    g_free(pull->url);
-    g_free(pull->push_url);
+    ACR_FREE(pull->url, pull->push_url);
     acr_json_free(pull->requests);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPull, pull_clear)

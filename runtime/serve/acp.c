@@ -32,11 +32,7 @@ static void free_session(void *data)
         (void)rmdir(session->folder); /* the folder is still empty */
     acr_serve_message_clear(&session->prompt);
     acr_json_free(session->answer);
-    g_free(session->id);
-    g_free(session->repo);
-    g_free(session->folder);
-    g_free(session->issue);
-    g_free(session);
+    ACR_FREE(session->id, session->repo, session->folder, session->issue, session);
 }
 
 static AcrAcpSession *find_session(const Request *request)

@@ -137,8 +137,7 @@ static void take_post(Transport *transport, AcrServeClient *client, AcrServeMess
 static void session_free(gpointer data)
 {
     Session *session = data;
-    g_free(session->client.name);
-    g_free(session);
+    ACR_FREE(session->client.name, session);
 }
 
 static void end_session(Transport *transport, const Session *session)

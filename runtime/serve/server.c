@@ -51,9 +51,7 @@ static void job_free(Job *job)
     if (!job)
         return;
     acr_serve_message_clear(&job->message);
-    g_free(job->client);
-    g_free(job->key);
-    g_free(job);
+    ACR_FREE(job->client, job->key, job);
 }
 
 static void stop(AcrInterrupt *interrupt, int why)

@@ -276,8 +276,7 @@ static void free_recorded(AcrModel *model)
 {
     RecordedModel *self = (RecordedModel *)model;
     acr_model_free(self->inner);
-    g_free(self->model.name);
-    g_free(self);
+    ACR_FREE(self->model.name, self);
 }
 
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,

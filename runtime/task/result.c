@@ -52,8 +52,7 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
         result->verdict = ACR_VERDICT_NONE;
         result->found.proof = ACR_PROOF_NONE;
     }
-    g_free(result->error);
-    g_free(result->error_class);
+    ACR_FREE(result->error, result->error_class);
     result->exit_code = acr_exit_of(error, interrupt);
     result->error = g_strdup(acr_message_of(error, interrupt));
     result->error_class =

@@ -242,7 +242,6 @@ void acr_trial_runner_clear(AcrTrialRunner *self)
     acr_sandbox_free(self->sandbox);
     acr_json_free(self->import_folders);
     acr_set_up_clear(&self->set_up);
-    g_free(self->work_tree);
-    g_free(self->cache);
+    ACR_FREE(self->work_tree, self->cache);
     memset(self, 0, sizeof *self);
 }

@@ -178,8 +178,7 @@ void acr_batch_rows_free(AcrBatchRows *rows)
     g_clear_pointer(&rows->by_id, g_hash_table_unref);
     g_clear_pointer(&rows->rows, g_ptr_array_unref);
     g_clear_pointer(&rows->predictions, g_ptr_array_unref);
-    g_free(rows->recipes);
-    g_free(rows);
+    ACR_FREE(rows->recipes, rows);
 }
 
 /* ---- The place of a task ---- */

@@ -343,8 +343,7 @@ void acr_console_free(AcrConsole *console)
     pthread_cond_destroy(&console->over);
     pthread_mutex_destroy(&console->lock);
     acr_doing_clear(&console->doing);
-    g_free(console->status);
-    g_free(console);
+    ACR_FREE(console->status, console);
 }
 
 const AcrProgress *acr_console_progress(AcrConsole *console)

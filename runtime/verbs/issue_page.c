@@ -43,8 +43,7 @@ typedef struct {
 
 static void page_clear(Page *page)
 {
-    g_free(page->api);
-    g_free(page->host);
+    ACR_FREE(page->api, page->host);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Page, page_clear)
 

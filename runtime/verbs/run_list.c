@@ -28,8 +28,7 @@ typedef struct {
 static void free_run(gpointer data)
 {
     Run *run = data;
-    g_free(run->path);
-    g_free(run->title);
+    ACR_FREE(run->path, run->title);
     acr_json_free(run->meta);
     acr_json_free(run->result);
     g_free(run);

@@ -81,10 +81,7 @@ void acr_watch_page_free(AcrWatchPage *page)
     acr_python_free(page->python);
     pthread_mutex_destroy(&page->lock);
     g_clear_pointer(&page->made, g_bytes_unref);
-    g_free(page->state);
-    g_free(page->out);
-    g_free(page->url);
-    g_free(page);
+    ACR_FREE(page->state, page->out, page->url, page);
 }
 
 const char *acr_watch_page_url(const AcrWatchPage *page)
