@@ -197,7 +197,9 @@ static char *describe_end(const AcrBatchTask *task)
         return g_strdup(status);
     if (result->error)
         return g_strdup_printf("exit %d: %s", result->exit_code, result->error);
-    return g_strconcat(strcmp(status, ACR_STATUS_NONE) == 0 ? "no patch" : status,
+    return g_strconcat(strcmp(status, ACR_STATUS_NONE) != 0 ? status
+                       : result->is_reproduction            ? "no script"
+                                                            : "no patch",
                        task->was_over ? " (kept)" : "", NULL);
 }
 
@@ -209,6 +211,7 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
     g_autofree char *text = task ? describe_end(task) : NULL;
     AcrProgressEvent event = {
         .kind = ACR_PROGRESS_TASK,
+        .made = batch->options->spec->reproduce_only ? "script" : "patch",
         .task = task ? task->instance->instance_id : NULL,
         .text = text,
         .is_bad = task && (task->result->error || task->result->exit_code == ACR_EXIT_INTERRUPTED),

@@ -145,14 +145,14 @@ static const char *error_class_of(const AcrRunResult *result)
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, double seconds)
 {
     const AcrTestComparison *tests = result->found.tests;
-    return acr_json_of(ACR_STRING("instance_id", id),
-                       ACR_STRING("status", acr_batch_status(result)),
-                       ACR_STRING("verdict", acr_verdict_name(result->verdict)),
-                       ACR_INT("exit", result->exit_code), ACR_STRING("error", result->error),
-                       ACR_STRING("error_class", error_class_of(result)),
-                       ACR_STRING("not_compared", tests ? tests->why : NULL),
-                       ACR_JSON("seconds", acr_json_new_double(seconds)),
-                       ACR_JSON("cost", acr_cost_sum_to_json(&result->cost)), NULL);
+    return acr_json_of(
+        ACR_STRING("instance_id", id), ACR_STRING("status", acr_batch_status(result)),
+        ACR_STRING("verdict", result->is_reproduction ? NULL : acr_verdict_name(result->verdict)),
+        ACR_INT("exit", result->exit_code), ACR_STRING("error", result->error),
+        ACR_STRING("error_class", error_class_of(result)),
+        ACR_STRING("not_compared", tests ? tests->why : NULL),
+        ACR_JSON("seconds", acr_json_new_double(seconds)),
+        ACR_JSON("cost", acr_cost_sum_to_json(&result->cost)), NULL);
 }
 
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)

@@ -100,8 +100,8 @@ static char *held_tasks(const AcrProgressEvent *event)
 {
     g_autofree char *left =
         event->left_ms >= 0 ? acr_forecast_text(event->left_ms, event->left_microusd) : NULL;
-    return g_strdup_printf("%u of %u tasks" ACR_WORDS_BETWEEN "%u with a patch%s%s", event->ended,
-                           event->total, event->good, left ? ACR_WORDS_BETWEEN : "",
+    return g_strdup_printf("%u of %u tasks" ACR_WORDS_BETWEEN "%u with a %s%s%s", event->ended,
+                           event->total, event->good, event->made, left ? ACR_WORDS_BETWEEN : "",
                            left ? left : "");
 }
 

@@ -35,6 +35,7 @@ typedef struct {
     const char *stage; /* STAGE: "search", … */
     /* STAGE: number of the attempt, from 0; of the round or try, from 1 (0: none) */
     guint attempt, number;
+    const char *made; /* TASK: what `good` tasks have, "patch" or "script" */
     const char *text; /* NOTE, ACTION, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
     const char *action;    /* ACTION: "search", "execute" */
     const AcrJson *places; /* ACTION: the places found, a list of objects of acr_place_to_json */
@@ -44,7 +45,7 @@ typedef struct {
     const AcrJson *result; /* RESULT */
     const char *task;      /* TASK, GRADED: the task that ended; NULL: the work begins */
     bool is_bad;           /* TASK, GRADED: the task failed, so the user must see the event */
-    /* TASK, GRADED: numbers of tasks; `good` have a patch, or are resolved */
+    /* TASK, GRADED: numbers of tasks; `good` have what is made, or are resolved */
     guint ended, total, good;
     gint64 left_ms, left_microusd; /* TASK: forecast of the rest; left_ms -1: unknown */
 } AcrProgressEvent;

@@ -128,7 +128,8 @@ static const AcrJson *choose_answer(const AcrJson *outputs)
     return acr_json_first(outputs);
 }
 
-/* Says how many edits were applied, or gives the first sentence of the reason why none was. */
+/* Says how many edits were applied, or why the first one was not; if there is none, gives the first
+ * sentence of the reason. */
 static char *tell_answers(const AcrJson *outputs)
 {
     const AcrJson *chosen = choose_answer(outputs);
@@ -136,7 +137,11 @@ static char *tell_answers(const AcrJson *outputs)
     gsize n = acr_json_size(acr_json_get(chosen, "edits"));
     if (acr_json_get_string(chosen, "diff"))
         return g_strdup_printf("%" G_GSIZE_FORMAT " edit%s applied", n, n == 1 ? "" : "s");
-    return chosen ? g_strndup(message, strcspn(message, ".\n")) : g_strdup("no saved answer");
+    if (!chosen)
+        return g_strdup("no saved answer");
+    const char *edit = strstr(message, "\nEdit ");
+    return edit ? g_strndup(edit + 1, strcspn(edit + 1, "\n"))
+                : g_strndup(message, strcspn(message, ".\n"));
 }
 
 static bool has_patch(const AcrJson *outputs)

@@ -27,6 +27,7 @@ FILES = {
 PASSING = FILES["tests/test_m.py"].replace("m.f(1), 2", "m.f(1), 3")
 SHOWS = "import m\n\nassert m.f(1) == 2, m.f(1)\n"
 ANSWER = "<file>m.py</file>\n<original>\n    return x + 2\n</original>\n<patched>\n    return x + 1\n</patched>\n"
+WRONG = ANSWER.replace("x + 2", "y")
 TASKS = ["o__n-1", "o__n-2", "o__n-3"]
 
 
@@ -70,13 +71,14 @@ def tasks(host: Host, tmp_path: Path) -> Set:
 def test_saved_answers_become_predictions(tasks: Set) -> None:
     """The first answer that can be applied is taken; one that cannot is an empty patch, and a task without answers has no line.
     Only a task whose answers have changed is done again."""
-    answers = [{"instance_id": TASKS[0], "answer": ["I cannot.", ANSWER]}, {"instance_id": TASKS[1], "answer": "No."}]
+    answers = [{"instance_id": TASKS[0], "answer": ["I cannot.", ANSWER]}, {"instance_id": TASKS[1], "answer": WRONG}]
     path = lines(tasks.folder / "nano.jsonl", answers)
     command = tasks.command("--extract-patches", path)
     result = tasks.host.run(*command).check()
     assert "3 tasks: 1 with a patch, 2 without, 0 failed; predictions in" in result.err
     told = " ".join(result.progress)
     assert "o__n-1: 1 edit applied" in told and "o__n-3: no saved answer" in told
+    assert "o__n-2: Edit 1 (m.py): the code of <original> is not in m.py." in told
     patches = tasks.predictions()
     assert list(patches) == TASKS[:2] and "+    return x + 1" in patches[TASKS[0]] and patches[TASKS[1]] == ""
     assert '"model_name_or_path":"nano"' in (tasks.out / "preds.jsonl").read_text()
@@ -166,7 +168,10 @@ def test_scripts(tasks: Set) -> None:
     model = write_script(tasks.folder / "script.jsonl", script)
     command = tasks.command("--reproduce-only", "--model", model, "--instance", TASKS[0], *sandbox_options())
     result = tasks.host.run(*command)
-    assert "1 task: " in result.err and "scripts in" in result.err
+    assert "1 task: 1 with a script, 0 without" in result.err and "scripts in" in result.err
+    told = " ".join(result.progress)
+    assert "1 reproduced" in tasks.host.run("report", tasks.out, "--format", "text").check().out.splitlines()[-1]
+    assert "o__n-1: reproduced" in told and "patch" not in told and "verdicts" not in told
     assert json.loads((tasks.out / TASKS[0] / "meta.json").read_text())["verb"] == "reproduce"
     assert not (tasks.out / "preds.jsonl").exists()
     calls = (tasks.out / TASKS[0] / "journal.jsonl").read_bytes()

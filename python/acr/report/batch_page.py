@@ -14,7 +14,7 @@ from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, usd
-from acr.report.story import VERDICTS, status_words
+from acr.report.story import SCRIPT_VERDICTS, VERDICTS, status_words, verdict_of
 
 MAX_ROWS = 10_000
 _PAGE = "(page)"  # not in a task's folder: where its page is
@@ -44,7 +44,7 @@ class Task:
 
     @property
     def outcome(self) -> str:
-        has_failed = self.status == "failed" and self.verdict in ("", "none")
+        has_failed = self.status == "failed" and self.verdict in ("", "none", "not_reproduced")
         return self.grade or ("failed" if has_failed else self.verdict)
 
     @property
@@ -55,10 +55,10 @@ class Task:
 def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
     if kind == layout.RESULT:
-        verdict = member(found, "verdict")
-        task.verdict = verdict if verdict in list(VERDICTS) else "none"
+        task.verdict = verdict_of(found)
         task.why = line_of(member(found, "error") or member(found, "why"), 200) or task.why
-        task.status = line_of(member(found, "status"), 60) or task.status
+        if task.verdict not in SCRIPT_VERDICTS:
+            task.status = line_of(member(found, "status"), 60) or task.status
     else:
         task.cost = number_of(member(found, "total", "cost_microusd"))
         task.calls = number_of(member(found, "total", "calls"))
@@ -131,7 +131,8 @@ def _words(outcome: str) -> str:
 
 
 def _kind(outcome: str) -> str:
-    return {"resolved": "good", "verified": "good", "validated": "good", "unverified": "warn"}.get(outcome, "bad")
+    good = ("resolved", "verified", "validated", "reproduced")
+    return "good" if outcome in good else "warn" if outcome == "unverified" else "bad"
 
 
 def _failing(task: Task) -> str:
@@ -244,8 +245,9 @@ def render_batch(
 def batch_text(tasks: list[Task]) -> str:
     """A line for each task, then the sums."""
     width = max((len(task.name) for task in tasks), default=4)
+    outcomes = max((len(_words(task.outcome)) for task in tasks), default=0)
     lines = [
-        f"{task.name:{width}}  {_words(task.outcome):11}  {usd(task.cost):>12}  {task.other and f'before: {_words(task.other)}  '}{task.why}"
+        f"{task.name:{width}}  {_words(task.outcome):{outcomes}}  {usd(task.cost):>12}  {task.other and f'before: {_words(task.other)}  '}{task.why}"
         for task in tasks
     ]
     sums = ", ".join(f"{count} {_words(name)}" for name, count in _counts(tasks))

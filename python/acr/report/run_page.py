@@ -13,12 +13,20 @@ from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.parse_diff import FileDiff
 from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
-from acr.report.story import RESULTS, Attempt, Execution, Run, cost_of, status_words
+from acr.report.story import RESULTS, SCRIPT_VERDICTS, Attempt, Execution, Run, cost_of, status_words
 
 MAX_CONVERSATION = 600_000  # characters of all steps together
 MAX_DIFF_LINES = 4000
 _MARKS = {"+": "a", "-": "d"}
-_KINDS = {"verified": "good", "validated": "good", "unverified": "warn", "refused": "bad", "none": "bad"}
+_KINDS = {
+    "verified": "good",
+    "validated": "good",
+    "unverified": "warn",
+    "refused": "bad",
+    "none": "bad",
+    "reproduced": "good",
+    "not_reproduced": "bad",
+}
 Section = tuple[str, str, Html]
 
 
@@ -122,7 +130,7 @@ def _patch(run: Run) -> Section:
     content += [_file_diff(file, left) for file in run.files[:100]]
     if left[0] < 0:
         content.append(tag("p", "The rest of the diff is in patch.diff.", class_="soft"))
-    if not run.files:
+    if not run.files and run.verdict not in SCRIPT_VERDICTS:
         content.append(tag("p", f"There is no patch{f': {status_words(run.status)}' if run.status else ''}."))
     for place in run.places[:20]:
         named = f"{place.file}, {place.span}"

@@ -14,10 +14,13 @@ from acr.report.parse_diff import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters
+SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # of `reproduce`, which judges no patch
 # What result.json says -> what people read, as runtime/verbs/run_result.c prints it.
 VERDICTS = {name: name for name in ("verified", "validated", "unverified")} | {
     "refused": "rejected",
     "none": "no patch",
+    "reproduced": "reproduced",
+    "not_reproduced": "not reproduced",
 }
 
 # Results of a script, as files have them -> in words.
@@ -35,6 +38,14 @@ _STATUSES = {
     "MATCHED_BUT_EMPTY_DIFF": "the edits change nothing",
     "MATCHED_BUT_EMPTY_ORIGIN": "an edit does not say what it replaces",
 }
+
+
+def verdict_of(result: object) -> str:
+    """A result's verdict, a key of VERDICTS; that of `reproduce` says whether there is a script."""
+    if isinstance(result, dict) and "script" in result:
+        return SCRIPT_VERDICTS[not result["script"]]
+    verdict = member(result, "verdict")
+    return verdict if verdict in list(VERDICTS) else "none"
 
 
 def status_words(status: str) -> str:
@@ -136,6 +147,12 @@ class Run:
         return (found or self.attempts[-1:] or [None])[0]
 
     @property
+    def script(self) -> str:
+        """What `reproduce` wrote; "": it wrote nothing, or this is a run for a patch."""
+        attempt = self.attempt()
+        return attempt.scripts[max(attempt.scripts)] if attempt and self.verdict == "reproduced" else ""
+
+    @property
     def validation(self) -> str:
         """How the user's command ended with the patch; "": it did not run with it."""
         ended = self.journal.commands.get((self.patch_sha256, self.validate))
@@ -220,13 +237,14 @@ def run_of(files: dict[str, bytes]) -> Run:
     chosen = load(files.get(layout.SELECTED))
     options = member(meta, "options")
     models = member(options, "model")
-    verdict = member(result, "verdict")
+    verdict = verdict_of(result)
+    is_script = verdict in SCRIPT_VERDICTS
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
     name = member(options, "instance_id") or member(options, "repo")
     return Run(
-        verdict=verdict if verdict in list(VERDICTS) else "none", why=line_of(member(result, "why"), 1000),
-        status=line_of(member(result, "status"), 60),
+        verdict=verdict, why=line_of(member(result, "why"), 1000),
+        status="" if is_script else line_of(member(result, "status"), 60),
         error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),

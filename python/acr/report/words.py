@@ -8,7 +8,7 @@ from acr import layout
 from acr.report.junit import Case
 from acr.report.markdown import block, code
 from acr.report.plain import count_of, line_of, rows_of, usd, visible
-from acr.report.story import RESULTS, Run, cost_of, status_words
+from acr.report.story import RESULTS, SCRIPT_VERDICTS, Run, cost_of, status_words
 
 MAX_COMMENT_DIFF = 40_000  # characters
 
@@ -35,7 +35,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     cost, evidence = cost_of(run), run.evidence()
     verdict = f"{run.said} ({run.why})" if run.why else run.said
     rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
-    rows += [("status", status_words(run.status))]
+    rows += [("status", status_words(run.status)), ("script", layout.SCRIPT if run.script else "")]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     rows += [("history", "search_history was on: the model could read git's history")] * run.has_history
     if evidence:
@@ -67,6 +67,8 @@ def run_markdown(run: Run) -> str:
     facts = "".join(f"- **{name}**: {code(value, 1000)}\n" for name, value in _facts(run))
     diff = visible(run.patch[:MAX_COMMENT_DIFF])
     cut = "\nThe rest of the diff is left out.\n" if len(run.patch) > MAX_COMMENT_DIFF else ""
+    if run.verdict in SCRIPT_VERDICTS:
+        return f"### acr-host: {run.said}\n\n{facts}" + (f"\n{block('python', run.script)}" if run.script else "")
     return f"### acr-host: {run.said}\n\n{facts}\n" + (block("diff", diff) + cut if diff else "There is no patch.\n")
 
 
@@ -74,6 +76,8 @@ def run_cases(run: Run) -> list[Case]:
     """The claims of a run: that there is a patch, and that it is proved."""
     seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
     suite, why = run.name or "run", run.error or run.why or run.status
+    if run.verdict in SCRIPT_VERDICTS:
+        return [(suite, "the issue was reproduced", "passed" if run.script else "failed", why, seconds)]
     has_patch = run.verdict != "none"
     state = {"verified": "passed", "validated": "passed", "refused": "failed"}.get(run.verdict, "skipped")
     return [
