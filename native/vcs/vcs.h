@@ -293,12 +293,12 @@ bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
 
 /*
  * Writes the changed files of the overlay to the working tree `workdir`, for --apply. First checks
- * that every affected file still has the snapshot's bytes (or already the new ones, from an apply
- * that was killed); otherwise writes nothing. Then writes each file to a temporary file and renames
- * that; keeps the file's permissions and follows no symlink. Errors: ACR_VCS_ERROR_FAILED (names
- * the file that has changed).
+ * that every affected file still has the snapshot's bytes or already the new ones (*out_known: all
+ * have); otherwise writes nothing. Then writes each file to a temporary file and renames that;
+ * keeps permissions and follows no symlink. Errors: FAILED (names the file that has changed).
  */
-bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error) ACR_MUST_USE;
+bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, bool *out_known,
+                       GError **error) ACR_MUST_USE;
 
 /* ---- A branch ---- */
 

@@ -140,9 +140,7 @@ static bool write_all_bytes(int fd, GBytes *content)
 {
     gsize len;
     const void *data = g_bytes_get_data(content, &len);
-    int err = acr_fd_write_all(fd, data, len);
-    errno = err;
-    return err == 0 && fsync(fd) == 0;
+    return (errno = acr_fd_write_all(fd, data, len)) == 0 && fsync(fd) == 0;
 }
 
 /* Copies permissions and, if possible, the owner of the replaced file; if the change sets
@@ -188,9 +186,9 @@ static bool stage(int root, Step *step, GError **error)
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
     unlinkat(folder, step->temp, 0); /* an apply that was killed has left it */
-    bool done =
-        step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
-    return done || fail_worktree(error, step->path, "write");
+    bool is_link = step->change->mode == ACR_MODE_LINK;
+    return (is_link ? stage_link(folder, step) : stage_file(folder, step)) ||
+           fail_worktree(error, step->path, "write");
 }
 
 static void unstage(int root, Step *step)
@@ -267,7 +265,8 @@ static bool run_passes(int root, GArray *steps, GError **error)
     return true;
 }
 
-bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error)
+bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, bool *out_known,
+                       GError **error)
 {
     g_auto(GStrv) paths = acr_overlay_changed(overlay);
     g_autoptr(GArray) steps = g_array_new(FALSE, TRUE, sizeof(Step));
@@ -282,7 +281,10 @@ bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **
     if (root < 0)
         return fail_worktree(error, workdir, "open");
     bool done = run_passes(root, steps, error);
-    for (guint i = 0; i < steps->len; i++)
+    *out_known = true;
+    for (guint i = 0; i < steps->len; i++) {
+        *out_known = *out_known && g_array_index(steps, Step, i).done;
         unstage(root, &g_array_index(steps, Step, i));
+    }
     return done;
 }

@@ -352,12 +352,6 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
-/* Writes no artifact, because the files of a finished run stay. */
-static bool leave_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
-{
-    return true;
-}
-
 static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **error)
 {
     g_autofree char *path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
@@ -367,16 +361,13 @@ static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **
     return journal;
 }
 
-/* Opens the models and ledgers for live calls. A finished run skips this, because the journal
- * has all answers. */
+/* Opens what a live run needs: its models and ledgers. */
 static bool go_live(Task *task, GError **error)
 {
     g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
                     *journal = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
     if (!check_work_tree(task, error))
         return false;
-    if (task->folder.state == ACR_FOLDER_DONE)
-        return true;
     if (!task->models &&
         !(task->models = acr_task_models_new(task->spec, &task->limits, task->host, error)))
         return false;
@@ -392,31 +383,48 @@ static bool save_result(Task *task, const AcrArtifacts *artifacts, const AcrRunR
             acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error));
 }
 
-static bool apply_found(const Task *task, const AcrOutcome *found, GError **error)
+static bool apply_found(const Task *task, AcrRunResult *result, GError **error)
 {
+    const AcrOutcome *found = &result->found;
     g_autofree char *ignored = found->overlay ? acr_overlay_ignored(found->overlay) : NULL;
     acr_progress_warn(task->host->progress, ignored);
     return !task->spec->apply || !found->overlay || acr_proof_is_against(found->proof) ||
-           acr_overlay_apply(found->overlay, work_tree(task), error);
+           acr_overlay_apply(found->overlay, work_tree(task), &result->was_applied, error);
+}
+
+/* Returns the saved result of a finished run, and applies its patch if --apply asks for it. */
+static bool take_saved(Task *task, AcrRunResult *out, GError **error)
+{
+    if (!acr_result_read(&task->folder, out, error))
+        return false;
+    out->was_finished = true;
+    if (!task->spec->apply || !out->found.diff || acr_proof_is_against(out->found.proof))
+        return true;
+    gsize len;
+    const void *diff = g_bytes_get_data(out->found.diff, &len);
+    if (!load_snapshot(task, error) || !check_work_tree(task, error))
+        return false;
+    out->found.overlay = acr_overlay_new(task->workspace.snapshot);
+    return acr_overlay_apply_diff(out->found.overlay, diff, len, error) &&
+           apply_found(task, out, error);
 }
 
 /* Performs all steps after the folder is ready: index, journal, attempts, result. If the run
  * ends before the end of its journal, keeps the saved result, which is the result of more work. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
-    bool is_done = task->folder.state == ACR_FOLDER_DONE;
-    AcrJournalMode mode = is_done ? ACR_JOURNAL_READ : ACR_JOURNAL_APPEND;
-    g_autoptr(AcrJournal) journal = go_live(task, error) ? open_journal(task, mode, error) : NULL;
+    g_autoptr(AcrJournal) journal =
+        go_live(task, error) ? open_journal(task, ACR_JOURNAL_APPEND, error) : NULL;
     if (!journal || !index_workspace(task, error))
         return false;
     g_autoptr(AcrCost) cost = acr_cost_new();
-    AcrArtifacts artifacts = {&task->folder, is_done ? leave_artifact : write_artifact};
+    AcrArtifacts artifacts = {&task->folder, write_artifact};
     g_autoptr(GError) reason = NULL, late = NULL;
     bool is_over = run_attempts(task, journal, &artifacts, cost, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
-    bool is_new = !is_done && (is_over || acr_journal_is_live(journal));
+    bool is_new = is_over || acr_journal_is_live(journal);
     bool is_kept =
         !is_new ||
         acr_artifacts_write_json(&artifacts, ACR_FILE_COST,
@@ -428,7 +436,7 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
             return false;
     }
     if (is_over)
-        return apply_found(task, &out->found, error);
+        return apply_found(task, out, error);
     return acr_pass_error(error, &reason);
 }
 
@@ -441,13 +449,9 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
         (!acr_folder_exists(spec->out) && !prepare_task(task, error)) ||
         !acr_folder_open(spec->out, &task->folder, error) || !take_up(task, error))
         return false;
-    if (task->folder.state == ACR_FOLDER_DONE && !spec->apply) {
-        bool ok = acr_result_read(&task->folder, out, error);
-        out->was_finished = ok;
-        return ok;
-    }
-    if (task->folder.state != ACR_FOLDER_DONE)
-        acr_live_note_begin(task->live, task->folder.path, ACR_FILE_LIVE);
+    if (task->folder.state == ACR_FOLDER_DONE)
+        return take_saved(task, out, error);
+    acr_live_note_begin(task->live, task->folder.path, ACR_FILE_LIVE);
     return (task->workspace.snapshot || load_snapshot(task, error)) &&
            work_in_folder(task, out, error);
 }

@@ -147,7 +147,8 @@ typedef struct {
     AcrOutcome found; /* set by the loops; found.overlay is freed when the run ends */
     AcrVerdict verdict;
     bool is_reproduction; /* it is the result of `reproduce` */
-    bool was_finished;    /* the folder already had the result, so nothing was done */
+    bool was_finished;    /* the folder already had the result, so nothing was run */
+    bool was_applied;     /* --apply found the patch in the files, so it wrote nothing */
     AcrCostSum cost;      /* of the whole run, including calls that the journal answered */
     int exit_code;        /* an AcrExit */
     char *error;          /* why the run ended early; NULL: it did not */

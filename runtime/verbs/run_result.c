@@ -221,7 +221,10 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
     } else if (result->found.diff) {
         bool is_applied = spec->apply && is_over && !is_refused;
         g_autofree char *patch = g_build_filename(spec->out, ACR_FILE_PATCH, NULL);
-        log_files(is_applied ? "written" : "changes", result->found.diff, console);
+        log_files(!is_applied           ? "changes"
+                  : result->was_applied ? "already in the files"
+                                        : "written",
+                  result->found.diff, console);
         acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
         if (!is_refused && !is_applied)
             log_next(host, spec, patch, console);

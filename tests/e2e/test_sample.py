@@ -320,19 +320,22 @@ def test_apply_after_the_run(run_host: RunHost, sample_repo: Repo, tmp_path: Pat
 def test_apply_after_the_run_needs_no_time_and_writes_nothing_again(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """A finished run is applied from its journal; where that is damaged, its result stays as it is."""
+    """A finished run is applied from its saved result, which it says; where that is damaged, nothing changes."""
     out = tmp_path / "out"
     text = (sample_repo.path / CHANGED).read_bytes()
     first = run_host(*arguments(sample_repo, out)).check()
     before = folder_digest(out)
     late = [*arguments(sample_repo, out, "--apply", "--max-time", "0.001"), "--no-cache"]
-    assert run_host(*late).check().stdout == first.stdout
+    for done in ("written", "already in the files"):
+        result = run_host(*late).check()
+        said = [line for line in result.progress if not line.startswith(("patch: ", "snapshot"))]
+        assert result.stdout == first.stdout and said[1:] == [f"{done}: {CHANGED} (+2 -2)"], said
+        assert said[0].startswith("nothing was run: this is the saved result")
     assert folder_digest(out) == before and (sample_repo.path / CHANGED).read_bytes() == fixed(text)
     sample_repo.write({CHANGED: text})
-    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (out / "journal.jsonl").write_bytes(b"".join(lines[:5]))
+    (out / "result.json").write_bytes((out / "result.json").read_bytes()[:100])
     before = folder_digest(out)
-    run_host(*late).one_line(3, "journal")
+    run_host(*late).one_line(3, "result.json")
     assert folder_digest(out) == before and (sample_repo.path / CHANGED).read_bytes() == text
 
 

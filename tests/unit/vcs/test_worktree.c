@@ -327,9 +327,10 @@ TEST("/vcs/worktree", line_endings_are_gits)
         write_ok(overlay, "a.py", "a\nB\n");
         g_autoptr(GBytes) diff = acr_overlay_diff(overlay, &error);
         const char *apply[] = {"git", "apply", "--check", "--index", NULL};
+        bool is_known;
         git(&box, "r", "add a.py");
         g_assert_cmpint(run_in(&box, "r", apply, diff, NULL), ==, 0);
-        g_assert_true(acr_overlay_apply(overlay, acr_repo_workdir(repo), &error));
+        g_assert_true(acr_overlay_apply(overlay, acr_repo_workdir(repo), &is_known, &error));
         g_assert_no_error(error);
         g_autofree char *written = get(&box, "r/a.py");
         g_assert_cmpstr(written, ==, "a\r\nB\r\n");
@@ -355,7 +356,8 @@ BOX_TEST("/vcs/worktree", modes_are_the_indexs_where_the_disk_has_none)
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
     write_ok(overlay, "plain", "y\n");
     write_ok(overlay, "run", "y\n");
-    assert_ok(acr_overlay_apply(overlay, root, &error), error);
+    bool is_known;
+    assert_ok(acr_overlay_apply(overlay, root, &is_known, &error), error);
     g_assert_true(g_file_test(plain, G_FILE_TEST_IS_EXECUTABLE));
 }
 

@@ -25,7 +25,8 @@ static AcrSnapshot *sample(const Sandbox *box)
 static bool apply(const Sandbox *box, const AcrOverlay *overlay, GError **error)
 {
     g_autofree char *workdir = sandbox_path(box, "r");
-    return acr_overlay_apply(overlay, workdir, error);
+    bool is_known;
+    return acr_overlay_apply(overlay, workdir, &is_known, error);
 }
 
 static mode_t mode_of(const Sandbox *box, const char *name)
@@ -146,7 +147,8 @@ BOX_TEST("/vcs/apply", missing_working_tree_is_an_error)
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     g_autoptr(GError) error = NULL;
     write_ok(overlay, "a/f", "changed\n");
-    assert_fails_with(acr_overlay_apply(overlay, "/nonexistent/folder", &error), error,
+    bool is_known;
+    assert_fails_with(acr_overlay_apply(overlay, "/nonexistent/folder", &is_known, &error), error,
                       ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
