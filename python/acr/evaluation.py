@@ -62,7 +62,8 @@ def _table(graded: list[dict]) -> str:
         was_run = row["total_ms"] > 0
         time = f"{row['total_ms'] / 1000:.1f} s" if was_run else "-"
         memory = f"{row['peak_bytes'] / _MB:.0f} MB" if was_run else "-"
-        why = "there is no patch" if row["grade"] == reports.EMPTY else _in_words(row["failure"] or "")
+        why = row.get("error") if row["failure"] == "environment" else None
+        why = why or ("there is no patch" if row["grade"] == reports.EMPTY else _in_words(row["failure"] or ""))
         lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why}".rstrip())
     return "\n".join(lines) + "\n"
 
@@ -108,8 +109,10 @@ def _counts(run: dict, graded: list[dict]) -> str:
 
     total, late = len(run["tasks"]), sum(row["late"] for row in run["rows"])
     resolved = count(reports.RESOLVED)
+    was_run = any(row["failure"] != "environment" for row in graded)
+    share = f" ({_share(resolved, total)})" if was_run else ""
     return (
-        f"{resolved} of {total} tasks resolved ({_share(resolved, total)}): "
+        f"{resolved} of {total} tasks resolved{share}: "
         f"{count(reports.UNRESOLVED)} unresolved, {count(reports.ERROR)} with an error, "
         f"{count(reports.EMPTY)} with an empty patch, {total - len(graded) - late} without a prediction; "
         f"report in '{run['path']}'"
@@ -146,6 +149,7 @@ def _instance(row: dict) -> dict:
         "test_seconds": row["tests_ms"] / 1000,
         "peak_bytes": row["peak_bytes"],
         "image_bytes": row["image_bytes"],
+        **({"error": row["error"]} if row.get("error") else {}),
         **({"audit": row["audit"]} if row.get("audit") else {}),
     }
 

@@ -259,5 +259,7 @@ def parser_of(row: dict) -> Parser:
         return lambda log, _: said.get(hashlib.sha256(log.encode("utf-8", "surrogatepass")).hexdigest(), {})
     name = row.get("log_parser") or f"parse_log_{_PROJECTS.get(row.get('repo'))}"
     if name not in PARSERS:
-        raise UnknownParser(f"there is no parser of logs named '{row.get('log_parser') or row.get('repo')}'")
+        if row.get("log_parser"):
+            raise UnknownParser(f"there is no parser of logs named '{row['log_parser']}'")
+        raise UnknownParser(f"'{row.get('repo')}' is not a known project, and the row has no \"log_parser\"")
     return PARSERS[name]
