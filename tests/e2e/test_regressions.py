@@ -42,6 +42,8 @@ SIX = "    def test_six(self):\n        self.assertEqual(half(6), 2)\n\n"
 FAILS = "    def test_four(self):\n        self.assertEqual(half(4), 2)\n\n"
 THREE_ID, SIX_ID, FOUR_ID = (f"tests.test_app.AppTest.test_{name}" for name in ("three", "six", "four"))
 REASON = "half(6) should be 3"
+#: Passes the script, and nothing else.
+ONLY_FOUR = "    return 2 if n == 4 else 0\n"
 
 
 def says(expected: str, *expect: str) -> Line:
@@ -111,7 +113,7 @@ def test_with_a_reproducer_the_tests_come_after_the_review(tested: Case) -> None
     """A command is enough to ask for it; what the user's validation refuses is not tested."""
     lines = [
         *STRAIGHT[:-2],
-        *[patch(OTHER), review(YES_YES), patch(OTHER + "\n", "no")],
+        *[patch(ONLY_FOUR), review(YES_YES), patch(ONLY_FOUR + "\n", "no")],
         *[review(YES_YES), patch(RIGHT), review(YES_YES), says("yes", SIX_ID)],
     ]
     check = "grep -q 'n // 2' app.py || { echo no; exit 1; }"
@@ -225,7 +227,7 @@ def test_nothing_hidden_reaches_a_model(host: Host, tmp_path: Path) -> None:
     }
     dataset = tmp_path / "tasks.jsonl"
     dataset.write_text(json.dumps(row) + "\n", "utf-8")
-    lines = [*STRAIGHT[:-2], patch(OTHER), review(YES_YES), says("no"), patch(RIGHT), review(YES_YES)]
+    lines = [*STRAIGHT[:-2], patch(ONLY_FOUR), review(YES_YES), says("no"), patch(RIGHT), review(YES_YES)]
     script = write_script(tmp_path / "script.jsonl", lines)
     options = [
         "--model",
