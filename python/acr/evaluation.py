@@ -40,14 +40,11 @@ def finish(argument: bytes) -> bytes:
     report = reports.final(run["tasks"], endings, failures, run["rules"], None)
     lines: list[str] = []
     summary = _summary(run, graded, lines)
+    table = audit_table if all(row.get("audit") for row in graded) else _table
     told = {
         "report": json.dumps(report, indent=4) + "\n",
         "line": {**report, "summary": summary},
-        "table": ""
-        if not graded
-        else audit_table(graded)
-        if all(row.get("audit") for row in graded)
-        else _table(graded),
+        "table": table(graded) if graded else "",
         "sums": "\n".join(lines),
     }
     if run["results"]:
@@ -63,13 +60,11 @@ def _table(graded: list[dict]) -> str:
         time = f"{row['total_ms'] / 1000:.1f} s" if was_run else "-"
         memory = f"{row['peak_bytes'] / _MB:.0f} MB" if was_run else "-"
         why = row.get("error") if row["failure"] == "environment" else None
-        why = why or ("there is no patch" if row["grade"] == reports.EMPTY else _in_words(row["failure"] or ""))
+        why = why or (
+            "there is no patch" if row["grade"] == reports.EMPTY else _WORDS.get(row["failure"], row["failure"] or "")
+        )
         lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why}".rstrip())
     return "\n".join(lines) + "\n"
-
-
-def _in_words(failure: str) -> str:
-    return _WORDS.get(failure, failure)
 
 
 def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
@@ -85,7 +80,7 @@ def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
             failures.setdefault(row["failure"], []).append(row["task"])
     for failure, tasks in failures.items():
         named = ", ".join(tasks[:_MAX_NAMED]) + (", …" if len(tasks) > _MAX_NAMED else "")
-        lines.append(f"{len(tasks):5}  {_in_words(failure)}: {named}")
+        lines.append(f"{len(tasks):5}  {_WORDS.get(failure, failure)}: {named}")
     summary = {"tasks": total, "resolved": resolved, "interval_95": wilson(resolved, total), "failures": failures}
     summary.update(_costs(run["rows"], lines))
     if run["usd"] is not None:

@@ -14,7 +14,7 @@ from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, usd
-from acr.report.story import SCRIPT_VERDICTS, VERDICTS, status_words, verdict_of
+from acr.report.story import SCRIPT_VERDICTS, VERDICTS, kind_of, status_words, verdict_of
 
 MAX_ROWS = 10_000
 _PAGE = "(page)"  # not in a task's folder: where its page is
@@ -130,11 +130,6 @@ def _words(outcome: str) -> str:
     return VERDICTS.get(outcome, outcome.replace("_", " "))
 
 
-def _kind(outcome: str) -> str:
-    good = ("resolved", "verified", "validated", "reproduced")
-    return "good" if outcome in good else "warn" if outcome == "unverified" else "bad"
-
-
 def _failing(task: Task) -> str:
     """The first failing tests, and how many more there are."""
     named = ", ".join(task.failing[:_MAX_FAILING])
@@ -154,7 +149,7 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
         name = tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name
         status = status_words(task.status) if task.status.isupper() else ""
         cells = [
-            tag("td", name), tag("td", _words(task.outcome), class_=_kind(task.outcome)), tag("td", status),
+            tag("td", name), tag("td", _words(task.outcome), class_=kind_of(task.outcome)), tag("td", status),
             tag("td", usd(task.cost), class_="n", data_key=task.cost), tag("td", task.calls, class_="n"),
             tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"),
             tag("td", task.failure), tag("td", task.why),
@@ -169,6 +164,10 @@ def _counts(tasks: list[Task]) -> list[tuple[str, int]]:
     return Counter(task.outcome or "unknown" for task in tasks).most_common()
 
 
+def _sums(tasks: list[Task]) -> str:
+    return ", ".join(f"{count} {_words(name)}" for name, count in _counts(tasks))
+
+
 def _rate(tasks: list[Task]) -> str:
     """How many of the graded tasks are resolved, with Wilson's 95 % interval, and the cost of each resolved task."""
     graded = [task for task in tasks if task.grade]
@@ -181,8 +180,8 @@ def _rate(tasks: list[Task]) -> str:
 
 
 def _changed(tasks: list[Task]) -> Html:
-    better = [task for task in tasks if _kind(task.outcome) == "good" and _kind(task.other) != "good"]
-    worse = [task for task in tasks if _kind(task.outcome) != "good" and _kind(task.other) == "good"]
+    better = [task for task in tasks if kind_of(task.outcome) == "good" and kind_of(task.other) != "good"]
+    worse = [task for task in tasks if kind_of(task.outcome) != "good" and kind_of(task.other) == "good"]
     rows: list[list[object]] = [
         [task.name, _words(task.other), _words(task.outcome)] for task in [*worse, *better][:500]
     ]
@@ -192,7 +191,7 @@ def _changed(tasks: list[Task]) -> Html:
 
 
 def _errors(tasks: list[Task]) -> Html:
-    bad = [task for task in tasks if _kind(task.outcome) == "bad" and (task.failure or task.why)]
+    bad = [task for task in tasks if kind_of(task.outcome) == "bad" and (task.failure or task.why)]
     found = Counter((task.failure, re.sub(r"\d+", "N", task.why)) for task in bad)
     rows: list[list[object]] = [[count, *why] for why, count in found.most_common(30)]
     return table(["tasks", "error", "why"], rows, "why tasks failed; numbers are written as N") if rows else Html("")
@@ -218,8 +217,7 @@ def render_batch(
     """The page, as text. `about`: an object with models, dataset and date, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     total = usd(sum(task.cost for task in tasks))
-    listed = ", ".join(f"{count} {name}" for name, count in counts)
-    said = f"{count_of(len(tasks), 'task')}: {listed}; {total}{_rate(tasks)}"
+    said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}; {total}{_rate(tasks)}"
     filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
@@ -250,8 +248,7 @@ def batch_text(tasks: list[Task]) -> str:
         f"{task.name:{width}}  {_words(task.outcome):{outcomes}}  {usd(task.cost):>12}  {task.other and f'before: {_words(task.other)}  '}{task.why}"
         for task in tasks
     ]
-    sums = ", ".join(f"{count} {_words(name)}" for name, count in _counts(tasks))
-    return "".join(f"{line.rstrip()}\n" for line in [*lines, sums])
+    return "".join(f"{line.rstrip()}\n" for line in [*lines, _sums(tasks)])
 
 
 def batch_markdown(tasks: list[Task]) -> str:
@@ -276,7 +273,7 @@ def batch_cases(tasks: list[Task]) -> list[Case]:
     """A test case for each task."""
     states = {"good": "passed", "warn": "skipped", "bad": "failed"}
     return [
-        ("tasks", task.name, "error" if task.outcome in ("error", "failed") else states[_kind(task.outcome)],
+        ("tasks", task.name, "error" if task.outcome in ("error", "failed") else states[kind_of(task.outcome)],
          task.why or task.failure or task.outcome, task.seconds)
         for task in tasks
     ]  # fmt: skip

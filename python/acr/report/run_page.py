@@ -13,20 +13,11 @@ from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.parse_diff import FileDiff
 from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
-from acr.report.story import RESULTS, SCRIPT_VERDICTS, Attempt, Execution, Run, cost_of, status_words
+from acr.report.story import RESULTS, SCRIPT_VERDICTS, Attempt, Execution, Run, cost_of, kind_of, status_words
 
 MAX_CONVERSATION = 600_000  # characters of all steps together
 MAX_DIFF_LINES = 4000
 _MARKS = {"+": "a", "-": "d"}
-_KINDS = {
-    "verified": "good",
-    "validated": "good",
-    "unverified": "warn",
-    "refused": "bad",
-    "none": "bad",
-    "reproduced": "good",
-    "not_reproduced": "bad",
-}
 Section = tuple[str, str, Html]
 
 
@@ -36,7 +27,7 @@ def _summary(run: Run) -> Html:
         f"{count_of(cost['calls'], 'call')}, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
         f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
     )
-    badge = tag("span", run.said, class_=f"badge {_KINDS[run.verdict]}")
+    badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     lines = [tag("p", badge, " ", run.why), tag("p", ", ".join(run.models), "; ", used, class_="soft")]
     if run.unread:
         lines.append(tag("p", "Not read: ", run.unread, class_="warn"))
@@ -268,7 +259,7 @@ def _column(run: Run) -> Html:
     left, cost = [MAX_DIFF_LINES // 2], cost_of(run)
     seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
     used = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}, {seconds:.1f} s"
-    badge = tag("span", run.said, class_=f"badge {_KINDS[run.verdict]}")
+    badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     content: list[object] = [tag("h3", run.folder or run.name), tag("p", badge, " ", run.why),
                              tag("p", ", ".join(run.models), "; ", used, class_="soft"),
                              *([tag("p", run.error, class_="bad")] if run.error else [])]  # fmt: skip

@@ -16,10 +16,9 @@ from acr.report.plain import decode, line_of, load, member, number_of, rows_of, 
 MAX_PATCH = 400_000  # characters
 SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # of `reproduce`, which judges no patch
 # What result.json says -> what people read, as runtime/verbs/run_result.c prints it.
-VERDICTS = {name: name for name in ("verified", "validated", "unverified")} | {
+VERDICTS = {name: name for name in ("verified", "validated", "unverified", "reproduced")} | {
     "refused": "rejected",
     "none": "no patch",
-    "reproduced": "reproduced",
     "not_reproduced": "not reproduced",
 }
 
@@ -46,6 +45,12 @@ def verdict_of(result: object) -> str:
         return SCRIPT_VERDICTS[not result["script"]]
     verdict = member(result, "verdict")
     return verdict if verdict in list(VERDICTS) else "none"
+
+
+def kind_of(outcome: str) -> str:
+    """How an outcome of a run or grading is coloured."""
+    good = ("resolved", "verified", "validated", "reproduced")
+    return "good" if outcome in good else "warn" if outcome == "unverified" else "bad"
 
 
 def status_words(status: str) -> str:

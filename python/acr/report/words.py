@@ -39,13 +39,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     rows += [("history", "search_history was on: the model could read git's history")] * run.has_history
     if evidence:
-        script, without, ran = evidence
-        rows.append(
-            (
-                "evidence",
-                f"{layout.REPRODUCER % script}: {RESULTS.get(without.result, without.result)} without the patch; {RESULTS.get(ran.result, ran.result)} with it",
-            )
-        )
+        said = [RESULTS.get(ran.result, ran.result) for ran in evidence[1:]]
+        rows.append(("evidence", f"{layout.REPRODUCER % evidence[0]}: {said[0]} without the patch; {said[1]} with it"))
     rows.append(("validated", f"'{line_of(run.validate, 200)}' {run.validation}" if run.validation else ""))
     rows += [
         ("place", f"{at.file}:{'-'.join(map(str, at.lines))} {line_of(at.behavior, 200)}") for at in run.places[:20]
