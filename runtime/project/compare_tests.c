@@ -4,19 +4,20 @@
  * times together; then the first few alone, each in its own process; and if one of these behaves
  * differently alone, all others alone too. One run that contradicts the suspicion clears a suspect.
  * So a test that fails half of the time by chance is taken for a regression with a probability of
- * at most 4^-(rounds + 1).
+ * at most 4^-(rounds + 1). A run that was stopped at a failure needs a quick verdict: two rounds
+ * together and one alone must do.
  */
 #include "project/project_private.h"
 
 #include <string.h>
 
 /* How often all suspects run together, without and with the patch: for broken, for fixed tests. */
-#define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
+#define ROUNDS(work, bad_with) (!(bad_with) ? 1u : (work)->run->is_stopped ? MIN_ROUNDS : 4u)
 #define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
 /* so many suspects run alone even if all behaved in the same way in all rounds */
-#define FIRST_ALONE 3u
+#define FIRST_ALONE(work) ((work)->run->is_stopped ? 1u : 3u)
 #define CONFIRM_MS 120000 /* time kept for confirming suspects, at most half of the whole */
-#define ALONE(bad_with) ((bad_with) ? 2u : 1u)
+#define ALONE(work, bad_with) ((bad_with) && !(work)->run->is_stopped ? 2u : 1u)
 #define SLOWER 4 /* a run with the patch may take so many times as long as the baseline */
 #define SLACK_MS 60000
 #define MAX_AGAIN 20u  /* limit of suspects to confirm; further ones stay unconfirmed */
@@ -123,14 +124,14 @@ static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *su
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
-        if (are_alike && (i >= (work->run->is_stopped ? 1 : FIRST_ALONE) ||
+        if (are_alike && (i >= FIRST_ALONE(work) ||
                           left_ms(work) <= 0)) { /* so many rounds together are enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
         }
         bool has_time = i < MAX_AGAIN;
-        for (guint n = 0;
-             n < ALONE(bad_with) && has_time && g_ptr_array_find(suspects, all->pdata[i], NULL);
+        for (guint n = 0; n < ALONE(work, bad_with) && has_time &&
+                          g_ptr_array_find(suspects, all->pdata[i], NULL);
              n++) {
             has_time = left_ms(work) > 0;
             if (has_time && !sift_both(work, one, bad_with, suspects, error))
@@ -150,7 +151,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     guint rounds = 0, most = work->run->is_stopped ? MAX_STOPPED : MAX_AGAIN;
     for (; bad_with && suspects->len > most; g_ptr_array_set_size(suspects, suspects->len - 1))
         g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
-    for (; rounds < ROUNDS(bad_with) && suspects->len > 0; rounds++) {
+    for (; rounds < ROUNDS(work, bad_with) && suspects->len > 0; rounds++) {
         if (left_ms(work) <= (rounds < MIN_ROUNDS ? 0 : whole_ms / 2))
             break;
         g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);

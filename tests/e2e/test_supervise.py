@@ -91,7 +91,7 @@ def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("runner", ["unittest", "pytest"])
 def test_a_run_is_stopped_soon_after_the_failure_of_a_good_test(tmp_path: Path, runner: str) -> None:
     """The failure of another test does not stop it."""
-    code = SUPERVISE.replace("MORE_SECONDS = 5", "MORE_SECONDS = 0.5")
+    code = SUPERVISE.replace("MORE_SECONDS = 1", "MORE_SECONDS = 0.5")
     ids = {"unittest": "test_it.ItTest.test_", "pytest": "test_it.py::ItTest::test_"}
     for good, is_stopped in ((["b"], True), (["a"], False)):
         bodies = ["pass", "assert 0", f"import time; time.sleep({50 if is_stopped else 0})"]
