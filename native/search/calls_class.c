@@ -33,6 +33,7 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     g_auto(AcrNameArg) arg = {0};
     g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
+    arg.is_whole = search->mode.literal;
     acr_reply_init(&reply, search);
     g_autoptr(GArray) ids = acr_find_classes(search->index, &arg, reply.notes);
     if (ids->len) {
@@ -47,7 +48,7 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     for (guint i = 0; i < ids->len; i++)
         acr_reply_add_symbol(&reply, g_array_index(ids, guint32, i), ACR_VIEW_SIGNATURES, 1);
     acr_add_aliases(&reply, arg.last, ids);
-    if (!acr_find_text_defs_unindexed(&reply, arg.last, error))
+    if (!acr_find_text_defs_unindexed(&reply, a_class.kinds, arg.last, error))
         return false;
     if (reply.hits->len == 0)
         return acr_named_instead(&reply, &a_class, &arg, out, error);

@@ -24,6 +24,10 @@ static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
         AcrContent *content;
         if (!acr_search_content(reply->search, entry, &content, error))
             return false;
+        bool is_binary = files && reply->search->mode.literal && content &&
+                         memchr(content->text.text, 0, content->text.len);
+        if (is_binary)
+            continue;
         if (content && loose)
             acr_text_find_loose(reply, entry, content, loose);
         else if (content)
@@ -37,7 +41,8 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
     g_auto(AcrLooseText) loose = {0};
     if (!scan(reply, text, NULL, files, error))
         return false;
-    if (reply->hits->len || !acr_loose_text_init(&loose, text))
+    bool is_strict = reply->search->mode.literal && !strchr(text, '\n');
+    if (reply->hits->len || is_strict || !acr_loose_text_init(&loose, text))
         return true;
     if (!scan(reply, text, &loose, files, error))
         return false;
@@ -54,7 +59,8 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
     if (!find_text(reply, text, files, error))
         return false;
     g_autofree char *bare = acr_search_trim(text), *without_blanks = g_strdup(text);
-    if (reply->hits->len || !*bare || strcmp(bare, g_strstrip(without_blanks)) == 0)
+    if (reply->hits->len || reply->search->mode.literal || !*bare ||
+        strcmp(bare, g_strstrip(without_blanks)) == 0)
         return true; /* surrounding blanks were ignored already */
     return find_text(reply, bare, files, error);
 }
@@ -141,6 +147,8 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
     g_autoptr(GString) text = g_string_new(NULL);
     if (why)
         g_string_append_printf(text, "Cannot search for %s: %s.\n", shown, why);
+    else if (reply->search->mode.literal)
+        g_string_append(text, "Found no line that matches.\n");
     else
         g_string_append_printf(text, "Found no code that matches %s.\n", shown);
     if (!tell_literal(reply->search, call->values[0], files, text, error))
@@ -174,12 +182,12 @@ static bool answer_code(AcrReply *reply, const AcrCall *call, const AcrFileMatch
         return answer_pattern(reply, call, files, out, error);
     if (!find_text_or_bare(reply, text, files, error))
         return false;
-    if (reply->hits->len == 0)
+    bool is_strict = reply->search->mode.literal || (files && reply->search->mode.globs);
+    if (reply->hits->len == 0 && !reply->search->mode.literal)
         find_definition(reply, text, files);
     if (reply->hits->len)
         return finish_search(reply, text, files, out, error);
-    bool is_filter = files && reply->search->mode.globs;
-    if (!is_filter && !acr_instead_of_text(reply, text, files, out, error))
+    if (!is_strict && !acr_instead_of_text(reply, text, files, out, error))
         return false;
     if (reply->hits->len == 0)
         miss(reply, call, files, out);

@@ -12,6 +12,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     g_auto(AcrNameArg) arg = {0};
     g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
+    arg.is_whole = search->mode.literal;
     acr_reply_init(&reply, search);
     g_autoptr(GArray) ids = acr_find_defs(search->index, &arg, reply.notes);
     if (ids->len == 0) {
@@ -19,7 +20,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
         ids = acr_named_otherwise(&reply, &a_def, &arg, NULL);
     }
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
-    if (!acr_find_text_defs_unindexed(&reply, arg.last, error))
+    if (!acr_find_text_defs_unindexed(&reply, a_def.kinds, arg.last, error))
         return false;
     if (reply.hits->len == 0)
         return acr_named_instead(&reply, &a_def, &arg, out, error);
@@ -33,7 +34,7 @@ static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const 
     AcrSearch *search = reply->search;
     g_autoptr(GArray) all = acr_find_defs(search->index, arg, NULL);
     GArray *here = acr_find_in_files(search, all, files);
-    if (here->len || !arg->qualifier)
+    if (here->len || !arg->qualifier || arg->is_whole)
         return here;
     g_array_unref(here);
     g_autoptr(GArray) bare = acr_find_named(search->index, ACR_FUNCTIONS, arg->last);
@@ -136,7 +137,7 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
                               "from here.",
                               shown, shown_class)
             : g_strdup_printf("There is no class %s.", shown_class);
-    if (!acr_instead_of_name(reply, arg, &scope, missing, error))
+    if (!reply->search->mode.literal && !acr_instead_of_name(reply, arg, &scope, missing, error))
         return false;
     if (reply->hits->len == 0) {
         miss_in_class(reply, arg, klass, classes, out);
@@ -168,6 +169,7 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
     g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
     acr_name_arg_init(&klass, call->values[1]);
+    klass.is_whole = search->mode.literal;
     acr_reply_init(&reply, search);
     g_autoptr(GArray) classes = owners(&reply, &klass);
     for (guint i = 0; i < classes->len; i++)

@@ -146,9 +146,13 @@ static int compare_numbers(const void *left, const void *right)
     return acr_order(*(const gsize *)left, *(const gsize *)right);
 }
 
-static void add_tests(const AcrSearch *search, GArray *entries)
+/* Adds the tests, or those and the files of other types that contain the text. */
+static void add_unindexed(AcrSearch *search, const char *text, GArray *entries)
 {
-    for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++)
+    const GPtrArray *others = search->mode.others ? acr_search_others(search, text) : NULL;
+    for (guint i = 0; others && i < others->len; i++)
+        g_array_append_val(entries, ((const AcrOther *)others->pdata[i])->entry);
+    for (gsize i = 0; !others && i < acr_snapshot_size(search->snapshot); i++)
         if (acr_search_is_test(search, i))
             g_array_append_val(entries, i);
     g_array_sort(entries, compare_numbers);
@@ -163,7 +167,7 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
         *at = acr_index_file(search->index, *at)->entry;
     }
     if (search->mode.tests)
-        add_tests(search, entries);
+        add_unindexed(search, text, entries);
     for (guint i = 0; i < entries->len; i++)
         if (!search->contents[g_array_index(entries, gsize, i)])
             g_array_append_val(unread, g_array_index(entries, gsize, i));
@@ -243,7 +247,7 @@ const GPtrArray *acr_search_others(AcrSearch *search, const char *text)
             AcrOther *other = g_ptr_array_index(search->others, i);
             gsize len;
             const char *data = g_bytes_get_data(other->bytes, &len);
-            if (acr_needle_find(needle, data, data + len))
+            if (!*text || acr_needle_find(needle, data, data + len))
                 g_ptr_array_add(search->others_with, other);
         }
     }

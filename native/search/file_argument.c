@@ -155,8 +155,9 @@ static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char 
     bool is_glob = strpbrk(path, "*?[") != NULL;
     enum { INDEXED, TEST, OTHER };
     for (int wanted = INDEXED; wanted <= OTHER; wanted++) {
-        if (match->entries->len && !(wanted == TEST && search->mode.tests))
-            break;
+        bool is_wanted = wanted == TEST ? search->mode.tests : search->mode.others;
+        if (match->entries->len && !is_wanted)
+            continue;
         for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++) {
             const char *at = acr_search_path(search, i);
             int kind = search->file_of_entry[i] >= 0   ? INDEXED

@@ -111,7 +111,7 @@ static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg
 GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *notes)
 {
     GArray *ids = acr_index_resolve_class(index, arg->text);
-    if (ids->len == 0 && arg->qualifier) {
+    if (ids->len == 0 && arg->qualifier && !arg->is_whole) {
         g_array_unref(ids);
         ids = acr_index_resolve_class(index, arg->last);
         if (ids->len && notes)
@@ -194,7 +194,7 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
         g_array_unref(narrowed);
         narrowed = narrow_symbols(index, all, NULL, arg->qualifier);
     }
-    if (narrowed->len == 0 && all->len) {
+    if (narrowed->len == 0 && all->len && !arg->is_whole) {
         if (notes)
             g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text,
                                    arg->last);

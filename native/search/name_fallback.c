@@ -89,6 +89,8 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
 {
     const char *word = g_ptr_array_index(words, 0);
     g_autoptr(GArray) folded = acr_find_named_folded(reply->search->index, ACR_DEFINITIONS, word);
+    if (reply->search->mode.literal)
+        g_array_set_size(folded, 0);
     AcrUsesFound found;
     if (folded->len) {
         note_missing(reply, missing, "What differs in upper and lower case alone is shown.");
@@ -137,7 +139,8 @@ static void note_modules(AcrReply *reply, const AcrNameArg *arg)
 bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
                          const char *missing, GError **error)
 {
-    if (reply->search->mode.exact)
+    AcrSearchMode mode = reply->search->mode;
+    if (mode.exact || (mode.literal && arg->qualifier))
         return true;
     g_autoptr(GPtrArray) words = words_of_name(arg);
     const char *word = g_ptr_array_index(words, 0);
@@ -223,13 +226,15 @@ bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtI
     g_auto(AcrFileMatch) files = {0};
     g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
+    arg.is_whole = search->mode.literal;
     acr_file_match_init(&files, search, call->values[1]);
     acr_reply_init(&reply, search);
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
     g_autoptr(GArray) ids = how->in_files(&reply, &arg, &files);
     acr_reply_add_symbols(&reply, ids, how->view);
-    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
+    if (ids->len == 0 &&
+        !acr_find_text_defs_in(&reply, &files, how->sought->kinds, arg.last, error))
         return false;
     if (reply.hits->len > 0)
         return acr_named_finish(&reply, how->sought, &arg, out, error);

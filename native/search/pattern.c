@@ -15,6 +15,7 @@
 
 #include "search/reply_private.h"
 
+#define ANY_CASE "(?i)"                /* what makes a pattern ignore case */
 #define MATCH_LIMIT 10000000u          /* PCRE2's own limit of steps for one starting position */
 #define DEPTH_LIMIT 100000u            /* PCRE2's own limit of nesting */
 #define HEAP_LIMIT_KIB (32u * 1024)    /* memory limit of one match without JIT */
@@ -30,6 +31,7 @@ typedef struct {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
+    bool by_line; /* a match does not go over lines */
     /* the pattern has a back reference, which reads bytes without calling our function */
     bool refers_back;
     guint64 steps, total_steps; /* steps in this file, and in all files so far */
@@ -49,6 +51,7 @@ const char *acr_pattern_of(const char *argument)
  * each of its characters. */
 static bool is_linear(const char *pattern)
 {
+    pattern += g_str_has_prefix(pattern, ANY_CASE) ? strlen(ANY_CASE) : 0;
     for (; *pattern; pattern++) {
         if (*pattern == '\\') {
             pattern++;
@@ -146,6 +149,12 @@ static gsize shown_len(const AcrContent *content, gsize off, gsize len)
     return (gsize)(at - content->text.text) - off;
 }
 
+static int match_once(Pattern *pattern, const char *text, gsize len, gsize from)
+{
+    return pcre2_match(pattern->code, (PCRE2_SPTR)text, len, from,
+                       PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK, pattern->data, pattern->context);
+}
+
 /* Adds a match for each line in which one begins. False: the search of the file took too many
  * steps. */
 static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrContent *content)
@@ -155,11 +164,16 @@ static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrCon
     int rc = 0;
     for (gsize from = 0; from < content->text.len;) {
         pattern->at = from;
-        rc = pcre2_match(pattern->code, (PCRE2_SPTR)text, content->text.len, from,
-                         PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK, pattern->data, pattern->context);
+        rc = match_once(pattern, text, content->text.len, from);
         const PCRE2_SIZE *span = pcre2_get_ovector_pointer(pattern->data);
         if (rc < 0 || span[0] >= span[1] || span[0] < cursor.off)
             break;
+        gsize next = (gsize)(acr_text_next_line(content, text + span[0], end) - text);
+        if (pattern->by_line && span[1] >= next && next < content->text.len) {
+            from = next;
+            if (match_once(pattern, text, next - 1, span[0]) < 0)
+                continue;
+        }
         gsize len = shown_len(content, span[0], span[1] - span[0]);
         if (!acr_text_add_match(reply, entry, content, &cursor, span[0], len))
             break;
@@ -175,6 +189,7 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
     *out_why = NULL;
     if (!pattern_init(&pattern, text, out_why))
         return true;
+    pattern.by_line = reply->search->mode.literal && !strstr(text, "\\n");
     guint i = 0;
     for (; i < entries->len && !reply->overfull && pattern.total_steps < ACR_PATTERN_STEPS; i++) {
         gsize entry = g_array_index(entries, gsize, i);
@@ -202,6 +217,23 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
         acr_reply_note(reply, "The pattern matches the empty string; only a match of at least one "
                               "character counts.");
     return true;
+}
+
+char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case, GError **error)
+{
+    g_autoptr(GString) out = g_string_new(is_any_case ? "re:" ANY_CASE : "re:");
+    for (const char *at = text; *at; at++) {
+        if (!is_pattern && (guchar)*at < 0x80 && !g_ascii_isalnum(*at))
+            g_string_append_c(out, '\\');
+        g_string_append_c(out, *at);
+    }
+    g_auto(Pattern) pattern = {0};
+    g_autofree char *why = NULL;
+    if (pattern_init(&pattern, acr_pattern_of(out->str), &why))
+        return g_strdup(out->str);
+    acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL, "cannot search for '%s': %s",
+                  text, why);
+    return NULL;
 }
 
 char *acr_search_library(void)

@@ -173,12 +173,14 @@ bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrT
 
 /*
  * Definitions found in the text of files without symbols (tests, files that cannot be parsed):
- * `class name` or `def name` with the more deeply indented lines after it.
+ * `class name` or `def name` with the more deeply indented lines after it. In an exact search only
+ * those of these kinds count.
  */
-bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
-                           GError **error) ACR_MUST_USE;
+bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, guint kinds,
+                           const char *name, GError **error) ACR_MUST_USE;
 /* Like acr_find_text_defs_in, in all non-test files that cannot be parsed (if there is no hit
  * yet) and in tests (if they are searched). */
-bool acr_find_text_defs_unindexed(AcrReply *reply, const char *name, GError **error) ACR_MUST_USE;
+bool acr_find_text_defs_unindexed(AcrReply *reply, guint kinds, const char *name,
+                                  GError **error) ACR_MUST_USE;
 
 #endif

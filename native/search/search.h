@@ -169,6 +169,8 @@ void acr_search_free(AcrSearch *search);
 typedef struct {
     bool lines;       /* answers have `lines` and `notes`; `output` may be incomplete */
     bool tests;       /* tests are searched too; definitions in them are found as text */
+    bool others;      /* text is searched in files of other types, too, within their limit */
+    bool literal;     /* what occurs nowhere as written is a miss: nothing similar is an answer */
     bool globs;       /* a file argument may be a glob pattern, a folder, or a file of any type */
     bool exact;       /* if the name is not of the requested kind, nothing is found */
     const char *only; /* callers are searched in these files only; borrowed; NULL: everywhere */
@@ -245,9 +247,14 @@ void acr_located_free(AcrLocated *located);
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
 
-/* The one of the NULL-terminated `names` that a user may have meant by `word`: it differs in a
- * few letters, or begins with `word`; NULL: none. Borrowed from `names`. */
+/* The one of the NULL-terminated `names` that a user may have meant by `word`: it differs in a few
+ * letters, those with the same letters first, or begins with `word`; NULL: none. Borrowed from
+ * `names`. */
 const char *acr_nearest_name(const char *word, const char *const *names);
+/* The argument with which search_code searches for a text or pattern, in any case if asked for;
+ * owned. Errors: BAD_CALL (no valid pattern). */
+char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case,
+                         GError **error) ACR_MUST_USE;
 /* The version of PCRE2; owned (g_free). */
 char *acr_search_library(void) ACR_MUST_USE;
 

@@ -77,8 +77,8 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole) ACR_MUS
 /* Whether the entry is a Python test, which the index does not contain. */
 bool acr_search_is_test(const AcrSearch *search, gsize entry);
 /*
- * The tests and files of other types that contain the text (AcrOther, in order); borrowed until the
- * next call. Reads these files once; NULL if they exceed ACR_SEARCH_OTHER_BYTES or
+ * The tests and files of other types that contain the text (AcrOther, in order; "": all); borrowed
+ * until the next call. Reads these files once; NULL if they exceed ACR_SEARCH_OTHER_BYTES or
  * ACR_SEARCH_OTHER_FILES.
  */
 const GPtrArray *acr_search_others(AcrSearch *search, const char *text);
@@ -104,6 +104,7 @@ typedef struct {
     char *qualifier; /* NULL: not dotted */
     /* false: the argument is not a dotted name; text and last are then the trimmed argument */
     bool is_name;
+    bool is_whole; /* set by a caller: a qualifier that fits nothing is not dropped */
 } AcrNameArg;
 void acr_name_arg_init(AcrNameArg *arg, const char *argument);
 void acr_name_arg_clear(AcrNameArg *arg);

@@ -31,20 +31,25 @@ static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
     return common;
 }
 
-/* The Levenshtein distance of two lower-case names; FAR if it exceeds `max`. */
-static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint max)
+/* The edits between two lower-case names, of which a swap of neighbouring letters counts `swap`: 2
+ * makes it the Levenshtein distance; FAR if they exceed `max`. */
+static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint swap, guint max)
 {
-    guint row[ACR_SEARCH_MAX_NAME + 1];
+    guint row[ACR_SEARCH_MAX_NAME + 1], above[ACR_SEARCH_MAX_NAME + 1] = {0};
     if (MAX(n, m) - letters_in_common(a, n, b, m) > max)
         return FAR;
     for (gsize j = 0; j <= m; j++)
         row[j] = (guint)j;
     for (gsize i = 1; i <= n; i++) {
-        guint diagonal = row[0], least = (guint)i;
+        guint diagonal = row[0], swapped = 0, least = (guint)i;
         row[0] = (guint)i;
         for (gsize j = 1; j <= m; j++) {
             guint up = row[j];
             guint best = MIN(MIN(up, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = MIN(best, swapped + swap);
+            swapped = above[j - 1]; /* two rows up, two columns left of the next one */
+            above[j - 1] = diagonal;
             diagonal = up;
             row[j] = best;
             least = MIN(least, best);
@@ -64,7 +69,9 @@ const char *acr_nearest_name(const char *word, const char *const *names)
         gsize m = strnlen(*names, ACR_SEARCH_MAX_NAME);
         guint edits = g_str_has_prefix(*names, word)
                           ? 1
-                          : edit_distance(word, n, *names, m, (guint)(MIN(n, m) + 2) / 3);
+                          : edit_distance(word, n, *names, m, 1, (guint)(MIN(n, m) + 2) / 3);
+        bool has_others = n != m || letters_in_common(word, n, *names, m) < n;
+        edits = MIN(edits * 2 + has_others, FAR);
         if (edits < least) {
             nearest = *names;
             least = edits;
@@ -82,7 +89,7 @@ static guint distance(const char *wanted, gsize n, const char *name)
     char lower[ACR_SEARCH_MAX_NAME + 1];
     for (gsize i = 0; i <= m; i++)
         lower[i] = (char)(name[i] + (g_ascii_isupper(name[i]) ? 'a' - 'A' : 0));
-    guint edits = edit_distance(wanted, n, lower, m, (guint)MIN(n, m) / 3);
+    guint edits = edit_distance(wanted, n, lower, m, 2, (guint)MIN(n, m) / 3);
     if (edits < FAR)
         return edits * 10;
     if (n >= 4 && m > n && strstr(lower, wanted))
@@ -282,10 +289,15 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
         total += count;
     }
     if (files)
-        g_string_append_printf(out,
-                               "Tests and files of other types are not searched: %s occurs %u "
-                               "time%s in %u of them:\n%s",
+        g_string_append_printf(out, "%s%s occurs %u time%s in %u of them:\n%s",
+                               search->mode.literal
+                                   ? "In tests and files of other types, "
+                                   : "Tests and files of other types are not searched: ",
                                shown, total, total == 1 ? "" : "s", files, listed->str);
+    else if (search->mode.literal)
+        g_string_append(out, others ? ""
+                                    : "Files of other types are too many to search; name a "
+                                      "folder to search in.\n");
     else if (*text)
         g_string_append_printf(out, "%s stands in no Python file outside the tests%s.\n", shown,
                                others ? "" : ", which are not searched");

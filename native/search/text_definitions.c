@@ -100,7 +100,8 @@ bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrT
     return false;
 }
 
-static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GError **error)
+static bool find_text_defs(AcrReply *reply, gsize entry, guint kinds, const char *name,
+                           GError **error)
 {
     AcrContent *content;
     if (!acr_search_content(reply->search, entry, &content, error))
@@ -109,6 +110,9 @@ static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GErro
         return true;
     AcrTextDef def = {0};
     while (acr_text_next_def(content, name, def.first + 1, &def)) {
+        if (reply->search->mode.exact &&
+            !(kinds & (def.is_class ? ACR_KIND(ACR_SYMBOL_CLASS) : ACR_FUNCTIONS)))
+            continue;
         const char *kept = g_string_chunk_insert_const(reply->strings, name);
         AcrHit hit = {.entry = entry,
                       .start = def.first,
@@ -126,8 +130,8 @@ static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GErro
     return true;
 }
 
-bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
-                           GError **error)
+bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, guint kinds,
+                           const char *name, GError **error)
 {
     const AcrSearch *search = reply->search;
     for (guint i = 0; i < files->entries->len; i++) {
@@ -135,23 +139,23 @@ bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const cha
         gint32 number = search->file_of_entry[entry];
         if (number >= 0 && !acr_index_file(search->index, (gsize)number)->unparsed)
             continue;
-        if (!find_text_defs(reply, entry, name, error))
+        if (!find_text_defs(reply, entry, kinds, name, error))
             return false;
     }
     return true;
 }
 
-bool acr_find_text_defs_unindexed(AcrReply *reply, const char *name, GError **error)
+bool acr_find_text_defs_unindexed(AcrReply *reply, guint kinds, const char *name, GError **error)
 {
     const AcrSearch *search = reply->search;
     bool is_missing = reply->hits->len == 0;
     for (gsize i = 0; is_missing && i < acr_index_n_files(search->index); i++) {
         const AcrIndexFile *file = acr_index_file(search->index, i);
-        if (file->unparsed && !find_text_defs(reply, file->entry, name, error))
+        if (file->unparsed && !find_text_defs(reply, file->entry, kinds, name, error))
             return false;
     }
     for (gsize i = 0; search->mode.tests && i < acr_snapshot_size(search->snapshot); i++)
-        if (acr_search_is_test(search, i) && !find_text_defs(reply, i, name, error))
+        if (acr_search_is_test(search, i) && !find_text_defs(reply, i, kinds, name, error))
             return false;
     return true;
 }

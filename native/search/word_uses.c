@@ -158,6 +158,7 @@ typedef struct {
     const AcrScope *scope;
     const char *word;
     GPtrArray *others; /* other words to look for on its lines, in lower case */
+    AcrReply *reply;   /* gets the lines for a person */
     GArray *uses;      /* array of Use, in order of (entry, line) */
     bool overfull;
     bool cut; /* a file has more lines with the word than were ranked */
@@ -254,6 +255,7 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
             (near * (ACR_SEARCH_MAX_WORDS + 1) + missing) * 4 + role_on_line(line, at, len, stop);
         Use use = {entry, number, number, number, rank, 1};
         add_use(all, &use);
+        acr_reply_add_line(all->reply, entry, number, (gsize)(at - line) + 1);
         at = stop;
     }
 }
@@ -405,10 +407,10 @@ bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope
         return true;
     g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(Use));
     g_autoptr(GPtrArray) others = others_of(words);
-    Collector all = {reply->search, scope, words->pdata[0], others, uses, false, false};
+    Collector all = {reply->search, scope, words->pdata[0], others, reply, uses, false, false};
     if (!collect_python(&all, error))
         return false;
-    if (uses->len == 0) {
+    if (uses->len == 0 && (!reply->search->mode.literal || reply->search->mode.others)) {
         out_found->where = ACR_USES_OTHERS;
         if (!collect_others(&all, error))
             return false;

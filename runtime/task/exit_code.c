@@ -29,6 +29,7 @@ static const ExitRow exit_rows[] = {
     {acr_project_error_quark, ACR_PROJECT_ERROR_NO_RECIPE, ACR_EXIT_USAGE},
     {acr_extensions_error_quark, ACR_EXTENSIONS_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_extensions_error_quark, ACR_EXTENSIONS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_search_error_quark, ACR_SEARCH_ERROR_BAD_CALL, ACR_EXIT_USAGE},
     {acr_index_error_quark, ACR_INDEX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_sandbox_error_quark, ACR_SANDBOX_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_sandbox_error_quark, ACR_SANDBOX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},

@@ -74,6 +74,8 @@ const AcrOption acr_options[] = {
      .help = "Search only this file, folder or glob pattern; the same as the argument WHERE"},
     {"regex", 'e', ACR_OPTION_FLAG, AT(regex), ACR_FOR_SEARCH, 0, NULL,
      .help = "Treat the text as a regular expression"},
+    {"ignore-case", 'i', ACR_OPTION_FLAG, AT(any_case), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Search for the text in upper and lower case"},
     {"tests", 't', ACR_OPTION_FLAG, AT(with_tests), ACR_FOR_SEARCH, 0, NULL,
      .help = "Search test files, too"},
     {"limit", 0, ACR_OPTION_COUNT, AT(limit), ACR_FOR_SEARCH, 0, "N",
@@ -496,7 +498,8 @@ const guint acr_n_options = G_N_ELEMENTS(acr_options);
 const AcrOptionGroup acr_option_groups[] = {
     {"Input", "issue issue-text dataset predictions repo repos rev patch instance instances slice "
               "shard shuffle split "
-              "retry-failed reproduce-only sbfl-only extract-patches in regex tests failing-test "
+              "retry-failed reproduce-only sbfl-only extract-patches in regex ignore-case tests "
+              "failing-test "
               "hidden-tests extension candidate issue-before "
               "issue-api instance-id "
               "trust-git-links"},

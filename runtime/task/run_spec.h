@@ -135,7 +135,7 @@ typedef struct {
 
     /* Only for `search`. */
     char *in_file;
-    bool regex, with_tests, files_only, counts_only, vimgrep;
+    bool regex, any_case, with_tests, files_only, counts_only, vimgrep;
     gint64 limit;  /* number of results; ACR_UNSET: all, but only the first are shown in full */
     bool show_all; /* show all results in full */
 

@@ -38,6 +38,8 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
         if ((acr_options[i].verbs & parser->verb->takes) &&
             !(acr_options[i].flags & ACR_OPTION_INNER))
             g_ptr_array_add(names, (char *)acr_options[i].name);
+    g_ptr_array_add(names, (char *)"help");
+    g_ptr_array_add(names, (char *)"help-all");
     g_ptr_array_add(names, NULL);
     g_autofree char *word = g_strndup(name, len);
     const char *nearest = acr_nearest_name(word, (const char *const *)names->pdata);

@@ -18,11 +18,15 @@ typedef struct {
     bool has_missed, is_prompt;
 } Search;
 
+/* Where a question is answered; what is not found goes on to the next. */
+enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
+
 /* How to parse a call and how to show its answer. */
 typedef struct {
     const AcrRunSpec *spec; /* its options */
     bool is_words;          /* a person wrote words; it is not a call in a model's form */
     bool is_exact;          /* accept only results of the requested kind */
+    guint width;            /* where to search: IN_CODE ... */
     guint from, to;         /* the only lines to show; 0: all */
     char *mark;             /* the text that the person searches for, to emphasise it; owned */
 } Manner;
@@ -123,12 +127,56 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
                      GError **error)
 {
     const AcrRunSpec *spec = manner->spec;
-    acr_search_set_mode(self->workspace->search, (AcrSearchMode){.lines = is_for_person(manner),
-                                                                 .tests = spec->with_tests,
-                                                                 .globs = spec->in_file != NULL,
-                                                                 .exact = manner->is_exact,
-                                                                 .only = spec->in_file});
+    bool is_person = is_for_person(manner);
+    acr_search_set_mode(self->workspace->search,
+                        (AcrSearchMode){.lines = is_person,
+                                        .tests = spec->with_tests || manner->width >= IN_TESTS,
+                                        .others = manner->width >= IN_ALL_FILES,
+                                        .literal = manner->is_words || is_person,
+                                        .globs = spec->in_file != NULL,
+                                        .exact = manner->is_exact,
+                                        .only = spec->in_file});
     return acr_search_run(self->workspace->search, call, out, error);
+}
+
+/* Tells where the results are, if that is not where the question was meant. */
+static void tell_width(const Manner *manner)
+{
+    if (manner->width == IN_TESTS && !manner->spec->with_tests)
+        acr_verb_say("found in tests only");
+    else if (manner->width == IN_ALL_FILES)
+        acr_verb_say("found in no Python file; these are files of other types");
+}
+
+/* The widest search that can find more than the first. */
+static guint widest(const AcrCall *call, const Manner *manner)
+{
+    const char *name = call->spec->name;
+    if (!manner->is_words || strcmp(name, ACR_CALL_HISTORY) == 0 ||
+        !g_str_has_prefix(name, "search_"))
+        return IN_CODE;
+    return g_str_has_prefix(name, "search_code") ? IN_ALL_FILES : IN_TESTS;
+}
+
+/* Runs a call, if nothing is found in tests and other files, too; keeps the first miss. */
+static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAnswer *out,
+                       GError **error)
+{
+    for (manner->width = IN_CODE; manner->width <= widest(call, manner); manner->width++) {
+        g_auto(AcrAnswer) answer = {0};
+        if (!run_call(self, call, manner, &answer, error))
+            return false;
+        if (out->output && !answer.ok)
+            continue;
+        acr_answer_clear(out);
+        *out = answer;
+        answer = (AcrAnswer){0};
+        if (out->ok)
+            break;
+    }
+    if (out->ok)
+        tell_width(manner);
+    return true;
 }
 
 /* Prints the answer to the call in `text`, in the form for people if a person wrote it or stdout
@@ -156,61 +204,134 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
 
 /* Answers a call. If its text was invalid, the call has no row. */
 static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
-                          const Manner *manner, GError **error)
+                          Manner *manner, GError **error)
 {
     g_auto(AcrAnswer) answer = {0};
     if (wrong)
         answer = (AcrAnswer){.output = g_strdup(wrong), .places = g_ptr_array_new()};
-    else if (!run_call(self, call, manner, &answer, error))
+    else if (!run_widely(self, call, manner, &answer, error))
         return ACR_OUT_FAILED;
     return print_answer(self, text, &answer, manner);
 }
 
 /* ---- A person's question ---- */
 
-/* Answers a bare name with the classes and functions of that name; if there are none, with other
- * symbols of that name, or with similar names. */
-static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
+/* Moves the results of `from` behind those of `into`. */
+static void append_answer(AcrAnswer *into, AcrAnswer *from)
+{
+    guint n = into->lines->len,
+          place = n ? ((AcrShownLine *)g_ptr_array_index(into->lines, n - 1))->place + 1 : 0;
+    for (guint i = 0; i < from->lines->len; i++)
+        ((AcrShownLine *)g_ptr_array_index(from->lines, i))->place += place;
+    g_ptr_array_extend_and_steal(into->lines, g_steal_pointer(&from->lines));
+    g_autofree char *notes = into->notes;
+    into->notes = g_strconcat(notes, from->notes, NULL);
+}
+
+/* The answer to a bare name so far. */
+typedef struct {
+    AcrAnswer found, missed;
+    char *missed_call;
+    bool is_found;
+    AcrOut out;
+} Named;
+static void named_clear(Named *named)
+{
+    acr_answer_clear(&named->found);
+    acr_answer_clear(&named->missed);
+    g_free(named->missed_call);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Named, named_clear)
+
+/* Searches for the name as `word`. Several answers become one for a person. */
+static bool ask_name(Search *self, const char *word, const char *name, Manner *manner, Named *named,
+                     GError **error)
+{
+    g_auto(AcrCall) call = {0};
+    g_auto(AcrAnswer) answer = {0};
+    take_words(word, name, manner);
+    if (!acr_search_word_call(word, name, manner->spec, &call, error) ||
+        !run_call(self, &call, manner, &answer, error))
+        return false;
+    g_autofree char *text = acr_call_print(&call);
+    AcrAnswer *kept = answer.ok ? &named->found : &named->missed;
+    named->is_found = named->is_found || answer.ok;
+    if (answer.ok && manner->spec->json) {
+        named->out = print_answer(self, text, &answer, manner);
+    } else if (kept->output && answer.ok) {
+        append_answer(kept, &answer);
+    } else if (!kept->output && (answer.ok || !manner->is_exact)) {
+        *kept = answer;
+        answer = (AcrAnswer){0};
+        g_free(named->missed_call);
+        named->missed_call = g_steal_pointer(&text);
+    }
+    return true;
+}
+
+/* Searches for classes and functions of the name; if there are none, for other things. */
+static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *named, GError **error)
 {
     bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');
-    const char *other = is_class ? "class" : "method", *const words[] = {
-                                                           "class", "method",
-                                                           manner->spec->in_file ? "code" : other};
-    bool is_found = false;
-    AcrOut out = ACR_OUT_WRITTEN;
-    for (guint i = 0; i < G_N_ELEMENTS(words) && out == ACR_OUT_WRITTEN; i++) {
-        g_auto(AcrCall) call = {0};
-        g_auto(AcrAnswer) answer = {0};
-        manner->is_exact = i + 1 < G_N_ELEMENTS(words);
-        if (!manner->is_exact && is_found)
-            break;
-        take_words(words[i], name, manner);
-        if (!acr_search_word_call(words[i], name, manner->spec, &call, error) ||
-            !run_call(self, &call, manner, &answer, error))
+    manner->is_exact = true;
+    if (!ask_name(self, "class", name, manner, named, error) ||
+        !ask_name(self, "method", name, manner, named, error))
+        return false;
+    manner->is_exact = false;
+    return named->is_found || manner->spec->in_file ||
+           ask_name(self, is_class ? "class" : "method", name, manner, named, error);
+}
+
+/* Answers a bare name with what has that name, otherwise with lines that hold it as a text. */
+static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
+{
+    g_auto(Named) named = {.out = ACR_OUT_WRITTEN};
+    bool is_text = false;
+    for (guint step = 0; !named.is_found && step <= 2 * IN_ALL_FILES + 1; step++) {
+        is_text = step > IN_ALL_FILES;
+        manner->width = step % (IN_ALL_FILES + 1);
+        if (!(is_text ? ask_name(self, "code", name, manner, &named, error)
+                      : ask_kinds(self, name, manner, &named, error)))
             return ACR_OUT_FAILED;
-        if (manner->is_exact && !answer.ok)
-            continue;
-        g_autofree char *text = acr_call_print(&call);
-        is_found = true;
-        out = print_answer(self, text, &answer, manner);
     }
-    return out;
+    if (!named.is_found)
+        return print_answer(self, named.missed_call, &named.missed, manner);
+    if (is_text)
+        acr_verb_say("no class or function is named '%s'; these lines hold the text", name);
+    tell_width(manner);
+    return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
+}
+
+static AcrOut ask_question(Search *self, const AcrQuestion *question, const AcrRunSpec *spec,
+                           GError **error)
+{
+    g_auto(AcrCall) call = {0};
+    g_auto(Manner) manner = {.spec = spec, .is_words = true};
+    if (strcmp(question->word, ACR_SEARCH_NAME) == 0)
+        return answer_name(self, question->text, &manner, error);
+    if (!acr_search_word_call(question->word, question->text, spec, &call, error))
+        return ACR_OUT_FAILED;
+    take_words(question->word, question->text, &manner);
+    g_autofree char *text = acr_call_print(&call);
+    return answer_call(self, text, &call, NULL, &manner, error);
 }
 
 static AcrOut answer_question(Search *self, const AcrQuestion *question, const AcrRunSpec *spec,
                               GError **error)
 {
-    g_auto(AcrCall) call = {0};
     AcrRunSpec asked = *spec; /* borrows its members */
-    g_auto(Manner) manner = {.spec = &asked, .is_words = true};
+    bool had_missed = self->has_missed;
     asked.in_file = question->where ? question->where : spec->in_file;
-    if (strcmp(question->word, ACR_SEARCH_NAME) == 0)
-        return answer_name(self, question->text, &manner, error);
-    if (!acr_search_word_call(question->word, question->text, &asked, &call, error))
-        return ACR_OUT_FAILED;
-    take_words(question->word, question->text, &manner);
-    g_autofree char *text = acr_call_print(&call);
-    return answer_call(self, text, &call, NULL, &manner, error);
+    self->has_missed = false;
+    AcrOut out = ask_question(self, question, &asked, error);
+    if (self->has_missed && !asked.in_file &&
+        acr_search_has_file(self->workspace->search, question->text))
+        acr_verb_say(
+            "'%s' is a file or folder: FILE:1-20 shows lines of a file, TEXT FILE searches "
+            "in it",
+            question->text);
+    self->has_missed = self->has_missed || had_missed;
+    return out;
 }
 
 /* Chooses the exit code; `left`: number of calls that were not answered. */
@@ -245,7 +366,7 @@ static int end_search(const Search *self, AcrOut out, guint left, GError *error)
 static AcrOut answer_plain(Search *self, GError **error)
 {
     g_auto(AcrCall) call = {0};
-    const Manner manner = {.spec = self->spec, .is_words = true};
+    Manner manner = {.spec = self->spec, .is_words = true};
     if (!acr_search_plain_call(self->calls, self->spec->arguments, &call, error))
         return ACR_OUT_FAILED;
     g_autofree char *text = acr_call_print(&call);
@@ -256,11 +377,13 @@ static AcrOut answer_plain(Search *self, GError **error)
 static AcrOut answer_words(Search *self, char *const *words, GError **error)
 {
     g_auto(AcrQuestion) question = {0};
-    acr_search_question(self->workspace->search, words, self->spec->regex, &question);
+    acr_search_question(self->workspace->search, words, self->spec, &question);
     acr_search_set_mode(self->workspace->search, (AcrSearchMode){.globs = true});
     if (question.where && !acr_search_has_file(self->workspace->search, question.where)) {
-        (void)acr_task_refuse(error, "no file matches '%s'; quote an argument that contains spaces",
-                              question.where);
+        const char *kind = acr_search_nearest_word(words[0]);
+        (void)acr_task_refuse(error, "no file matches '%s'; %s%s%s", question.where,
+                              kind ? "did you mean '" : "quote an argument that contains spaces",
+                              kind ? kind : "", kind ? "' as the first word?" : "");
         return ACR_OUT_FAILED;
     }
     return answer_question(self, &question, self->spec, error);
@@ -278,8 +401,9 @@ static int answer_arguments(Search *self)
         out = is_plain ? answer_plain(self, &error) : answer_words(self, words, &error);
         return end_search(self, out, 0, error);
     }
-    if (self->spec->in_file || self->spec->regex)
-        return acr_verb_usage("--in and --regex need a name or a text to search for");
+    if (self->spec->in_file || self->spec->regex || self->spec->any_case)
+        return acr_verb_usage(
+            "--in, --regex and --ignore-case need a name or a text to search for");
     for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
         out = answer_line(self, *at, &error);
     return end_search(self, out, g_strv_length((char **)at), error);
@@ -360,13 +484,14 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
         asked.in_file = options.in_file ? options.in_file : asked.in_file;
         asked.limit = options.limit > 0 ? options.limit : asked.limit;
         asked.regex = asked.regex || options.regex;
+        asked.any_case = asked.any_case || options.any_case;
         asked.with_tests = asked.with_tests || options.with_tests;
         asked.show_all = asked.show_all || options.show_all;
         asked.files_only = asked.files_only || options.files_only;
         asked.counts_only = asked.counts_only || options.counts_only;
         asked.vimgrep = asked.vimgrep || options.vimgrep;
         asked.json = asked.json || options.json;
-        acr_search_question(self->workspace->search, words, asked.regex, &question);
+        acr_search_question(self->workspace->search, words, &asked, &question);
         out = answer_question(self, &question, &asked, &reason);
     }
     if (!reason)
@@ -425,12 +550,15 @@ static bool check_request(const AcrRunSpec *spec, GError **error)
     char **words = spec->arguments;
     bool is_word = words[0] && acr_search_is_word(words[0]);
     g_auto(AcrCall) call = {0};
-    if ((spec->in_file || spec->regex) && !words[0])
-        return acr_task_refuse(error, "--in and --regex need a name or a text to search for");
+    bool is_pattern = spec->regex || spec->any_case;
+    if (words[0] ? !*words[0] : spec->in_file || is_pattern)
+        return acr_task_refuse(error, "give a name or a text to search for");
     if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
         return acr_task_refuse(error,
                                "choose one of --json, --files-with-matches, --count and --vimgrep");
-    return !is_word || acr_search_word_call(words[0], words[1], spec, &call, error);
+    const char *word = is_word ? words[0] : "code";
+    return !(is_word || is_pattern) ||
+           acr_search_word_call(word, words[is_word], spec, &call, error);
 }
 
 static int run_search(AcrHost *host, AcrRunSpec *spec)

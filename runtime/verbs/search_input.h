@@ -11,6 +11,8 @@
 
 /* Whether the word begins a call in words: "class", "method", "code" or "line". */
 bool acr_search_is_word(const char *word);
+/* The one that a mistyped word may mean; NULL: none. */
+const char *acr_search_nearest_word(const char *word);
 /* Makes the call that the words and --in, --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
@@ -47,7 +49,8 @@ typedef struct {
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
 /* Makes a question of words: [WORD] TEXT [WHERE], at least one. */
-void acr_search_question(AcrSearch *search, char *const *words, bool is_pattern, AcrQuestion *out);
+void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
+                         AcrQuestion *out);
 /* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,

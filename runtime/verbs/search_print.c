@@ -188,7 +188,7 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
         if (answer->ok)
             g_string_append_printf(out, "%s\n", told);
         else
-            acr_verb_tell("%s", told);
+            acr_verb_tell("%s%s", told, g_str_has_suffix(told, "\n") ? "" : "\n");
         return;
     }
     Printer self = {.spec = spec, .lines = answer->lines, .mark = mark, .out = out};

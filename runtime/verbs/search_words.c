@@ -98,13 +98,17 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
     bool is_code = kind && strcmp(kind->word, "code") == 0;
     if (!kind || !text || !*text)
         return refuse_words(kind ? kind : &kinds[0], error);
-    if (spec->regex && !is_code)
-        return acr_task_refuse(error, "--regex works with 'code TEXT' only");
+    bool is_pattern = spec->regex || spec->any_case;
+    if (is_pattern && !is_code)
+        return acr_task_refuse(error, "--regex and --ignore-case work with 'code TEXT' only");
     if (spec->in_file && !kind->call_in_file)
         return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
     if (strcmp(kind->word, "line") == 0)
         return line_call(kind, text, out, error);
-    g_autofree char *pattern = spec->regex ? g_strconcat("re:", text, NULL) : NULL;
+    g_autofree char *pattern =
+        is_pattern ? acr_search_pattern(text, spec->regex, spec->any_case, error) : NULL;
+    if (is_pattern && !pattern)
+        return false;
     *out = named_call(kind, pattern ? pattern : text, spec->in_file);
     return true;
 }
@@ -122,6 +126,14 @@ bool acr_search_split_words(const char *line, char **out_word, const char **out_
 const char *acr_search_word(guint i)
 {
     return i < G_N_ELEMENTS(kinds) ? kinds[i].word : NULL;
+}
+
+const char *acr_search_nearest_word(const char *word)
+{
+    const char *words[G_N_ELEMENTS(kinds) + 1] = {NULL};
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+        words[i] = kinds[i].word;
+    return acr_search_is_word(word) ? NULL : acr_nearest_name(word, words);
 }
 
 /* The name of a call in a model's form (its end may be missing), or NULL; owned. */
@@ -210,16 +222,17 @@ static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out
     }
 }
 
-void acr_search_question(AcrSearch *search, char *const *words, bool is_pattern, AcrQuestion *out)
+void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
+                         AcrQuestion *out)
 {
     bool has_word = words[1] && acr_search_is_word(words[0]);
     const char *where = words[has_word ? 2 : 1];
     if (has_word) {
         out->word = find_kind(words[0], strlen(words[0]))->word;
         out->text = g_strdup(words[1]);
-    } else if (is_pattern) {
+    } else if (spec->regex || spec->any_case) {
         out->word = "code";
-        out->text = g_strdup(words[0]);
+        out->text = g_strdup(words[0] + (!spec->regex && words[0][0] == '/'));
     } else {
         guess_question(search, words[0], out);
     }

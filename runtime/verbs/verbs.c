@@ -39,8 +39,8 @@ const AcrVerb *const acr_verbs[] = {&acr_verb_run,
 
 const char *acr_verb_nearest(const char *name)
 {
-    const char *names[G_N_ELEMENTS(acr_verbs)];
-    guint n = 0;
+    const char *names[G_N_ELEMENTS(acr_verbs) + 3] = {"help", "--help", "--version"};
+    guint n = 3;
     for (guint i = 0; acr_verbs[i]; i++)
         if (acr_verbs[i]->summary)
             names[n++] = acr_verbs[i]->name;

@@ -87,9 +87,13 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
-        (["class", "Box", "--regex"], "--regex works with 'code TEXT' only"),
-        (["--in", "x", 'search_class("Box")'], "--in and --regex need a name or a text"),
-        (["--in", "x", 'search_class("Box"'], "--in and --regex need a name or a text"),
+        (["class", "Box", "--regex"], "--regex and --ignore-case work with 'code TEXT' only"),
+        (["-i", "class", "Box"], "--regex and --ignore-case work with 'code TEXT' only"),
+        (["-e", "["], "cannot search for '[': it is not a valid pattern"),
+        ([""], "give a name or a text to search for"),
+        (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
+        (["--in", "x", 'search_class("Box")'], "--in, --regex and --ignore-case need a name or a text"),
+        (["--in", "x", 'search_class("Box"'], "--in, --regex and --ignore-case need a name or a text"),
     ],
 )
 def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str], said: str) -> None:
@@ -99,6 +103,8 @@ def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str]
 TEST = {
     "tests/test_box.py": "from app.box import Box\n\n\nclass TestBox:\n    def test_put(self):\n        Box().put(1)\n",
     "use.py": "import native\n\n\nclass Use:\n    def go(self):\n        native.begin()\n",
+    "old.py": "class Old:\n    print 'x'\n",
+    "app.toml": 'key = "value"\n',
 }
 
 
@@ -118,7 +124,14 @@ TEST = {
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
         ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
-        ("begin --vimgrep", "use.py:6:9:        native.begin()\n"),
+        ("begin --vimgrep", "use.py:6:16:        native.begin()\n"),
+        ("nativ -c", "use.py:2\n"),
+        ("-i SELF.X --vimgrep", "app/box.py:3:9:        self.x = x\n"),
+        (r"-e \s+native\.b --vimgrep", "use.py:6:1:        native.begin()\n"),
+        ("TestBox -c", "tests/test_box.py:1\n"),
+        ("TestBox -t -c", "tests/test_box.py:1\n"),
+        ("Old -c", "old.py:1\n"),
+        ("key --vimgrep", 'app.toml:1:1:key = "value"\n'),
         ("put -c", "app/box.py:2\napp/shelf.py:1\n"),
         ("/return -l -g app/s*.py", "app/shelf.py\n"),
         ("line box.py:2-3", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
@@ -127,6 +140,27 @@ TEST = {
 def test_people_get_path_line_and_text(host: Host, make_repo: Make, words: str, shown: str) -> None:
     found = host.run("search", "--repo", str(make_repo(FILES | TEST)), *words.split()).check()
     assert found.out == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["zzz put"], "-l"),
+        (["wrong.put"], "-c"),
+        (["PUT"], "--vimgrep"),
+        (["def put(self, y)"], "--limit=9"),
+        (["class", "wrong.Box"], "--json"),
+        (["Box.put", "shelf.py"], "-t"),
+    ],
+)
+def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[str], option: str) -> None:
+    missed = host.run("search", "--repo", str(repo), option, *words).check(1)
+    assert rows(missed)[0][1] == [] if option == "--json" else missed.out == ""
+
+
+def test_a_path_alone_is_told_how_it_is_read(host: Host, repo: Repo) -> None:
+    missed = host.run("search", "--repo", str(repo), "app/box.py").check(1)
+    assert "'app/box.py' is a file or folder: FILE:1-20 shows lines" in missed.err
 
 
 def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:

@@ -348,6 +348,8 @@ def test_usage_and_version(run_host: RunHost) -> None:
     [
         (["frobnicate"], "there is no verb 'frobnicate' ("),
         (["serach"], "there is no verb 'serach'; did you mean 'search'?"),
+        (["rnu"], "there is no verb 'rnu'; did you mean 'run'?"),
+        (["version"], "there is no verb 'version'; did you mean '--version'?"),
         (["help", "model"], "there is no topic 'model' (did you mean 'models-and-money'?)"),
         (["help", "serach"], "there is no topic 'serach' (did you mean 'search'?)"),
         (["\x1b[31mno\nverb"], "there is no verb '\\u001b[31mno verb'"),

@@ -26,7 +26,7 @@ BUDGETS = {
     "native/money": 1_800,
     "native/patch": 8_580,
     "native/sandbox": 7_050,
-    "native/search": 6_460,
+    "native/search": 6_520,
     "native/spectrum": 190,
     "native/vcs": 6_650,
     "python/acr": 13_510,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_330,
     "runtime/serve": 3_330,
     "runtime/task": 6_390,
-    "runtime/verbs": 8_480,
+    "runtime/verbs": 8_550,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

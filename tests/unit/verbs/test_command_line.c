@@ -79,6 +79,8 @@ TEST("/verbs/command_line", mistakes_are_named_in_a_line)
     } rows[] = {
         {&acr_verb_run, {"--frobnicate"}, "there is no option --frobnicate"},
         {&acr_verb_run, {"--isue=x"}, "there is no option --isue; did you mean --issue?"},
+        {&acr_verb_run, {"--hepl"}, "there is no option --hepl; did you mean --help?"},
+        {&acr_verb_search, {"--lsit"}, "there is no option --lsit; did you mean --list?"},
         {&acr_verb_run, {"-x"}, "there is no option -x"},
         {&acr_verb_run, {"--repo"}, "--repo needs a value (DIR)"},
         {&acr_verb_run, {"--apply=yes"}, "--apply takes no value"},
