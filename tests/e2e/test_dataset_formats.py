@@ -110,6 +110,14 @@ def test_splits_are_chosen(python: Path, tables: Path) -> None:
     assert "has no split 'test' (--split: dev, train)" in refused(python, tables / "two")
 
 
+@pytest.mark.parametrize(
+    "text", ["# Title\n\ntext\n", '{"instance_id": "a__b-1", "model_patch": ""}\n', '{"a":\n1}\n', "[1]"]
+)
+def test_a_file_of_another_kind_is_one_line(python: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "file.txt").write_text(text)
+    assert "file.txt' has no tasks: row 1 of" in refused(python, tmp_path / "file.txt")
+
+
 def test_damaged_tables_are_one_line(python: Path, tables: Path, tmp_path: Path) -> None:
     whole = (tables / "one.parquet").read_bytes()
     for name, data in {"cut.parquet": whole[:1000], "empty.parquet": b"", "not.arrow": whole}.items():

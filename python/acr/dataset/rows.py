@@ -225,8 +225,12 @@ def _plain(value: Any) -> Any:
 
 
 def usable(rows: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
-    """The rows in SWE-bench's fields; a faulty row gets a "fault", and the others continue."""
-    known, seen = tables(), set()
+    """The rows in SWE-bench's fields; a faulty row gets a "fault", and the others continue.
+
+    Errors: Unreadable (there is no task).
+    """
+    known, seen, fault = tables(), set(), ""
+    is_set = False
     for number, row in enumerate(rows, 1):
         given = _plain(row) if isinstance(row, dict) else {"fault": "is not an object"}
         try:
@@ -237,8 +241,12 @@ def usable(rows: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
                 raise BadRow(f"repeats the instance '{made['instance_id']}'")
         except BadRow as error:
             made = _faulty(given, number, f"row {number} of '{path}' {error}", seen)
+            fault = fault or made["fault"]
+        is_set = is_set or "fault" not in made or {"fault", "instance_id"} <= given.keys()
         seen.add(made["instance_id"])
         yield made
+    if fault and not is_set:
+        raise Unreadable(f"'{path}' has no tasks: {fault}")
 
 
 def _faulty(row: dict[str, Any], number: int, fault: str, seen: set[str]) -> dict[str, Any]:
