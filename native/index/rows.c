@@ -300,8 +300,10 @@ bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
     if (!decode_all(&decoder, text, len, &row)) {
         g_array_set_size(index->symbols, symbols);
         g_ptr_array_set_size(index->bases, (gint)bases);
-        return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED,
-                             "rows malformed (row %u)", row);
+        g_autofree char *why = g_strdup_printf(
+            "acr-host cannot read its own outline of the file (row %u); please report it", row);
+        return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED, "%s",
+                             decoder.unparsed ? decoder.unparsed : why);
     }
     if (text)
         g_ptr_array_add(index->texts, g_steal_pointer(&text));

@@ -153,6 +153,8 @@ def _by_indentation(source: bytes) -> bytes:
         open_header = depth > 0 and (found is not None or (not begins and open_header))
     for _, row in around:
         rows[row][5] = last
+    for row in rows:  # a header that is never closed ends with the last line that is not empty
+        row[4] = min(int(row[4]), int(row[5]))
     return "".join("\t".join(map(str, row)) + _bases(lines, row) + "\n" for row in rows).encode()
 
 

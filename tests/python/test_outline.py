@@ -260,6 +260,7 @@ def test_what_cannot_be_parsed_is_outlined_by_its_indentation() -> None:
         ["D", "Long.n.inner", "16", "16", "16", "17"],
         ["D", "f", "21", "21", "21", "21"],
     ]
+    assert rows("def x(:\n\n") == [["X", "1", "invalid syntax"], ["D", "x", "1", "1", "1", "1"]]
 
 
 def test_syntax_error_names_its_line() -> None:

@@ -26,7 +26,7 @@ BUDGETS = {
     "native/money": 1_800,
     "native/patch": 8_580,
     "native/sandbox": 7_050,
-    "native/search": 6_520,
+    "native/search": 6_540,
     "native/spectrum": 190,
     "native/vcs": 6_650,
     "python/acr": 13_510,

@@ -76,11 +76,11 @@ TEST("/index/build", only_python_files_that_are_no_tests)
 TEST("/index/build", failing_file_costs_itself_only)
 {
     static const TestFile files[] = {
-        {"a.py", "A|x|1|1|\n"}, {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
-        {"d.py", "nonsense\n"}, {"e.py", "A|y|1|1|\n"},       {NULL, NULL},
+        {"a.py", "A|x|1|1|\n"},          {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
+        {"d.py", "X|2|bad\nnonsense\n"}, {"e.py", "A|y|1|1|\n"},       {NULL, NULL},
     };
     static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax",
-                                           "rows malformed (row 1)", NULL};
+                                           "line 2: bad", NULL};
     AcrIndexStats stats;
     g_autoptr(AcrIndex) index = index_of(files);
     for (gsize i = 0; i < G_N_ELEMENTS(expected); i++)
