@@ -29,7 +29,7 @@ BUDGETS = {
     "native/search": 6_540,
     "native/spectrum": 190,
     "native/vcs": 6_650,
-    "python/acr": 13_510,
+    "python/acr": 13_525,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
