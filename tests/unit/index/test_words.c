@@ -78,10 +78,10 @@ TEST("/index/words", what_stands_behind_rows_is_checked)
         {"\1\2\1\0\0\0", 6, NULL},
         {"\7\7\1\1\7\7\3\0\0\0", 10, NULL}, /* in no order */
         {"", 0, NULL},                      /* none */
-        {"\0\0\0", 3, "malformed"},
-        {"\1\2\2\0\0\0", 6, "malformed"},
-        {"\377\377\377\377", 4, "malformed"},
-        {"\1\2\0\0\1\200", 6, "malformed"},
+        {"\0\0\0", 3, "cannot read its own outline"},
+        {"\1\2\2\0\0\0", 6, "cannot read its own outline"},
+        {"\377\377\377\377", 4, "cannot read its own outline"},
+        {"\1\2\0\0\1\200", 6, "cannot read its own outline"},
     };
     g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "cache", NULL);
