@@ -74,6 +74,8 @@ class Pair:
         self.is_made = _is_from_data(*(at for node in origins for at in ast.iter_child_nodes(node)))
         self.is_relation = right is not None and _are_related(left.get(), right.get())
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
+        # whether the script computes the expectation from its own data, and from nothing of the project
+        self.is_own = not any(True for _ in _project_uses(self.expected.get(), project_names(_top(left.get())), set()))
         self.is_noted = False  # other code uses the result to decide
         self.tags = ("", "")  # the tag of the printed value, and that of the other side
 
@@ -223,11 +225,6 @@ def names_project(node: ast.AST, project: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in project
 
 
-def is_own(node: ast.AST) -> bool:
-    """Whether a script computes a value from its own data, and from nothing of the project."""
-    return not any(True for _ in _project_uses(node, project_names(_top(node)), set()))
-
-
 def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
     project = project_names(_top(pair.left.get()))
@@ -259,7 +256,7 @@ def _is_look(node: ast.AST, project: set[str]) -> bool:
     if not isinstance(node, ast.Call) or not node.args or not names_project(node.args[0], project):
         return False
     name = getattr(node.args[1], "value", "") if tail(node) == "getattr" else ""
-    looks = tail(node) == "issubclass" or any(hasattr(at, tail(node)) for at in (inspect, typing))
+    looks = tail(node) in ("issubclass", "type") or any(hasattr(at, tail(node)) for at in (inspect, typing))
     return looks or str(name).startswith("__")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import EQUALITY, LIKE, is_own, origin, others, pairs
+from acr.experiments.comparisons import EQUALITY, LIKE, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
 from acr.experiments.site import FUNCTIONS, ancestors, is_stop, tail
@@ -189,16 +189,6 @@ _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_f
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 
 
-# Stands for `zip`: says whether a side that the script gives, by its number in `own`, was longer than what was taken.
-ZIP = """def {zip}(tag, own, *rows, **more):
-    taken = 0
-    for row in zip(*rows, **more):
-        taken += 1
-        yield row
-    {name}([hasattr(rows[n], '__len__') and len(rows[n]) > taken for n in own], tag)
-"""
-
-
 def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
     """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
     those of the site first, with tags "L" and "R".
@@ -207,7 +197,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
     site = script.site()
     if site is None:
         return None
-    names, own = _Names(*(word(script.rng) for _ in range(4))), pairs(site)
+    names, own = _Names(word(script.rng), word(script.rng), word(script.rng)), pairs(site)
     found = [*own, *others(site, own)]
     judges = {id(pair): _judge(pair) for pair in found if pair.how == "helper" and carries_on}
     inner, before = _Inner(names), [x for x in ast.walk(site.tree) if isinstance(x, ast.stmt)]
@@ -244,7 +234,6 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
         + DEEDS.format(deeds=deeds, mark=mark, events=_EVENTS, unpickled=_UNPICKLED)
         + EVEN.format(even=names.evens, name=names.name)
-        + ZIP.format(zip=names.zips, name=names.name)
         + LIBRARY.format(name=names.name, library=word(script.rng))
     )
     return site.text(), found
@@ -292,13 +281,18 @@ def _is_certain(at: ast.stmt, depth: int = 0) -> bool:
         up = up.up  # type: ignore[union-attr]
     if not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) or up.decorator_list or depth > 3:
         return isinstance(up, ast.Module)
-    if any(isinstance(x, (ast.Return, ast.Yield)) or tail(x) == "skipTest" for x in ast.walk(up)):
-        return False
     tree = [*ancestors(up)][-1]
+    if any(isinstance(x, (ast.Return, ast.Yield)) for x in ast.walk(up)) or "skipTest" in map(tail, ast.walk(tree)):
+        return False
     calls = [x for x in ast.walk(tree) if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)]
     if isinstance(up.up, ast.ClassDef):  # type: ignore[union-attr]
-        runs = any(ast.unparse(x.value.func) == "unittest.main" for x in calls)  # type: ignore[attr-defined]
-        return runs and up.name.startswith("test") and not up.up.decorator_list  # type: ignore[union-attr]
+        runs = [ast.unparse(x.value) for x in calls if ast.unparse(x.value.func) == "unittest.main"]  # type: ignore
+        return (
+            "est" not in "".join(runs).replace("unittest", "")
+            and bool(runs)
+            and up.name.startswith("test")
+            and not up.up.decorator_list
+        )  # type: ignore[union-attr]
     used = (
         x for x in calls if any(isinstance(y, ast.Call) and getattr(y.func, "id", "") == up.name for y in ast.walk(x))
     )
@@ -328,8 +322,8 @@ def _judge(pair: Pair) -> ast.expr:
 class _Names:
     """The calls of the functions that write values."""
 
-    def __init__(self, name: str, kinds: str, evens: str, zips: str) -> None:
-        self.name, self.kinds, self.evens, self.zips = name, kinds, evens, zips
+    def __init__(self, name: str, kinds: str, evens: str) -> None:
+        self.name, self.kinds, self.evens = name, kinds, evens
 
     @staticmethod
     def call(name: str, inner: ast.expr, tag: str, *more: ast.expr) -> ast.expr:
@@ -367,14 +361,7 @@ class _Inner(ast.NodeTransformer):
         return self.names.call(self.names.kinds, node, f"I{self.count}")
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
-        zips = isinstance(node.func, ast.Name) and node.func.id == "zip"
-        own = [ast.Constant(number) for number, at in enumerate(node.args) if zips and is_own(at)]
         self.generic_visit(node)
-        if own:
-            self.count += 1
-            node.func.id = self.names.zips  # type: ignore[attr-defined]
-            node.args[:] = [ast.Constant(f"Z{self.count}"), ast.Tuple(own, ast.Load()), *node.args]
-            return node
         node.args[:] = [self._kind(at) for at in node.args]
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value

@@ -152,7 +152,7 @@ class Judged:
             or _deeds(base, patched)
             or self._stands_in(base, patched)
             or self._is_left_out(base, patched)
-            or _ends_early(base, patched)
+            or self._ends_early(base, patched)
             or _is_moved(base, patched)
         )
 
@@ -291,6 +291,14 @@ class Judged:
                     return f"an object of {liar}, which the patch changes, stands for plain data"
         return ""
 
+    def _ends_early(self, base: Rows, patched: Rows) -> str:
+        """The reason if a loop, only with the patch, does not come to a value that the script writes down."""
+        for pair in self.pairs:
+            was, now = [set(map(repr, at.get(pair.tags[int(pair.is_right)], []))) for at in (base, patched)]
+            if pair.equal and pair.is_own and now and any(at in self.script for at in was - now):
+                return "the script does not come to a value that it compares without the patch"
+        return ""
+
     @staticmethod
     def _is_left_out(base: Rows, patched: Rows) -> str:
         left_out = [tag for tag in base if tag[:1] == "M" and tag not in patched]
@@ -314,14 +322,6 @@ def _is_moved(base: Rows, patched: Rows) -> str:
     used = [tag for tag in patched if tag[:1] == "U"]
     was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
     return "what the script expects changes after the script has made it" if was - now else ""
-
-
-def _ends_early(base: Rows, patched: Rows) -> str:
-    """The reason if a `zip` leaves out, only with the patch, the end of what the script gives it."""
-    left_out = [{tag for tag in base if tag[:1] == "Z" and "True" in str(at.get(tag))} for at in (base, patched)]
-    return (
-        "`zip` ends before what the script gives it, as the project's results do" if left_out[1] - left_out[0] else ""
-    )
 
 
 def _elements(value: object) -> list[str] | None:

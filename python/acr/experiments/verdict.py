@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Steps = Generator["Run", Outcome, None]
 
-MAX_PERTURBED = 3
 BROAD = {"Exception", "BaseException"}
 SLIPS = {"NameError", "UnboundLocalError", "SyntaxError", "RecursionError", "ImportError", "ModuleNotFoundError"}
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError)
@@ -193,13 +192,14 @@ class _Site:
             self.case.skip("perturbed", f"nothing that {self.script.quote()} expects can be changed")
 
     def _perturbations(self, shifts: bool) -> list[Perturbed]:
-        found: dict[str, Perturbed] = {}
+        """Two of the variants: one that changes the value a little, and one that changes it much."""
+        found: dict[str, tuple[int, Perturbed]] = {}
         for number in range(1 if shifts else MAX_TRIES):
             made = script_variants.perturbed(self.script, number, shifts)
             if made:
-                found.setdefault(made.text, made)
-        chosen = list(found.values())
-        return self.case.rng.sample(chosen, min(MAX_PERTURBED, len(chosen)))
+                found.setdefault(made.text, (number % 2, made))
+        drawn = sorted(self.case.rng.sample([*found.values()], len(found)), key=lambda at: at[0])
+        return [made for _, made in drawn[:1] + drawn[1:][-1:]]
 
     def _perturb(self, variant: Perturbed) -> Generator[Run, Outcome, int]:
         case = self.case
