@@ -6,8 +6,10 @@
 #include "sandbox/confine.h"
 #include "sandbox/sandbox_private.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,7 +17,9 @@
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 /* rights to files only, not to folders */
-#define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
+#define OF_FILES                                                                                   \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
+#define RUN (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
 
 /* The rights over files that this version of Landlock can forbid: 13 in version 1, and one more
  * in each of the next two versions. */
@@ -34,7 +38,16 @@ static void allow(int rules, const char *path, guint64 rights)
     (void)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-static void confine_files(const char *const *readable, const char *writable)
+/* Allows a program, and the loader that the kernel runs for it: the same as for this program. */
+static void allow_program(int rules, const char *program)
+{
+    Dl_info loader;
+    allow(rules, program, RUN);
+    if (dladdr((void *)getauxval(AT_BASE), &loader))
+        allow(rules, loader.dli_fname, RUN);
+}
+
+static void confine_files(const char *const *readable, const char *writable, const char *program)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 1)
@@ -45,15 +58,17 @@ static void confine_files(const char *const *readable, const char *writable)
         return;
     for (gsize i = 0; readable[i]; i++)
         allow(rules, readable[i], READ);
+    if (program)
+        allow_program(rules, program);
     allow(rules, "/dev/null", OF_FILES);
     if (writable)
         allow(rules, writable, all.handled_access_fs & ~(guint64)LANDLOCK_ACCESS_FS_EXECUTE);
     (void)syscall(SYS_landlock_restrict_self, rules, 0);
 }
 
-void acr_confine(const char *const *readable, const char *writable)
+void acr_confine(const char *const *readable, const char *writable, const char *program)
 {
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    confine_files(readable, writable);
-    (void)acr_seccomp_alone();
+    confine_files(readable, writable, program);
+    (void)acr_seccomp_alone(program != NULL);
 }

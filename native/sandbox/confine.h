@@ -12,8 +12,9 @@
  * can only read the files and folders in `readable` (NULL-terminated; missing ones are ignored),
  * and only write to the folder `writable` (NULL: none) and to /dev/null. Best effort: the kernel
  * must have Landlock (Linux 5.13) for files, and seccomp for the rest. Open descriptors stay
- * usable.
+ * usable. `program` (NULL: none): the only program that the process may become (execve), with these
+ * limits.
  */
-void acr_confine(const char *const *readable, const char *writable);
+void acr_confine(const char *const *readable, const char *writable, const char *program);
 
 #endif

@@ -57,8 +57,8 @@ void acr_memory_group_remove(AcrMemoryGroup *group);
  */
 GBytes *acr_seccomp_walls(bool refuses_unmapped) ACR_MUST_USE;
 /* Installs that filter for this process, and also forbids new processes and sockets; threads are
- * allowed. False if the kernel cannot do that. */
-bool acr_seccomp_alone(void);
+ * allowed, and with `may_exec` becoming another program. False if the kernel cannot do that. */
+bool acr_seccomp_alone(bool may_exec);
 
 /* ---- The Python that a project is run with (find_python.c) ---- */
 

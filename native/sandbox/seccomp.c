@@ -148,7 +148,7 @@ static const guint32 personalities[] = {
 /* Calls that a process does not need if it starts no processes and opens no sockets. `clone` is
  * allowed for threads only. */
 static const guint32 refused_alone[] = {
-    SYS_execve,
+    SYS_execve, /* the first one: some processes may make it */
     SYS_execveat,
     SYS_socket,
     SYS_socketpair,
@@ -312,14 +312,14 @@ static bool install_seccomp(const void *code, gsize len)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-bool acr_seccomp_alone(void)
+bool acr_seccomp_alone(bool may_exec)
 {
     g_autoptr(GBytes) walls = acr_seccomp_walls(false);
     g_autoptr(GArray) code = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
     gsize len;
     const void *data = g_bytes_get_data(walls, &len);
     load_call(code);
-    refuse_all(code, refused_alone, G_N_ELEMENTS(refused_alone), ENOSYS);
+    refuse_all(code, refused_alone + may_exec, G_N_ELEMENTS(refused_alone) - may_exec, ENOSYS);
     skip_unless(code, SYS_clone, 3);
     load_argument(code, 0);
     add_instruction(code, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);

@@ -52,10 +52,7 @@ class Unusable(Exception):
 def begin(descriptor: bytes) -> bytes:
     """Remember the number of the socket that questions arrive on."""
     imports.add_site_packages()
-    for codec in (
-        "encodings.idna",
-        "encodings.punycode",
-    ):  # disabled where hostile code is parsed; resolving host names needs them
+    for codec in ("encodings.idna", "encodings.punycode"):  # resolving host names needs them; parsing disables them
         sys.modules.pop(codec, None)
     _state.update(fd=int(descriptor), pid=os.getpid(), turn=threading.Lock(), asked=False)
     return b""

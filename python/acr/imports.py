@@ -30,10 +30,6 @@ class _Installed:
         within = self._folders if path is None else [each for each in path if each.startswith(self._below)]
         return PathFinder.find_spec(name, within, target)
 
-    def invalidate_caches(self) -> None:
-        """Forget the contents of the folders."""
-        PathFinder.invalidate_caches()
-
 
 def freeze(_: bytes) -> bytes:
     """Restrict imports from now on to the folders in sys.path and those of installed packages."""

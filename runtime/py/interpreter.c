@@ -98,14 +98,11 @@ static bool add_package(const char *package_dir, GError **error)
         package_dir, why->message);
 }
 
-/* Disables two codecs that take quadratic time or worse: 300 KiB of text that names one as its
- * encoding take minutes. Source code never uses them; with its module disabled, such a codec is
- * unknown. */
 static bool bar_slow_codecs(GError **error)
 {
-    static const char *const names[] = {"encodings.idna", "encodings.punycode"};
+    g_auto(GStrv) names = g_strsplit(ACR_PY_SLOW_CODECS, " ", 0);
     PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+    for (gsize i = 0; names[i]; i++) {
         if (PyDict_SetItemString(modules, names[i], Py_None) == 0)
             continue;
         acr_py_error_take(0, error);

@@ -18,6 +18,9 @@
 #define ACR_PY_VERDICT_TIMEOUT_MS 60000
 #define ACR_PY_MAX_CALL_TEXT (256u * 1024) /* limit of the text of one call */
 #define ACR_PY_MAX_MESSAGE 1000            /* limit of the text of an exception */
+/* Modules that are disabled, so that their codecs are unknown: they take quadratic time or worse, and
+ * 300 KiB of text that names one as its encoding take minutes. Source code never uses them. */
+#define ACR_PY_SLOW_CODECS "encodings.idna encodings.punycode"
 
 /*
  * Initialises the interpreter on the calling thread, checks its version, and imports the package.

@@ -21,7 +21,7 @@
  * table of numbers 470 times; a file (of 1 MB or more) that exceeds the limit is searched only
  * as plain text. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
-#define KEPT_BYTES (32 * 1024 * 1024) /* amount of freed memory that the process keeps */
+#define KEPT_BYTES 33554432 /* amount of freed memory that the process keeps */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
 #define CPU_LIMIT_S                                                                                \
     (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* for one question, because no deadline is longer */
@@ -69,7 +69,7 @@ static void limit_question(void)
 }
 
 /* Restricts reading to Python and the packages installed with it. */
-static void confine(const char *package_dir, const char *writable)
+static void confine(const char *package_dir, const char *writable, const char *program)
 {
     g_autofree char *bin = g_path_get_dirname(acr_py_executable());
     g_autofree char *prefix = g_path_get_dirname(bin);
@@ -77,7 +77,27 @@ static void confine(const char *package_dir, const char *writable)
                                     "/usr/lib",  "/usr/lib64",    "/usr/local/lib",
                                     "/lib",      "/lib64",        "/etc/ld.so.cache",
                                     "/dev/null", "/dev/urandom",  NULL};
-    acr_confine(readable, writable);
+    acr_confine(readable, writable, program);
+}
+
+/* Becomes the interpreter's own program, which distributions optimise by profiles and at link time:
+ * it outlines files with a fifth fewer instructions than libpython. Returns if that fails. */
+static void become_interpreter(const char *package_dir, int fd)
+{
+    static const char code[] =
+        "import sys; sys.path.insert(0, sys.argv[2]); "
+        "sys.modules.update(dict.fromkeys('" ACR_PY_SLOW_CODECS "'.split())); "
+        "from acr.outline_worker import serve; "
+        "serve(int(sys.argv[3]), sys.argv[4])";
+    g_autofree char *version = acr_py_running_version(), *number = g_strdup_printf("%d", fd);
+    const char *const argv[] = {acr_py_executable(), "-ISBc", code,    "outline-worker",
+                                package_dir,         number,  version, NULL};
+    struct rlimit stack = {ACR_PY_STACK_BYTES, ACR_PY_STACK_BYTES};
+    if (HAS_SHADOW_MEMORY || setrlimit(RLIMIT_STACK, &stack) != 0 || fcntl(fd, F_SETFD, 0) != 0)
+        return;
+    g_setenv("MALLOC_TRIM_THRESHOLD_", G_STRINGIFY(KEPT_BYTES), TRUE); /* as keep_memory */
+    g_setenv("MALLOC_MMAP_THRESHOLD_", G_STRINGIFY(KEPT_BYTES), TRUE);
+    execv(argv[0], (char *const *)argv);
 }
 
 /* Moves the socket away from the standard streams, from which Python or a library might read or
@@ -159,9 +179,12 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
     g_setenv("TMPDIR", folder, TRUE);
     /* otherwise Python looks up the home folder in files that it cannot read */
     g_setenv("HOME", folder, TRUE);
-    confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL);
+    bool outlines = what == ACR_PYTHON_OUTLINES;
+    const char *program = outlines ? acr_py_executable() : NULL;
+    confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL, program);
+    if (outlines)
+        become_interpreter(package_dir, fd);
     AcrPython *python = start_worker_process(
         package_dir, &failed); /* the end of the process frees the memory, which is faster */
-    return acr_peer_serve(fd, what == ACR_PYTHON_REFEREE ? call_worker : outline, python, failed,
-                          error);
+    return acr_peer_serve(fd, outlines ? outline : call_worker, python, failed, error);
 }

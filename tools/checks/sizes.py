@@ -20,7 +20,7 @@ MAX_PRIVATE_HEADER_BYTES = 10_240
 BUDGETS = {
     "native/base": 3_650,
     "native/http": 1_890,
-    "native/index": 3_450,
+    "native/index": 3_425,
     "native/journal": 770,
     "native/llm": 8_900,
     "native/money": 1_800,
@@ -29,7 +29,7 @@ BUDGETS = {
     "native/search": 6_540,
     "native/spectrum": 190,
     "native/vcs": 6_650,
-    "python/acr": 13_525,
+    "python/acr": 13_550,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,

@@ -1,5 +1,5 @@
 /* Runs the tests of py, and holds what its files share. With a folder as its argument it is a worker
- * that has the package of that folder. */
+ * that has the package of that folder: a referee, or with another argument an outliner. */
 #include "py_fixture.h"
 
 #include <string.h>
@@ -25,19 +25,24 @@ static void copy_files(const char *from, const char *to)
     }
 }
 
-const char *package_dir(void)
+char *package_copy(void)
 {
-    if (shared_dir)
-        return shared_dir;
     g_autoptr(GError) error = NULL;
-    shared_dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
+    char *folder = g_dir_make_tmp("acr-py-XXXXXX", &error);
     g_assert_no_error(error);
-    g_autofree char *package = g_build_filename(shared_dir, "acr", NULL),
+    g_autofree char *package = g_build_filename(folder, "acr", NULL),
                     *experiments = g_build_filename(package, "experiments", NULL);
     g_assert_true(acr_dir_make(experiments, NULL));
     copy_files(ACR_SOURCE_DIR "/python/acr", package);
     copy_files(ACR_SOURCE_DIR "/python/acr/experiments", experiments);
     copy_files(ACR_SOURCE_DIR "/tests/unit/py", package);
+    return folder;
+}
+
+const char *package_dir(void)
+{
+    if (!shared_dir)
+        shared_dir = package_copy();
     return shared_dir;
 }
 
@@ -100,8 +105,10 @@ void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, Ac
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && argv[1][0] == '/')
-        return acr_python_work(ACR_PYTHON_REFEREE, argv[1], NULL) ? 0 : 1;
+    if (argc >= 2 && argv[1][0] == '/')
+        return acr_python_work(argc == 2 ? ACR_PYTHON_REFEREE : ACR_PYTHON_OUTLINES, argv[1], NULL)
+                   ? 0
+                   : 1;
     int failed = run_tests(argc, argv);
     no_python();
     if (shared_dir)

@@ -6,6 +6,8 @@
 #include "unit/cases.h"
 
 /* Started when first asked for, freed when the tests end. */
+/* A folder with the program's Python files and those of these tests; owned, and to be removed. */
+char *package_copy(void);
 /* A folder with the program's Python files, of which that one is empty; owned, and to be removed. */
 char *package_without(const char *left_out);
 AcrPython *the_python(void);

@@ -183,6 +183,41 @@ TEST("/py/referee", the_worker_has_no_rights)
     assert_text(probe_worker(worker, "attacks", package_dir()), "");
 }
 
+static const char *path_of_one(void *ctx, gsize i)
+{
+    return "a.py";
+}
+
+static GBytes *source_of_one(void *ctx, gsize i)
+{
+    return bytes_of(package_dir());
+}
+
+static void keep_rows(void *ctx, gsize i, GBytes *rows, const AcrOutlineFailure *failure)
+{
+    *(char **)ctx = rows ? acr_bytes_text(rows) : g_strdup(failure->why);
+}
+
+TEST("/py/outliner", the_worker_has_no_rights_and_is_the_interpreters_program)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL), *package = package_copy(),
+                    *outline = g_build_filename(package, "acr", "outline.py", NULL), *could = NULL;
+    const char *const argv[] = {exe, package, "outlines", NULL};
+    AcrOutlineWorkers workers = {.argv = argv, .jobs = 1};
+    AcrOutlineBatch batch = {
+        .n = 1, .ctx = &could, .path = path_of_one, .read = source_of_one, .done = keep_rows};
+    const char *text = "from acr.worker_probe import outline_attacks as outline\n";
+    g_assert_true(g_file_set_contents(outline, text, -1, NULL));
+    g_assert_true(acr_outline_by_workers(&batch, &workers, &error));
+    g_assert_no_error(error);
+#ifndef ACR_SANITIZED
+    g_assert_true(g_str_has_prefix(could, "python3")); /* faster than libpython */
+#endif
+    g_assert_null(strchr(could, ','));
+    g_assert_true(acr_dir_remove(package, NULL));
+}
+
 TEST("/py/referee", the_workers_folder_is_private_and_goes_with_it)
 {
     AcrRefereeWorker *worker = make_worker(NULL);

@@ -46,9 +46,23 @@ def hold(argument: bytes) -> bytes:
 
 def attacks(package_dir: bytes) -> bytes:
     """Try what a worker must not be able to; the names of what worked."""
+    worked = _worked(package_dir)
     planted = Path("zipapp.py")
     planted.write_text("raise SystemExit('planted')\n")
     sys.path.insert(0, os.getcwd())
+    importlib.invalidate_caches()
+    if importlib.import_module("zipapp").__file__ == str(planted.resolve()):
+        worked.append("import")
+    return ", ".join(worked).encode()
+
+
+def outline_attacks(package_dir: bytes) -> bytes:
+    """The same in place of an outline, where no folder is writable: the program that runs, and what worked."""
+    return ", ".join([os.path.basename(os.readlink("/proc/self/exe")), *_worked(package_dir)]).encode()
+
+
+def _worked(package_dir: bytes) -> list[str]:
+    """The attacks that worked, and the variables that are not the worker's own."""
     tries: dict[str, Callable[[], object]] = {
         "fork": os.fork,
         "exec": lambda: os.execv("/bin/true", ["true"]),
@@ -64,11 +78,8 @@ def attacks(package_dir: bytes) -> bytes:
         "a long file": lambda: Path("long").write_bytes(bytes(1 << 27)),
     }
     worked = [name for name, attack in tries.items() if _works(attack)]
-    worked += [name for name in os.environ if name not in ("HOME", "TMPDIR")]
-    importlib.invalidate_caches()
-    if importlib.import_module("zipapp").__file__ == str(planted.resolve()):
-        worked.append("import")
-    return ", ".join(worked).encode()
+    own = {"HOME", "TMPDIR", "LC_CTYPE"}
+    return worked + [name for name in os.environ if name not in own and not name.startswith("MALLOC_")]
 
 
 def _works(attack: Callable[[], object]) -> bool:
