@@ -348,9 +348,14 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
         !sort_tests(baseline, localizing, &found, error))
         return false;
     g_autoptr(AcrSpectrum) spectrum = make_spectrum(&numbering, &found);
-    if (numbering.lines->len == 0)
-        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE,
-                             "the test runner does not report which lines the tests run");
+    if (numbering.lines->len == 0) {
+        bool is_broken =
+            baseline->tried->len && !acr_test_run_count(&baseline->run, ACR_TESTED_PASSED);
+        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE, "%s",
+                             is_broken ? (const char *)baseline->tried->pdata[0]
+                                       : "the test runner does not report which lines the tests "
+                                         "run");
+    }
     found.is_whole =
         acr_test_run_is_whole(&found.run) && found.run.has_all_lines && numbering.left > 0;
     found.lines = find_lines(&numbering, spectrum, localizing->formula);

@@ -52,7 +52,8 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
     if (executed.exit_code == 0)
         return g_strdup(text);
     return ACR_NULL(acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                  "the Python '%s' does not run in the sandbox: %s", python, text));
+                                  "the Python '%s' does not run in the sandbox: %s", python,
+                                  *text ? text : "it printed no message"));
 }
 
 /* ---- Trials ---- */

@@ -411,3 +411,11 @@ def test_nothing_fails(host: Host, make_repo: MakeRepo) -> None:
         }
     )
     host.run("localize", "--repo", repo, "--python", "/usr/bin/python3").one_line(NONE, "no test fails")
+
+
+def test_no_test_can_be_imported(host: Host, make_repo: MakeRepo) -> None:
+    """The module that is missing is named, not the runner blamed."""
+    test = "import unittest\nimport not_there\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+    repo = make_repo({"app.py": "X = 1\n", "test_app.py": test})
+    result = host.run("localize", "--repo", repo, "--python", "/usr/bin/python3")
+    result.one_line(NONE, "no test passes", "No module named 'not_there'")
