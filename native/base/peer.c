@@ -99,7 +99,7 @@ static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *
 }
 
 /* Takes a complete answer from the input; GONE if it is malformed, 0 while a part is missing. */
-static AcrPeerReply take_answer(const GByteArray *in, GBytes **out_answer)
+static AcrPeerReply take_peer_answer(const GByteArray *in, GBytes **out_answer)
 {
     AcrPeerAnswerHead head;
     if (in->len < sizeof head)
@@ -130,7 +130,7 @@ AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout
         (void)poll(&fd, 1, POLL_MS);
         if (!exchange_message(peer, out, &at, in))
             return ACR_PEER_GONE;
-        reply = take_answer(in, out_answer);
+        reply = take_peer_answer(in, out_answer);
     }
     return reply;
 }

@@ -17,7 +17,7 @@
  * than this number. */
 #define KEPT_SECONDS 3L
 
-static bool refuse_request(GError **error, const char *what)
+static bool refuse_http_request(GError **error, const char *what)
 {
     return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
                          "cannot send the request: %s", what);
@@ -37,7 +37,7 @@ static bool set_headers(AcrHttpTransfer *x, GError **error)
     for (const char *const *h = x->request->headers; h && *h; h++) {
         typed = typed || g_ascii_strncasecmp(*h, "Content-Type:", strlen("Content-Type:")) == 0;
         if (strpbrk(*h, "\r\n"))
-            return refuse_request(error, "a header contains a line break");
+            return refuse_http_request(error, "a header contains a line break");
         append_request_header(x, *h);
     }
     append_request_header(x, "Expect:");
@@ -92,12 +92,12 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     CURL *easy = x->client->easy;
     x->authority = acr_http_url_authority(request->url);
     if (!x->authority)
-        return refuse_request(error, "the URL must begin with http:// or https://");
+        return refuse_http_request(error, "the URL must begin with http:// or https://");
     acr_curl.easy_setopt(easy, CURLOPT_URL, request->url);
     acr_curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     if (request->unix_socket) {
         if (strlen(request->unix_socket) >= sizeof((struct sockaddr_un *)0)->sun_path)
-            return refuse_request(error, "the path of the socket is too long");
+            return refuse_http_request(error, "the path of the socket is too long");
         acr_curl.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     }
     if (request->unix_socket || acr_http_url_is_loopback(request->url))

@@ -172,8 +172,8 @@ static void feed(Pool *pool, Worker *worker)
 /* ---- Answers ---- */
 
 /* Handles a complete answer. False: the peer must be ended; *out_reason says why. */
-static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
-                        char **out_reason)
+static bool take_outline(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
+                         char **out_reason)
 {
     if (reply == ACR_PEER_READY && !worker->ready) {
         gint64 now = g_get_monotonic_time();
@@ -214,8 +214,8 @@ static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
         }
         if (worker->in->len - at - sizeof head < head.len)
             break;
-        ok = take_answer(pool, worker, head.reply, worker->in->data + at + sizeof head, head.len,
-                         out_reason);
+        ok = take_outline(pool, worker, head.reply, worker->in->data + at + sizeof head, head.len,
+                          out_reason);
         at += sizeof head + head.len;
     }
     if (at)

@@ -254,7 +254,7 @@ static void take_calls(AcrPartial *partial, const AcrJson *calls)
 }
 
 /* Takes a message or a piece of one. False: the text is too long. */
-static bool take_message(AcrPartial *partial, const AcrJson *message)
+static bool take_chat_message(AcrPartial *partial, const AcrJson *message)
 {
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
     const char *thoughts = acr_json_get_string(message, "reasoning");
@@ -312,7 +312,7 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
         return ACR_PARSE_DONE;
     acr_partial_set(&partial->model, acr_json_get_string(json, "model"));
     acr_partial_set(&partial->tier, acr_json_get_string(json, "service_tier"));
-    if (!take_message(partial, acr_json_get(choice, "delta")))
+    if (!take_chat_message(partial, acr_json_get(choice, "delta")))
         return ACR_PARSE_FAILED;
     acr_partial_finish(partial, acr_json_get_string(choice, "finish_reason"));
     acr_openai_read_usage(partial, usage);
@@ -328,7 +328,7 @@ AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
                                 "the response has no choices[0].message");
     acr_partial_set(&partial->model, acr_json_get_string(body, "model"));
     acr_partial_set(&partial->tier, acr_json_get_string(body, "service_tier"));
-    if (!take_message(partial, message))
+    if (!take_chat_message(partial, message))
         return ACR_PARSE_FAILED;
     acr_partial_finish(partial, acr_json_get_string(choice, "finish_reason"));
     acr_openai_read_usage(partial, acr_json_get(body, "usage"));

@@ -146,7 +146,7 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
 
 /* Takes the line for the step, or returns NULL if none fits; *out_left: whether later lines
  * remain. */
-static const Line *take_answer(Queue *queue, guint step, bool *out_left)
+static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
     if (step > 0 && step < queue->step)
@@ -241,7 +241,7 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
     bool left = false;
     if (acr_interrupted(script->interrupt))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-    const Line *line = take_answer(queue_of(script, request->label), request->step, &left);
+    const Line *line = take_scripted_line(queue_of(script, request->label), request->step, &left);
     if (!line && !left)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
                              "script '%s' has no more lines for agent '%s'", script->path,
@@ -261,7 +261,7 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
 static void script_skip(AcrModel *model, const AcrModelRequest *request)
 {
     bool left = false;
-    take_answer(queue_of((ScriptModel *)model, request->label), request->step, &left);
+    take_scripted_line(queue_of((ScriptModel *)model, request->label), request->step, &left);
 }
 
 AcrModel *acr_script_parse(const char *text, gsize len, const char *path,

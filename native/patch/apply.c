@@ -359,7 +359,7 @@ static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, 
 }
 
 /* Decides the status of the answer, once every edit has its outcome. */
-static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
+static bool judge_work(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +
                    acr_patch_count(work, ACR_EDIT_DROPPED_TEST) +
@@ -474,7 +474,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
     for (guint i = 0; i < work.edits->len; i++)
         if (!take_edit(&work, i, error))
             return false;
-    if (!finish_files(&work, error) || !judge(&work, &diff, &status, error))
+    if (!finish_files(&work, error) || !judge_work(&work, &diff, &status, error))
         return false;
     *out = (AcrPatchResult){.status = status, .message = acr_patch_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);

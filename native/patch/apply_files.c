@@ -33,7 +33,7 @@ const char *acr_edit_quote_name(const AcrEdit *edit)
 }
 
 /* Adds an edited file; `source` is taken; NULL: a new file. Returns it, borrowed. */
-static File *add_file(Work *work, const char *path, AcrSource *source)
+static File *add_work_file(Work *work, const char *path, AcrSource *source)
 {
     File *file = g_new0(File, 1);
     file->path = g_strdup(path);
@@ -55,7 +55,7 @@ File *acr_patch_open_file(Work *work, const char *path, GError **error)
     g_autoptr(GBytes) bytes = acr_snapshot_read(work->context->snapshot, (gsize)entry, error);
     if (!bytes)
         return NULL;
-    file = add_file(work, path, acr_source_new(path, bytes));
+    file = add_work_file(work, path, acr_source_new(path, bytes));
     file->mode = acr_snapshot_entry(work->context->snapshot, (gsize)entry)->mode;
     return file;
 }
@@ -229,7 +229,7 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     outcome_at(work, number)->level = ACR_LEVEL_EXACT;
     if (again)
         return;
-    file = add_file(work, path, NULL);
+    file = add_work_file(work, path, NULL);
     file->after = g_steal_pointer(&text);
     file->mode = edit->executable ? ACR_MODE_EXEC : 0;
 }

@@ -146,8 +146,8 @@ typedef struct {
 } Cell;
 
 /* Adds one line of the file to the alignments: from `old` (before line i) to `now` (after it). */
-static void step(const AcrLine *line, gsize i, const float *like, const AcrLines *quote,
-                 const Cell *old, Cell *now)
+static void step_row(const AcrLine *line, gsize i, const float *like, const AcrLines *quote,
+                     const Cell *old, Cell *now)
 {
     float gap = (float)GAP * weight_of(line);
     now[0] = (Cell){0, i + 1};
@@ -180,7 +180,7 @@ GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max)
         Cell *now = cells + (i + 1) % 2 * (n + 1);
         for (gsize j = 0; j < n; j++)
             like[j] = likeness(&text->line[i], &theirs.line[i], &quote->line[j], &ours.line[j]);
-        step(&text->line[i], i, like, quote, cells + i % 2 * (n + 1), now);
+        step_row(&text->line[i], i, like, quote, cells + i % 2 * (n + 1), now);
         double score = now[n].score / total;
         if (score > 0.3 && now[n].start <= i)
             keep_region(best, (AcrRegion){now[n].start, i + 1, score}, max + 2);

@@ -243,7 +243,7 @@ static void learn_name(Scan *scan, const char *at, const char *end)
     scan->names[scan->n_names++].len = (gsize)(last - name);
 }
 
-static bool is_wanted(const Scan *scan, const char *at, gsize len)
+static bool is_call_of_wanted(const Scan *scan, const char *at, gsize len)
 {
     for (gsize i = 0; i < scan->n_names; i++)
         if (scan->names[i].len == len && memcmp(scan->names[i].at, at, len) == 0)
@@ -257,7 +257,7 @@ static const char *read_name(Scan *scan, const char *at, const char *stop)
     const char *end = at;
     while (end < stop && is_name_byte(*end))
         end++;
-    if (!is_wanted(scan, at, (gsize)(end - at)))
+    if (!is_call_of_wanted(scan, at, (gsize)(end - at)))
         return end;
     acr_line_cursor_move(&scan->cursor, scan->content, (gsize)(at - scan->content->text.text));
     UseKind kind = kind_of_use(scan, at, end);
@@ -349,7 +349,7 @@ static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 f
     return is_hidden;
 }
 
-static bool read_file(AcrReply *reply, const Callee *callee, gsize entry, GError **error)
+static bool read_callers_file(AcrReply *reply, const Callee *callee, gsize entry, GError **error)
 {
     const AcrScope scope = {.classes = callee->targets};
     AcrContent *content;
@@ -447,7 +447,7 @@ bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     for (guint i = 0; entries && i < entries->len && !reply.overfull; i++) {
         gsize entry = g_array_index(entries, gsize, i);
         if ((!only.set || acr_file_match_has(&only, entry)) &&
-            !read_file(&reply, &callee, entry, error))
+            !read_callers_file(&reply, &callee, entry, error))
             return false;
     }
     if (reply.hits->len == 0) {

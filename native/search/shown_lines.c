@@ -11,8 +11,8 @@ static void free_line(void *data)
     ACR_FREE(line->text, line);
 }
 
-static void add_line(const AcrReply *reply, const AcrMatch *match, guint place, AcrContent *content,
-                     AcrAnswer *out)
+static void add_shown_line(const AcrReply *reply, const AcrMatch *match, guint place,
+                           AcrContent *content, AcrAnswer *out)
 {
     gsize len;
     const char *text = acr_content_line(content, match->line, &len);
@@ -62,7 +62,7 @@ static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *c
         bool is_taken = match->column == 0 ||
                         (at && match[-1].entry == match->entry && match[-1].line == match->line);
         if (!is_taken && match->line <= acr_content_n_lines(content))
-            add_line(reply, match, (*place)++, content, out);
+            add_shown_line(reply, match, (*place)++, content, out);
         match->column = 0;
     }
     return at > begin;
@@ -86,7 +86,7 @@ bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error)
         g_autoptr(GArray) lines = acr_render_lines_of(reply, hit, content);
         for (guint n = 0; n < lines->len; n++) {
             AcrMatch line = {.entry = hit->entry, .line = g_array_index(lines, guint32, n)};
-            add_line(reply, &line, place, content, out);
+            add_shown_line(reply, &line, place, content, out);
         }
         place += lines->len > 0;
     }

@@ -71,11 +71,11 @@ def _parse(text: str) -> _ast.Call:
             warnings.simplefilter("ignore")
             tree = compile(text, "<call>", "eval", _ast.PyCF_ONLY_AST)
     except SyntaxError as error:
-        raise BadCall(f"{_shown(text)} is not a Python call: {_advice(error)}") from None
+        raise BadCall(f"{_shown_call(text)} is not a Python call: {_advice(error)}") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise BadCall(f"{_shown(text)} is not a Python call: {error or 'nested too deeply'}") from None
+        raise BadCall(f"{_shown_call(text)} is not a Python call: {error or 'nested too deeply'}") from None
     if not isinstance(tree.body, _ast.Call):
-        raise BadCall(f'{_shown(text)} is not a call: write name("argument", ...)')
+        raise BadCall(f'{_shown_call(text)} is not a call: write name("argument", ...)')
     return tree.body
 
 
@@ -90,7 +90,7 @@ def _name(call: _ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str
     if not isinstance(call.func, _ast.Name):
         raise BadCall(f"{_unparsed(call.func)} is not a search call; there are: {known}")
     if call.func.id not in table:
-        raise BadCall(f"there is no call {_shown(call.func.id)}; there are: {known}")
+        raise BadCall(f"there is no call {_shown_call(call.func.id)}; there are: {known}")
     return call.func.id
 
 
@@ -122,7 +122,7 @@ def _unparsed(node: _ast.expr) -> str:
     import ast
 
     try:
-        return _shown(ast.unparse(node))
+        return _shown_call(ast.unparse(node))
     except RecursionError:
         return "something nested too deeply"
 
@@ -137,7 +137,7 @@ def _bind(
     bound = dict(zip(names, arguments))
     for name, value in keywords.items():
         if name not in names:
-            raise TypeError(f"got an unexpected keyword argument {_shown(name)}")
+            raise TypeError(f"got an unexpected keyword argument {_shown_call(name)}")
         if name in bound:
             raise TypeError(f"multiple values for argument {name!r}")
         bound[name] = value
@@ -175,5 +175,5 @@ def _integer(value: object, param: str, usage: str) -> str:
     return str(value)
 
 
-def _shown(text: str) -> str:
+def _shown_call(text: str) -> str:
     return repr(text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "...")

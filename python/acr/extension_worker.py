@@ -58,7 +58,7 @@ def begin(descriptor: bytes) -> bytes:
     return b""
 
 
-def _read(length: int) -> bytes:
+def _read_input(length: int) -> bytes:
     data = b""
     while len(data) < length:
         part = os.read(_state["fd"], length - len(data))
@@ -79,8 +79,8 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
             raise extensions.RepoError("the repository can be used only during the call that received it")
         while out:
             out = out[os.write(_state["fd"], out) :]
-        name, length = _HEAD.unpack(_read(_HEAD.size))
-        answer = json.loads(_read(name + length)[name:])
+        name, length = _HEAD.unpack(_read_input(_HEAD.size))
+        answer = json.loads(_read_input(name + length)[name:])
     if "error" in answer:
         raise extensions.RepoError(answer["error"])
     return answer
@@ -123,7 +123,7 @@ def _load() -> dict[str, Any]:
     exec(compile(_state["source"], _state["path"], "exec", dont_inherit=True), module.__dict__)
     api = getattr(module, "API", None)
     if api != extensions.API:
-        wanted = f"is for version {_shown(api)} of the interface" if api is not None else "declares no API = 1"
+        wanted = f"is for version {_shown_value(api)} of the interface" if api is not None else "declares no API = 1"
         raise Unusable(f"it {wanted}; this program has version {extensions.API}")
     functions = list({id(value): value for value in vars(module).values() if _hook(value)}.values())
     own = [_hook(function) for function in extensions.marked if function.__module__ == module.__name__]
@@ -134,7 +134,7 @@ def _load() -> dict[str, Any]:
     }
     kinds = [_hook(function) for function in functions]
     return {
-        "version": _shown(getattr(module, "__version__", "")),
+        "version": _shown_value(getattr(module, "__version__", "")),
         "calls": [_described(function) for function in functions if _hook(function)[0] == "call"],
         "checks": [name for kind, name in kinds if kind == "check"],
         "parsers": [name for kind, name in kinds if kind == "parser"],
@@ -228,14 +228,14 @@ def _call(kind: str, name: str, argument: dict[str, Any]) -> dict[str, Any]:
     if kind == "source":
         return _told(function(argument["reference"]), MAX_ISSUE)
     if kind == "check":
-        return _told(function(Patch(argument["diff"], [_changed(row) for row in argument["files"]], repo)), MAX_TEXT)
+        return _told(function(Patch(argument["diff"], [_as_file(row) for row in argument["files"]], repo)), MAX_TEXT)
     said = function(Event(kind[3:], argument, repo))
     if isinstance(said, Veto):
         return {"veto": _told(said.reason, MAX_NOTE).get("text") or "no reason is given"}
     return _told(said, MAX_NOTE)
 
 
-def _changed(row: dict[str, Any]) -> ChangedFile:
+def _as_file(row: dict[str, Any]) -> ChangedFile:
     sides = (extensions.as_bytes(row[side]) if row[side] is not None else None for side in ("before", "after"))
     path = extensions.as_bytes(row["path"]).decode("utf-8", "replace")
     return ChangedFile(path, *sides)
@@ -264,7 +264,7 @@ def _outcomes(said: object) -> dict[str, str]:
         raise TypeError("a parser of logs must return a dict of tests and outcomes")
     for outcome in said.values():
         if outcome not in extensions.OUTCOMES:
-            raise ValueError(f"{_shown(outcome)} is not an outcome; there are: {', '.join(extensions.OUTCOMES)}")
+            raise ValueError(f"{_shown_value(outcome)} is not an outcome; there are: {', '.join(extensions.OUTCOMES)}")
     return {_clean(test): outcome for test, outcome in said.items()}
 
 
@@ -329,7 +329,7 @@ def _frames(error: BaseException) -> str:
     return f" ({', '.join(frames[-MAX_FRAMES:])})" if frames else ""
 
 
-def _shown(value: object) -> str:
+def _shown_value(value: object) -> str:
     return _clean(str(value)[:40]) if isinstance(value, (str, int, float)) else type(value).__name__
 
 

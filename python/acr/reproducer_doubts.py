@@ -84,10 +84,10 @@ def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 2 and _text(node.elts[1]) == "-c":
+        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 2 and _text_of_constant(node.elts[1]) == "-c":
             code = node.elts[2]
             code = texts.get(code.id, code) if isinstance(code, ast.Name) else code
-            if _judges(_text(code) or ""):
+            if _judges(_text_of_constant(code) or ""):
                 yield node.lineno, f"the script lets a child process judge itself (line {node.lineno})"
 
 
@@ -170,7 +170,7 @@ def _of_node(node: ast.AST, seeded: bool) -> Iterator[str]:
 
 def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
     name, last = _dotted(node.func), tail(node.func)
-    if name.startswith("subprocess.") and any("assert " in (_text(at) or "") for at in ast.walk(node)):
+    if name.startswith("subprocess.") and any("assert " in (_text_of_constant(at) or "") for at in ast.walk(node)):
         yield "lets a child process judge itself"
     if name in _CALLED and not (name == "eval" and _is_repr(node)):
         yield _CALLED[name].format(name)
@@ -180,13 +180,13 @@ def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
         yield "swallows errors by suppress"
     if _reads_python(node, name, last):
         yield "reads a file of Python code"
-    if name == "setattr" and len(node.args) > 1 and _text(node.args[1]) in ("excepthook", "stderr"):
-        yield f"replaces sys.{_text(node.args[1])}"
+    if name == "setattr" and len(node.args) > 1 and _text_of_constant(node.args[1]) in ("excepthook", "stderr"):
+        yield f"replaces sys.{_text_of_constant(node.args[1])}"
     command = node.args[0] if node.args else None
     if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
         command = command.elts[0]
     if name.startswith(("subprocess.", "os.")) or last in ("check_output", "Popen"):
-        word = (_text(command) or "").split(" ")[0]
+        word = (_text_of_constant(command) or "").split(" ")[0]
         if word in _READERS:
             yield f"runs {word}"
 
@@ -194,15 +194,15 @@ def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
 def _reads_python(node: ast.Call, name: str, last: str) -> bool:
     """Whether it opens a file whose constant name ends in .py for reading."""
     if last in ("read_text", "read_bytes") and isinstance(node.func, ast.Attribute):
-        return any((_text(at) or "").endswith(".py") for at in ast.walk(node.func.value))
+        return any((_text_of_constant(at) or "").endswith(".py") for at in ast.walk(node.func.value))
     if name not in ("open", "io.open", "codecs.open") or not node.args:
         return False
     modes = [*node.args[1:2], *(at.value for at in node.keywords if at.arg == "mode")]
     named = any(isinstance(at, ast.Attribute) and at.attr == "__file__" for at in ast.walk(node.args[0]))
-    if named and not any("." in (_text(at) or "") for at in ast.walk(node.args[0])):
+    if named and not any("." in (_text_of_constant(at) or "") for at in ast.walk(node.args[0])):
         return True
-    writes = any(set(_text(at) or "") & set("wax") for at in modes)
-    return not writes and any((_text(at) or "").endswith(".py") for at in ast.walk(node.args[0]))
+    writes = any(set(_text_of_constant(at) or "") & set("wax") for at in modes)
+    return not writes and any((_text_of_constant(at) or "").endswith(".py") for at in ast.walk(node.args[0]))
 
 
 def _is_repr(node: ast.Call) -> bool:
@@ -211,7 +211,7 @@ def _is_repr(node: ast.Call) -> bool:
     return isinstance(inner, ast.Call) and tail(inner.func).endswith(("repr", "str"))
 
 
-def _text(node: ast.AST | None) -> str | None:
+def _text_of_constant(node: ast.AST | None) -> str | None:
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, str) else None
 

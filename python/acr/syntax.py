@@ -38,7 +38,7 @@ def _breaks(path: bytes, source: bytes) -> list[str]:
                 warnings.simplefilter("ignore")
                 compile(source, os.fsdecode(path), "exec", dont_inherit=True)
         except SyntaxError as error:
-            found.append(_shown(error, source))
+            found.append(_shown_error(error, source))
             passed = _without_line(source, error.lineno or 0)
             if passed is None or len(found) == MAX_BREAKS:
                 return found
@@ -53,7 +53,7 @@ def _breaks(path: bytes, source: bytes) -> list[str]:
             return found
 
 
-def _shown(error: SyntaxError, source: bytes) -> str:
+def _shown_error(error: SyntaxError, source: bytes) -> str:
     if not error.lineno:
         return str(error.msg)
     lines = source.split(b"\n")
@@ -98,7 +98,7 @@ def _without_line(source: bytes, number: int) -> bytes | None:
 _DATA = (b".json", b".ipynb", b".toml", b".xml", b".ini", b".cfg")
 
 
-def _read(suffix: bytes, text: str) -> None:
+def _read_source(suffix: bytes, text: str) -> None:
     """Raise the error that the standard library finds in a data file."""
     if suffix in (b".json", b".ipynb"):
         importlib.import_module("json").loads(text)
@@ -112,7 +112,7 @@ def _read(suffix: bytes, text: str) -> None:
 
 def _data_error(suffix: bytes, source: bytes) -> str:
     try:
-        _read(suffix, source.decode("utf-8-sig"))
+        _read_source(suffix, source.decode("utf-8-sig"))
     except ImportError:
         return ""
     except Exception as error:  # noqa: BLE001 - each reader has its own errors

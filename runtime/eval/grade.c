@@ -84,7 +84,7 @@ static char *digest_grading(const Work *work)
 
 /* Whether an earlier verdict was made from the same input, has its report, and does not blame
  * the environment. */
-static bool take_kept(const Work *work, AcrGraded *out)
+static bool take_kept_grade(const Work *work, AcrGraded *out)
 {
     g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT),
                       report = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_REPORT);
@@ -434,7 +434,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
     bool ok = prepare_grading(&work, &error);
     if (ok && options->spec->regrade)
         ok = grade_again(&work, out, &error);
-    else if (ok && !take_kept(&work, out))
+    else if (ok && !take_kept_grade(&work, out))
         ok = run_and_grade(&work, out, &error);
     out->ungradable = g_strdup(work.ungradable);
     if (ok)

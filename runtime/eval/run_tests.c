@@ -149,7 +149,7 @@ static AcrSandboxLimits limits_of(const AcrRunSpec *spec, gint64 deadline_us)
     };
 }
 
-static void add_lines(GPtrArray *argv, const char *text)
+static void add_argument_lines(GPtrArray *argv, const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
     for (guint i = 0; lines[i]; i++)
@@ -179,8 +179,8 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < G_N_ELEMENTS(first); i++)
         g_ptr_array_add(argv, g_strdup(first[i]));
-    add_lines(argv, plan->kept);
-    add_lines(argv, trial ? trial->kept : NULL);
+    add_argument_lines(argv, plan->kept);
+    add_argument_lines(argv, trial ? trial->kept : NULL);
     g_ptr_array_add(argv, NULL);
     return argv;
 }

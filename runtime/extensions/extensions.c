@@ -227,7 +227,8 @@ static AcrJson *arguments_of(const AcrCall *call)
 }
 
 /* Implements AcrCallAnswer. */
-static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+static bool answer_extension_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                                  GError **error)
 {
     const Row *row = (const Row *)call->spec;
     g_autoptr(AcrJson) arguments = arguments_of(call), said = NULL;
@@ -275,7 +276,7 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
         return "has no name of ASCII letters, or too long a description";
     *row = (Row){{.name = g_string_chunk_insert(all->strings, name),
                   .summary = g_string_chunk_insert(all->strings, summary),
-                  .answer = answer_call},
+                  .answer = answer_extension_call},
                  all,
                  one};
     guint n = 0;

@@ -94,7 +94,7 @@ static bool has_room(const Request *request)
 
 /* ---- Methods ---- */
 
-static AcrJson *initialize(const Request *request)
+static AcrJson *initialize_acp(const Request *request)
 {
     gint64 version = acr_json_get_int(request->message->params, "protocolVersion", -1);
     if (version < 0)
@@ -135,7 +135,7 @@ static AcrJson *new_session(const Request *request)
 }
 
 /* The text of a file in the session's folder; owned; NULL if there is none. */
-static char *read_text(const char *folder, const char *name)
+static char *read_session_text(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_ISSUE_BYTES, NULL);
@@ -144,7 +144,7 @@ static char *read_text(const char *folder, const char *name)
 
 static void tell_history(AcrAcpSession *session)
 {
-    g_autofree char *text = read_text(session->folder, ACR_FILE_RESULT);
+    g_autofree char *text = read_session_text(session->folder, ACR_FILE_RESULT);
     g_autoptr(AcrJson) result = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
     const char *verdict = acr_json_get_string(result, "verdict"),
                *why = acr_json_get_string(result, "why");
@@ -166,8 +166,8 @@ static AcrJson *load_session(const Request *request)
     AcrAcpSession *known = g_hash_table_lookup(acp->sessions, id);
     bool is_name = *id && !strchr(id, '/') && strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
     g_autofree char *folder = g_build_filename(acp->options->runs, id, NULL),
-                    *meta_text = is_name ? read_text(folder, ACR_FILE_META) : NULL,
-                    *issue = meta_text ? read_text(folder, ACR_FILE_ISSUE) : NULL;
+                    *meta_text = is_name ? read_session_text(folder, ACR_FILE_META) : NULL,
+                    *issue = meta_text ? read_session_text(folder, ACR_FILE_ISSUE) : NULL;
     g_autoptr(AcrJson) meta = meta_text ? acr_json_parse(meta_text, strlen(meta_text), NULL) : NULL;
     const char *of = acr_json_get_string(acr_json_get(meta, "options"), "repo");
     g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
@@ -312,7 +312,7 @@ static const struct {
     bool is_notification;
     AcrJson *(*answer)(const Request *request);
 } methods[] = {
-    {"initialize", false, initialize},      {"authenticate", false, authenticate},
+    {"initialize", false, initialize_acp},  {"authenticate", false, authenticate},
     {"session/new", false, new_session},    {"session/load", false, load_session},
     {"session/list", false, list_sessions}, {"session/prompt", false, prompt},
     {"session/cancel", true, cancel},       {"$/cancel_request", true, cancel_request},
@@ -321,7 +321,7 @@ static const struct {
 /* ---- Messages ---- */
 
 /* Takes the client's answer to a session's request. */
-static void take_answer(AcrAcp *acp, const AcrServeMessage *message)
+static void take_client_answer(AcrAcp *acp, const AcrServeMessage *message)
 {
     gint64 id = acr_json_int(message->id, 0);
     AcrAcpSession *session;
@@ -336,7 +336,8 @@ static void take_answer(AcrAcp *acp, const AcrServeMessage *message)
 }
 
 /* The result of a request; NULL: a fault, or no answer now. */
-static AcrJson *answer_request(AcrAcp *acp, const AcrServeMessage *message, AcrServeFault *fault)
+static AcrJson *answer_acp_request(AcrAcp *acp, const AcrServeMessage *message,
+                                   AcrServeFault *fault)
 {
     Request request = {.acp = acp, .message = message, .fault = fault};
     if (!acp->is_initialized && strcmp(message->method, "initialize") != 0)
@@ -356,10 +357,10 @@ static void take_acp_line(void *ctx, const char *line, gsize len)
     g_auto(AcrServeFault) fault = {0};
     bool is_read = acr_serve_message_read(line, len, &message, &fault);
     if (is_read && !message.method) {
-        take_answer(acp, &message);
+        take_client_answer(acp, &message);
         return;
     }
-    AcrJson *result = is_read ? answer_request(acp, &message, &fault) : NULL;
+    AcrJson *result = is_read ? answer_acp_request(acp, &message, &fault) : NULL;
     bool is_asked = message.id || !is_read;
     g_autofree char *reply =
         is_asked && (result || fault.code) ? acr_serve_reply(&message, result, &fault) : NULL;

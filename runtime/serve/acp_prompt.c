@@ -67,7 +67,7 @@ static bool may_go_on(void *ctx, pid_t pid)
 }
 
 /* The options of the run, as JSON; owned. */
-static char *describe_run(const AcrAcpSession *session, bool apply)
+static char *describe_prompt_run(const AcrAcpSession *session, bool apply)
 {
     char to_stdout[] = "1";
     AcrRunSpec spec = *session->acp->options->spec; /* borrows all of its texts */
@@ -88,7 +88,7 @@ static bool run_process(Run *run, bool apply, GError **error)
     AcrAcp *acp = run->session->acp;
     const char *const argv[] = {acp->options->host->exe, ACR_BATCH_TASK_VERB, run->session->id,
                                 NULL};
-    g_autofree char *input = describe_run(run->session, apply);
+    g_autofree char *input = describe_prompt_run(run->session, apply);
     run->is_quiet = apply;
     run->lines = (AcrServeLines){
         .line = g_byte_array_new(), .max = MAX_EVENT_BYTES, .take = take_event_line, .ctx = run};

@@ -374,7 +374,7 @@ bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lo
     return has_ended;
 }
 
-static bool start_worker(AcrServeServer *server, GError **error)
+static bool start_serve_worker(AcrServeServer *server, GError **error)
 {
     pthread_condattr_t attr;
     sigset_t before;
@@ -398,7 +398,7 @@ AcrServeServer *acr_serve_server_start(const AcrServeOptions *options, AcrServeR
     AcrServeServer *server = g_new0(AcrServeServer, 1);
     *server = (AcrServeServer){.options = options, .reply = replier};
     server->repositories = acr_serve_repositories_open(options, error);
-    if (server->repositories && start_worker(server, error))
+    if (server->repositories && start_serve_worker(server, error))
         return server;
     acr_serve_server_free(server);
     return NULL;

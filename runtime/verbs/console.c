@@ -111,7 +111,8 @@ static void put_block(AcrConsole *console, const char *text)
 
 /* ---- Lines ---- */
 
-static void put_line(AcrConsole *console, const char *before, const char *line, const char *after)
+static void put_console_line(AcrConsole *console, const char *before, const char *line,
+                             const char *after)
 {
     console->logged_ms = acr_now_ms();
     console->has_line = true;
@@ -124,7 +125,7 @@ static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
 {
     static const char *const colours[] = {"", "\033[32m", "\033[33m"};
     bool is_plain = tone == ACR_TONE_PLAIN || !console->has_colour;
-    put_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
+    put_console_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
 }
 
 /* Writes a line of progress, with its date if stderr is not a terminal. */
@@ -135,7 +136,7 @@ static void log_line(AcrConsole *console, const char *line)
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *date =
         console->is_screen ? g_strdup("") : g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
-    put_line(console, date, line, "");
+    put_console_line(console, date, line, "");
 }
 
 /* ---- The ticker ---- */
@@ -274,7 +275,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
     else if (shown == ACR_SHOWN_LOGGED)
         log_line(console, words);
     else if (shown == ACR_SHOWN_VERBOSE && console->verbose)
-        put_line(console, "    ", words, "");
+        put_console_line(console, "    ", words, "");
     else if (shown == ACR_SHOWN_AS_STEP && (!console->is_screen || console->verbose))
         log_step(console, words);
     if (holds)

@@ -43,7 +43,7 @@ TOP = {
 }
 MAX_BYTES = 256 * 1024
 # The number of function names that may occur in more than two files; such a name cannot be found by a search.
-MAX_COMMON_NAMES = 40
+MAX_COMMON_NAMES = 15
 
 
 def function_names(root: Path) -> dict[str, set[Path]]:

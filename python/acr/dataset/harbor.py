@@ -63,7 +63,7 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
     environment, verifier = task.get("environment") or {}, task.get("verifier") or {}
     own = verifier.get("environment") or {}
     is_separate = verifier.get("environment_mode", "separate" if own else "shared") == "separate"
-    dockerfile = _text(folder / "environment" / "Dockerfile")
+    dockerfile = _load(folder / "environment" / "Dockerfile")
     repo, commit = _origin(folder, task.get("metadata") or {}, dockerfile)
     found = re.findall(r"^\s*WORKDIR\s+(/\S+)", dockerfile, re.MULTILINE)
     place = environment.get("workdir") or (found[-1] if found else FOLDER)
@@ -72,7 +72,7 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
         "instance_id": name,
         "repo": repo,
         "base_commit": commit,
-        "problem_statement": _text(folder / "instruction.md"),
+        "problem_statement": _load(folder / "instruction.md"),
         "patch": _reference(folder / "solution"),
         "test_patch": "",
         "FAIL_TO_PASS": [TEST],
@@ -82,19 +82,19 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
         "image": own.get("docker_image") or environment.get("docker_image") or _image(folder, name),
         "log_parser": "parse_log_harbor",
         "eval_type": "pass_and_fail",
-        "eval_script": _script(
+        "eval_script": _eval_script(
             folder, place, variables, _hooks(verifier), float(verifier.get("timeout_sec") or 600), is_separate
         ),
     }
 
 
-def _text(path: Path) -> str:
+def _load(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
 
 
 def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[str, str]:
     """The project's owner/name and its commit: from metadata, a SWE-bench row in tests/, or the Dockerfile."""
-    kept = _text(folder / "tests" / "config.json")
+    kept = _load(folder / "tests" / "config.json")
     row = json.loads(kept) if kept.lstrip()[:1] == "{" else {}
     texts = [str(at.get(key) or "") for at in (metadata, row) for key in ("repository_url", "repository", "repo")]
     commits = [
@@ -109,7 +109,7 @@ def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[st
 def _reference(solution: Path) -> str:
     """The reference patch: the only patch file of the solution, or a here-document of solve.sh; "": none."""
     files = [path for path in solution.glob("*") if path.suffix in (".patch", ".diff")] if solution.is_dir() else []
-    texts = [_text(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_text(solution / "solve.sh"))]
+    texts = [_load(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_load(solution / "solve.sh"))]
     return next((text for text in texts if re.search(r"^--- \S", text, re.MULTILINE)), "")
 
 
@@ -149,7 +149,7 @@ def _hooks(verifier: dict[str, Any]) -> list[str]:
     return [f"bash -c {shlex.quote(str(at['command']))} </dev/null" for at in hooks]
 
 
-def _script(
+def _eval_script(
     folder: Path, place: str, variables: dict[str, Any], hooks: list[str], seconds: float, is_separate: bool
 ) -> str:
     """The script that runs the verifier in the container, after the patch. It passes on no variable of this machine."""

@@ -74,7 +74,7 @@ def tests_status(row: dict, found: dict[str, str], rules: int) -> dict[str, dict
             if is_fail_only:
                 good = found.get(test) != FAILED
             elif row.get("counts"):
-                good = _counts(found.get(test), key, row["counts"])
+                good = _is_counted(found.get(test), key, row["counts"])
             else:
                 good = _is_good(_outcome(test, found, rules), key, rules)
             if good is not None:
@@ -103,7 +103,7 @@ def _is_good(outcome: str | None, key: str, rules: int) -> bool | None:
     return False if outcome in (None, FAILED, ERROR) else None
 
 
-def _counts(outcome: str | None, key: str, how: str) -> bool:
+def _is_counted(outcome: str | None, key: str, how: str) -> bool:
     """Whether an outcome counts as success for the harness of another data set (`dataset/sets.py`)."""
     if how == "not failed" and key == PASS_TO_PASS:
         return outcome not in (FAILED, ERROR)

@@ -145,13 +145,13 @@ def _runner(words: list[str], paths: frozenset[str]) -> dict | None:
     if program in ("pytest", "py.test") or re.fullmatch(r"nosetests[\d.-]*", program):
         return _pytest(words[1:], paths)
     if not _is_python(words):
-        return _script(words, paths)
+        return _script_command(words, paths)
     rest = words[1:]
     while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
         rest = rest[2:] if rest[0] in ("-W", "-X") else rest[1:]
     if rest[:1] == ["-m"] and len(rest) > 1:
         return _module(rest[1], rest[2:], paths)
-    return _script(rest, paths) if rest and rest[0].endswith((".py", "bin/test")) else None
+    return _script_command(rest, paths) if rest and rest[0].endswith((".py", "bin/test")) else None
 
 
 def _module(name: str, args: list[str], paths: frozenset[str]) -> dict | None:
@@ -164,7 +164,7 @@ def _module(name: str, args: list[str], paths: frozenset[str]) -> dict | None:
     return None
 
 
-def _script(words: list[str], paths: frozenset[str]) -> dict | None:
+def _script_command(words: list[str], paths: frozenset[str]) -> dict | None:
     name, args = words[0].removeprefix("./"), words[1:]
     if name in ("zope-testrunner", "nose2", "trial"):
         return _module("zope.testrunner", args, paths) if name == "zope-testrunner" else None

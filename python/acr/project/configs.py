@@ -96,7 +96,7 @@ def pyproject(text: str) -> Iterator[tuple[str, str]]:
     tables += [(name, env) for name, env in table(tool, "tox", "env").items() if _TEST_NAME.search(name)]
     for name, env in tables:
         for command in env.get("commands", ()) if isinstance(env, dict) else ():
-            yield _words(command), f"tox's {name} in pyproject.toml"
+            yield _command_words(command), f"tox's {name} in pyproject.toml"
     yield from _scripts(tool, "tool", "pyproject.toml")
 
 
@@ -105,7 +105,7 @@ def pixi(text: str) -> Iterator[tuple[str, str]]:
     yield from _scripts({"pixi": read_toml(text)}, "", "pixi.toml")
 
 
-def _words(command: object) -> str:
+def _command_words(command: object) -> str:
     if not isinstance(command, list):
         return substitute(str(command))
     words = []
@@ -142,7 +142,7 @@ def _of_script(script: object) -> Iterator[str]:
             script = " ".join(map(str, script))
     for command in script if isinstance(script, list) else [script]:
         if command:
-            yield before + _words(command)
+            yield before + _command_words(command)
 
 
 def nox(text: str) -> Iterator[tuple[str, str]]:

@@ -101,7 +101,7 @@ def _own(paths: frozenset[str]) -> Iterator[dict]:
             return
 
 
-def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+def _command_lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """(command, folder, source), the most trusted first."""
     yield from _of_guides(texts, is_for_agents=True)
     if "tox.ini" in texts:
@@ -134,7 +134,7 @@ def _of_guides(texts: dict[str, str], *, is_for_agents: bool) -> Iterator[tuple[
 def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
     """The commands of guides, tox, nox, CI files and Makefiles; commands that run the whole suite first."""
     found: dict[str, dict] = {}
-    for command, folder, where in _lines(texts):
+    for command, folder, where in _command_lines(texts):
         folder = folder.removeprefix("./").rstrip("/").removeprefix(".")
         plan = commands.parse(command, paths | commands.seen_from(folder, paths))
         if plan:

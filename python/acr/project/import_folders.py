@@ -99,14 +99,14 @@ def _settings(text: str) -> Iterable[str]:
             left = 0
             continue
         value = line[key.end() :] if key else line
-        yield from _words(value)
+        yield from _shell_words(value)
         # A table of TOML, [tool.setuptools.package-dir], continues without indentation.
         is_table = key and line.lstrip().startswith("[")
         depth += 1 if is_table else sum(map(value.count, "([{")) - sum(map(value.count, ")]}"))
         left -= 1
 
 
-def _words(text: str) -> Iterable[str]:
+def _shell_words(text: str) -> Iterable[str]:
     for word in re.findall(r"[A-Za-z0-9_./-]+", text):
         name = word.lstrip("./").rstrip("/")
         if name == "exclude":

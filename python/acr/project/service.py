@@ -13,7 +13,7 @@ from acr.project import detect as detection
 _MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
 
 
-def _text(value: object) -> str:
+def _decoded(value: object) -> str:
     """A text in the host's JSON; bytes that are not UTF-8 are decoded as far as possible."""
     if isinstance(value, dict):
         return base64.b64decode(value.get("base64", "")).decode("utf-8", "replace")
@@ -21,18 +21,18 @@ def _text(value: object) -> str:
 
 
 def _texts(value: list) -> dict[str, str]:
-    return {_text(path): _text(text) for path, text in value}
+    return {_decoded(path): _decoded(text) for path, text in value}
 
 
 def wanted(argument: bytes) -> bytes:
     """Paths -> the paths of the files that `detect` needs."""
-    return json.dumps(detection.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
+    return json.dumps(detection.wanted(list(map(_decoded, json.loads(argument)["paths"])))).encode()
 
 
 def detect(argument: bytes) -> bytes:
     """{"paths", "texts": pairs of path and text, "given": a command or null} -> plans."""
     asked = json.loads(argument)
-    paths = list(map(_text, asked["paths"]))
+    paths = list(map(_decoded, asked["paths"]))
     if asked["given"] is None:
         return json.dumps(detection.detect(paths, _texts(asked["texts"]))).encode()
     plan = commands.given(asked["given"], frozenset(paths))
@@ -41,24 +41,24 @@ def detect(argument: bytes) -> bytes:
 
 def settings(argument: bytes) -> bytes:
     """Paths -> the paths of the files that `folders` needs."""
-    return json.dumps(import_folders.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
+    return json.dumps(import_folders.wanted(list(map(_decoded, json.loads(argument)["paths"])))).encode()
 
 
 def folders(argument: bytes) -> bytes:
     """{"paths", "texts"} -> the folders from which the project's modules are imported."""
     asked = json.loads(argument)
-    return json.dumps(import_folders.find(list(map(_text, asked["paths"])), _texts(asked["texts"]))).encode()
+    return json.dumps(import_folders.find(list(map(_decoded, asked["paths"])), _texts(asked["texts"]))).encode()
 
 
 def set_up_files(argument: bytes) -> bytes:
     """Paths -> the paths of the files that `set_up_plans` needs."""
-    return json.dumps(set_ups.files_of_set_ups(list(map(_text, json.loads(argument)["paths"])))).encode()
+    return json.dumps(set_ups.files_of_set_ups(list(map(_decoded, json.loads(argument)["paths"])))).encode()
 
 
 def set_up_plans(argument: bytes) -> bytes:
     """{"paths", "texts", "given": "network" or null} -> {"plans": [{"command", "why"}], "modules": names that tests import}."""
     asked = json.loads(argument)
-    paths, texts = list(map(_text, asked["paths"])), _texts(asked["texts"])
+    paths, texts = list(map(_decoded, asked["paths"])), _texts(asked["texts"])
     plans = set_ups.find_set_ups(paths, texts, has_network=asked["given"] is not None)
     return json.dumps({"plans": plans, "modules": set_ups.modules_of_tests(paths, texts)}).encode()
 
@@ -72,7 +72,7 @@ def recipe(argument: bytes) -> bytes:
     """{"paths", "texts", "given": a recipe's name or "auto"} -> the environment for this checkout, or {"fault": a line}."""
     asked = json.loads(argument)
     try:
-        paths = list(map(_text, asked["paths"]))
+        paths = list(map(_decoded, asked["paths"]))
         found, name, version = recognise.find_recipe(asked["given"], paths, _texts(asked["texts"]))
     except recognise.UnknownRecipe as error:
         return json.dumps({"fault": str(error)}).encode()
@@ -90,16 +90,16 @@ def recipe(argument: bytes) -> bytes:
 def order(argument: bytes) -> bytes:
     """{"changed", "texts"} -> test files, the nearest first."""
     asked = json.loads(argument)
-    return json.dumps(nearest.order(list(map(_text, asked["changed"])), _texts(asked["texts"]))).encode()
+    return json.dumps(nearest.order(list(map(_decoded, asked["changed"])), _texts(asked["texts"]))).encode()
 
 
 def outcomes(argument: bytes) -> bytes:
     """{"parser", "log"} -> pairs of test and outcome."""
     asked = json.loads(argument)
-    return json.dumps(list(logs.outcomes(asked["parser"], _text(asked["log"])).items())).encode()
+    return json.dumps(list(logs.outcomes(asked["parser"], _decoded(asked["log"])).items())).encode()
 
 
 def missing(argument: bytes) -> bytes:
     """{"text"} -> the modules that could not be imported."""
-    found = _MODULE.findall(_text(json.loads(argument)["text"]))
+    found = _MODULE.findall(_decoded(json.loads(argument)["text"]))
     return json.dumps(sorted({name.split(".")[0] for name in found})).encode()

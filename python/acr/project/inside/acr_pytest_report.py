@@ -67,7 +67,7 @@ def pytest_collection_finish(session):
 def pytest_collectreport(report):
     """Reports files that cannot be collected."""
     if report.failed:
-        tell(test=report.nodeid, outcome="error", message=_text(report))
+        tell(test=report.nodeid, outcome="error", message=_text_of_report(report))
     elif report.skipped and "::" not in report.nodeid:
         tell(test=report.nodeid, outcome="skipped")
 
@@ -101,7 +101,7 @@ def pytest_runtest_logreport(report):
         outcome = "xfailed" if outcome == "skipped" else "xpassed"
     if outcome == "passed" and report.when != "call":
         return
-    message = _text(report) if report.failed else None
+    message = _text_of_report(report) if report.failed else None
     tell(
         test=report.nodeid,
         outcome=outcome,
@@ -116,7 +116,7 @@ def pytest_internalerror(excrepr):
     tell(test="(pytest)", outcome="error", message=str(excrepr))
 
 
-def _text(report):
+def _text_of_report(report):
     try:
         return str(getattr(report, "longreprtext", None) or report.longrepr)
     except Exception as error:  # the project's own representation of a failure may raise
