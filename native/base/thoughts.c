@@ -1,11 +1,9 @@
-/*
- * Separates a model's thoughts from its answer. Servers and chat templates leave thoughts in the
+/* Separates a model's thoughts from its answer. Servers and chat templates leave thoughts in the
  * text in several notations: tags, often without the opening one, because the template has written
  * it; pairs of special tokens; the channels of OpenAI's open models ("harmony").
  *
  * Code in the answer may contain the same notations: between the marks of an edit or in a code
- * fence they are text. Elsewhere, a mark counts only at the beginning or the end of a line.
- */
+ * fence they are text. Elsewhere, a mark counts only at the beginning or the end of a line. */
 #include <string.h>
 
 #include "base/base.h"

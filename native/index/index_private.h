@@ -1,9 +1,6 @@
-/*
- * Shared inside the library. The builder adds symbols file by file, and then freezes the index,
- * which makes it immutable.
- */
-#ifndef ACR_INDEX_PRIVATE_H
-#define ACR_INDEX_PRIVATE_H
+/* Shared inside the library. The builder adds symbols file by file, and then freezes the index,
+ * which makes it immutable. */
+#pragma once
 
 #include <pthread.h>
 
@@ -13,10 +10,8 @@
 #define ACR_INDEX_MAX_DEPTH 200u       /* deepest nesting of definitions */
 #define ACR_INDEX_MAX_FIELD (1u << 20) /* largest field of a row, in bytes */
 
-/*
- * Symbols of one kind, sorted by (name, id), with the position of each distinct name. The table of
- * a kind is made after a few lookups, because most kinds are rarely looked up.
- */
+/* Symbols of one kind, sorted by (name, id), with the position of each distinct name. The table of
+ * a kind is made after a few lookups, because most kinds are rarely looked up. */
 #define ACR_INDEX_MAX_SCANS 8u
 typedef struct {
     bool made;                          /* read and set atomically, after the rest was written */
@@ -54,10 +49,8 @@ struct AcrIndex {
 
 /* An empty index to which files can be added; owned (acr_index_unref). */
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
-/*
- * Decodes the rows (taken) of file number `file` and adds its symbols. `*out_unparsed`: the message
- * of an X row, owned by the index, or NULL. Errors: MALFORMED; no symbol is added then.
- */
+/* Decodes the rows (taken) of file number `file` and adds its symbols. `*out_unparsed`: the message
+ * of an X row, owned by the index, or NULL. Errors: MALFORMED; no symbol is added then. */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
 /* The words of a file's bytes, to be appended to its rows; owned. */
@@ -78,11 +71,9 @@ const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
  * returns. */
 const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                         gsize file, gsize *out_n);
-/*
- * The files that a module name in file `from` (-1: unknown) may denote: a relative name is resolved
+/* The files that a module name in file `from` (-1: unknown) may denote: a relative name is resolved
  * by folders; an absolute name must match the end of the path, below a folder that is not a
- * package. Appends to `out` (guint32).
- */
+ * package. Appends to `out` (guint32). */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);
 
 /* How a name was resolved. */
@@ -102,5 +93,3 @@ AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, co
                                      GArray *out);
 /* Appends an id unless it is present or the list is full. */
 void acr_index_add_unique(GArray *ids, guint32 id);
-
-#endif

@@ -1,12 +1,9 @@
-/*
- * batch_broker: batch interfaces of providers. The models of many processes send their requests to
+/* batch_broker: batch interfaces of providers. The models of many processes send their requests to
  * one broker on loopback instead of to the provider. The broker pools requests into batches, which
  * cost half, and answers each request with its result. It writes to a file before it sends a batch
  * and before it uses a result, so that no batch is sent twice, and a repeated request gets the
- * saved result.
- */
-#ifndef ACR_LLM_BATCH_BROKER_H
-#define ACR_LLM_BATCH_BROKER_H
+ * saved result. */
+#pragma once
 
 #include "base/base.h"
 #include "http/http.h"
@@ -106,5 +103,3 @@ char *acr_batch_find(const AcrBatchWire *wire, const char *url, const char *nonc
  * AcrBatchAnswer, in any order; some calls may have none. */
 bool acr_batch_poll(const AcrBatchWire *wire, const char *url, const char *id,
                     AcrBatchState *out_state, GPtrArray *out, GError **error) ACR_MUST_USE;
-
-#endif

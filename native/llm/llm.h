@@ -1,12 +1,9 @@
-/*
- * llm: sends a conversation to a model and returns the answer with its usage. A backend implements
+/* llm: sends a conversation to a model and returns the answer with its usage. A backend implements
  * one table of functions; this library has two kinds, HTTP providers and scripted answers, and
  * runtime/task wraps them with the journal. Before a call is sent, its highest possible cost is
  * reserved in a budget (native/money). Labels and steps say what a call is for; llm does not
- * interpret them.
- */
-#ifndef ACR_LLM_H
-#define ACR_LLM_H
+ * interpret them. */
+#pragma once
 
 #include "base/base.h"
 #include "money/money.h"
@@ -48,14 +45,12 @@ const char *acr_llm_error_name(AcrLlmError code); /* "rate_limit", "context_over
 typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
 
-/*
- * A message. `content` is the whole message as text, including tool calls and results; servers
+/* A message. `content` is the whole message as text, including tool calls and results; servers
  * without tools and other models get this text. `tools` holds the same in structured form; NULL:
  * the message is only text. From the assistant: {"by": model, "text", "calls": [{"id" (may be
  * null), "name", "arguments": JSON as text}], "kept": items that must be sent back to the provider
  * unchanged}. From the user, for all calls of the previous message: {"by", "results": [{"id",
- * "name", "text"}]}.
- */
+ * "name", "text"}]}. */
 typedef struct {
     AcrRole role;
     char *content;  /* owned; valid UTF-8 */
@@ -214,10 +209,8 @@ guint acr_report_sent(const AcrModelReport *report); /* number of requests that 
 /* Reports facts about the model without sending anything. A fallback model must be asked through
  * each of its models. */
 void acr_model_facts(AcrModel *model, AcrModelFacts *out);
-/*
- * Whether the server answers: sends a GET to its base URL, without key, user's headers or body; any
- * status means yes. *out_status is 0 for a script. Errors: NETWORK, TIMEOUT, INTERRUPTED.
- */
+/* Whether the server answers: sends a GET to its base URL, without key, user's headers or body; any
+ * status means yes. *out_status is 0 for a script. Errors: NETWORK, TIMEOUT, INTERRUPTED. */
 bool acr_model_reach(AcrModel *model, gint64 timeout_ms, int *out_status,
                      GError **error) ACR_MUST_USE;
 void acr_model_free(AcrModel *model);
@@ -269,10 +262,8 @@ typedef struct {
 } AcrModelOptions;
 #define ACR_LLM_RETRIES 8
 
-/*
- * `name` is PROVIDER/NAME ("openai/gpt-4.1"), a NAME that only one provider has, or "script:FILE".
- * Sends nothing, but fails if the key is missing. Errors: USAGE, AUTH.
- */
+/* `name` is PROVIDER/NAME ("openai/gpt-4.1"), a NAME that only one provider has, or "script:FILE".
+ * Sends nothing, but fails if the key is missing. Errors: USAGE, AUTH. */
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
                         GError **error) ACR_MUST_USE;
 
@@ -289,10 +280,8 @@ char **acr_llm_without_keys(char **environment) ACR_MUST_USE;
 /* Whether both names belong to providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 
-/*
- * A model that calls `first` until it fails permanently, for a reason that `second` may not share,
- * and from then on always `second` (both taken). It has the name of `first`.
- */
+/* A model that calls `first` until it fails permanently, for a reason that `second` may not share,
+ * and from then on always `second` (both taken). It has the name of `first`. */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
 
 /* Why processes that share the folder are paused after a failure of the key or the account: one
@@ -300,5 +289,3 @@ AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE
 char *acr_llm_paused(const char *shared_dir) ACR_MUST_USE;
 /* Ends the pause that acr_llm_paused reports, when new work begins. */
 bool acr_llm_resume(const char *shared_dir, GError **error) ACR_MUST_USE;
-
-#endif

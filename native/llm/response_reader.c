@@ -1,9 +1,7 @@
-/*
- * Turns the bytes of a response into an answer or a failure. There are three kinds of body: an
+/* Turns the bytes of a response into an answer or a failure. There are three kinds of body: an
  * error of any shape (gathered up to a limit, then classified), one JSON value, or a stream in the
  * provider's framing. The provider decides when a stream is complete: a stream without its terminal
- * event was truncated, even if the connection ended properly.
- */
+ * event was truncated, even if the connection ended properly. */
 #include "llm/response_reader.h"
 
 #include <string.h>

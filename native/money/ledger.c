@@ -1,5 +1,4 @@
-/*
- * A ledger: an append-only file of JSON lines under one lock. Each access reads the lines after
+/* A ledger: an append-only file of JSON lines under one lock. Each access reads the lines after
  * those that it has already read.
  *   {"ledger":1}                                    the first line
  *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}  a call may use that much
@@ -8,8 +7,7 @@
  *
  * Every decision is made under the lock, after all lines are read. A reservation counts once it is
  * on disk. A last line without its line feed is what a crash left of a write that never counted: it
- * is cut off. Any other line that cannot be parsed is an error, since it may hold a cost.
- */
+ * is cut off. Any other line that cannot be parsed is an error, since it may hold a cost. */
 #include "money/ledger.h"
 
 #include "base/base.h"

@@ -1,8 +1,6 @@
-/*
- * Helpers of the parsers of all forms of edits: the lines of an answer, lines that are not code
+/* Helpers of the parsers of all forms of edits: the lines of an answer, lines that are not code
  * (fences, the name of a block's file), and the list of edits. A line names a file only if it says
- * nothing else, so that a sentence about a file does not become the heading of an edit.
- */
+ * nothing else, so that a sentence about a file does not become the heading of an edit. */
 #include <string.h>
 
 #include "patch/parse_private.h"

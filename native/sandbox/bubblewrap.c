@@ -1,10 +1,8 @@
-/*
- * The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or taken
+/* The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or taken
  * from the set-up's result). Each execution gets an overlay over them: the files that it writes
  * stay in memory, on the helper's stage, and disappears with the stage. The helper prepares the
  * stage. bubblewrap then makes the namespaces and the root: /usr, a few files of /etc, the Python,
- * and the tree at its own path. Only the tree and the temporary folders are writable.
- */
+ * and the tree at its own path. Only the tree and the temporary folders are writable. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 

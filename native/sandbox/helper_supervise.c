@@ -1,10 +1,8 @@
-/*
- * The helper starts the command and waits for it. Processes that the command leaves behind, even in
+/* The helper starts the command and waits for it. Processes that the command leaves behind, even in
  * their own sessions, become the helper's children, and it kills them. In the plain backend this is
  * no protection, because a command of the same user could kill the helper first. Bubblewrap ends
  * when the helper ends, except while it prepares the root: killed then, it would leave the sandbox
- * running.
- */
+ * running. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>

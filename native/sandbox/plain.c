@@ -1,9 +1,7 @@
-/*
- * The backend "plain": a copy of the tree for each execution, limits, an environment of its own,
+/* The backend "plain": a copy of the tree for each execution, limits, an environment of its own,
  * and a helper that kills the processes that the command leaves behind. It isolates nothing: a
  * command can read and write everything that its user can. It is for machines on which no other
- * backend works, and is used only if an option names it.
- */
+ * backend works, and is used only if an option names it. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 

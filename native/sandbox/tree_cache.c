@@ -1,11 +1,9 @@
-/*
- * The cache of trees and set-ups: a folder of entries. An entry is made once, in a temporary folder
+/* The cache of trees and set-ups: a folder of entries. An entry is made once, in a temporary folder
  * that is then renamed, and is afterwards only read. A process that uses an entry holds a shared
  * lock on its folder; to remove an entry it takes an exclusive lock first, so that entries in use
  * stay. A folder that only one process uses ("tmp-…", and the place of a set-up without isolation)
  * has an exclusive lock. When a cache is opened, such folders and lock files of processes that have
- * ended are removed.
- */
+ * ended are removed. */
 #include "sandbox/tree_cache.h"
 #include "sandbox/sandbox_private.h"
 

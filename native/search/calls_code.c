@@ -1,8 +1,6 @@
-/*
- * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
+/* search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
  * file of the snapshot, including those that cannot be parsed; a file argument may name any file.
- * An argument "re:…" is always a pattern, even if the code contains that text.
- */
+ * An argument "re:…" is always a pattern, even if the code contains that text. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -65,10 +63,8 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
     return find_text(reply, bare, files, error);
 }
 
-/*
- * If the text was not found but looks like a definition (`def f(x):`) or a qualified name
- * (`pkg.mod.Class`), finds that definition, in the given files if there are any.
- */
+/* If the text was not found but looks like a definition (`def f(x):`) or a qualified name
+ * (`pkg.mod.Class`), finds that definition, in the given files if there are any. */
 static void find_definition(AcrReply *reply, const char *text, const AcrFileMatch *files)
 {
     const AcrIndex *index = reply->search->index;

@@ -1,8 +1,6 @@
-/*
- * search_method, search_method_in_file and search_method_in_class. If the name is a class (shown as
+/* search_method, search_method_in_file and search_method_in_class. If the name is a class (shown as
  * its signatures) or an assigned name, that is shown, with a note. Inherited members are shown
- * where they are defined.
- */
+ * where they are defined. */
 #include "search/calls_private.h"
 
 static const AcrSought a_def = {"function or method", ACR_FUNCTIONS, ACR_COLLAPSE_METHODS};

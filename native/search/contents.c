@@ -1,9 +1,7 @@
-/*
- * File contents for searching. The text of an entry is read when it is first needed and kept, up to
+/* File contents for searching. The text of an entry is read when it is first needed and kept, up to
  * ACR_SEARCH_KEPT_BYTES in total; above that limit, a text lives until the next one is needed. A
  * search in all files reads them in parallel on all cores. Plain UTF-8 files are not copied. Line
- * starts are computed when a line is first needed.
- */
+ * starts are computed when a line is first needed. */
 #include <string.h>
 
 #include "search/search_private.h"
@@ -67,9 +65,7 @@ void acr_search_free(AcrSearch *search)
     acr_content_free(search->spare);
     g_clear_pointer(&search->others_with, g_ptr_array_unref);
     g_clear_pointer(&search->others, g_ptr_array_unref);
-    g_free(search->others_text);
-    g_free(search->contents);
-    g_free(search->file_of_entry);
+    ACR_FREE(search->others_text, search->contents, search->file_of_entry);
     acr_index_unref(search->index);
     g_free(search);
 }

@@ -1,9 +1,7 @@
-/*
- * Finds the files that a file argument names. Paths match by whole parts from the right, ignoring
+/* Finds the files that a file argument names. Paths match by whole parts from the right, ignoring
  * case: first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then
  * without leading parts that this tree does not have, last as a folder. The first of these steps
- * that finds a file decides. In each step, files with symbols come before tests and other types.
- */
+ * that finds a file decides. In each step, files with symbols come before tests and other types. */
 #include <fnmatch.h>
 #include <string.h>
 

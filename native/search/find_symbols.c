@@ -1,7 +1,5 @@
-/*
- * Finds symbols by the names that models use: bare, dotted by class or module, through aliases,
- * inherited, or in another case. Results are sorted arrays of symbol ids.
- */
+/* Finds symbols by the names that models use: bare, dotted by class or module, through aliases,
+ * inherited, or in another case. Results are sorted arrays of symbol ids. */
 #include <string.h>
 
 #include "search/search_private.h"

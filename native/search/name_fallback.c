@@ -1,8 +1,6 @@
-/*
- * Answers a call that searches for a class or function by name. If there is no such definition, it
+/* Answers a call that searches for a class or function by name. If there is no such definition, it
  * shows other kinds of definitions, the name in another case, or lines that use it; if there are
- * none either, the nearest names. A note explains which of these it shows.
- */
+ * none either, the nearest names. A note explains which of these it shows. */
 #include <string.h>
 
 #include "search/calls_private.h"

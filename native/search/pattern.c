@@ -1,5 +1,4 @@
-/*
- * Searches by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
+/* Searches by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
  * `$` match at line ends.
  *
  * A pattern can run almost forever, so its steps are limited; the limit does not depend on time, so
@@ -7,8 +6,7 @@
  * item of the pattern; each call is a step, and long texts between two calls are further steps.
  * Steps are counted for each file and for the whole search. PCRE2's own limits start again at each
  * byte, so they are only a second defence. The steps of a pattern without repeats and groups are
- * not counted, because it is linear.
- */
+ * not counted, because it is linear. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>

@@ -1,8 +1,5 @@
-/*
- * Builds an answer: its hits, how they are shown, and the text searches that add hits.
- */
-#ifndef ACR_SEARCH_REPLY_PRIVATE_H
-#define ACR_SEARCH_REPLY_PRIVATE_H
+/* Builds an answer: its hits, how they are shown, and the text searches that add hits. */
+#pragma once
 
 #include "search/search_private.h"
 
@@ -151,10 +148,8 @@ void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
 #define ACR_PATTERN_STEPS 200000000u     /* limit of steps of one search: one or two seconds */
 /* The pattern in an argument "re:…", borrowed from it; NULL: the argument is plain text. */
 const char *acr_pattern_of(const char *argument);
-/*
- * Adds the lines in which a match begins, and notes about files that were not searched. *out_why
- * (owned): the error in the pattern, or NULL. Errors: FAILED (an object is missing).
- */
+/* Adds the lines in which a match begins, and notes about files that were not searched. *out_why
+ * (owned): the error in the pattern, or NULL. Errors: FAILED (an object is missing). */
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error) ACR_MUST_USE;
 
@@ -171,16 +166,12 @@ typedef struct {
 /* The next `class name` or `def name` at or after line `from`. */
 bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrTextDef *out);
 
-/*
- * Definitions found in the text of files without symbols (tests, files that cannot be parsed):
+/* Definitions found in the text of files without symbols (tests, files that cannot be parsed):
  * `class name` or `def name` with the more deeply indented lines after it. In an exact search only
- * those of these kinds count.
- */
+ * those of these kinds count. */
 bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, guint kinds,
                            const char *name, GError **error) ACR_MUST_USE;
 /* Like acr_find_text_defs_in, in all non-test files that cannot be parsed (if there is no hit
  * yet) and in tests (if they are searched). */
 bool acr_find_text_defs_unindexed(AcrReply *reply, guint kinds, const char *name,
                                   GError **error) ACR_MUST_USE;
-
-#endif

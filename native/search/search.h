@@ -1,13 +1,10 @@
-/*
- * search: calls by which a model searches code by its structure or text, and the resolution of bug
+/* search: calls by which a model searches code by its structure or text, and the resolution of bug
  * locations to code.
  *
  * Every call is limited in time and output and always gives an answer, never a crash: if nothing is
  * found, the answer names the nearest symbols and the places where the text occurs. The same index
- * and call give the same bytes.
- */
-#ifndef ACR_SEARCH_H
-#define ACR_SEARCH_H
+ * and call give the same bytes. */
+#pragma once
 
 #include "base/base.h"
 #include "index/index.h"
@@ -48,10 +45,8 @@ typedef struct AcrCallSpec AcrCallSpec;
 typedef struct AcrCall AcrCall;
 typedef struct AcrAnswer AcrAnswer;
 
-/*
- * Answers a call whose arguments were checked: present, within their bounds, valid UTF-8. `out` is
- * zero-initialised, and is filled on success, even if nothing was found. Errors: FAILED.
- */
+/* Answers a call whose arguments were checked: present, within their bounds, valid UTF-8. `out` is
+ * zero-initialised, and is filled on success, even if nothing was found. Errors: FAILED. */
 typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                               GError **error);
 
@@ -71,12 +66,10 @@ const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
 /* `search_class(class_name: str)`; owned (g_free). */
 char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
-/*
- * A registry of calls: the first `n_own` built-in calls (a resumed run uses the number with which
+/* A registry of calls: the first `n_own` built-in calls (a resumed run uses the number with which
  * it began), search_history only if `has_history`, followed by added calls. Functions that bind,
  * show or serve calls take a registry; NULL stands for all built-in calls. It does not change while
- * it is used.
- */
+ * it is used. */
 typedef struct AcrCalls AcrCalls;
 #define ACR_CALLS_OF_OLD 8 /* number of built-in calls in runs that did not record the number */
 AcrCalls *acr_calls_new(gsize n_own, bool has_history) ACR_MUST_USE; /* owned */
@@ -108,11 +101,9 @@ char *acr_call_print(const AcrCall *call) ACR_MUST_USE;
 AcrJson *acr_call_schema(const AcrCallSpec *spec) ACR_MUST_USE;
 /* Adds a member (its schema is taken) to the result of acr_call_schema. */
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required);
-/*
- * Checks a JSON object of arguments (NULL: none) against the row and makes the call; a string of
+/* Checks a JSON object of arguments (NULL: none) against the row and makes the call; a string of
  * digits is accepted as an integer. `beside`: the name of one more allowed member, or NULL. Errors:
- * BAD_CALL, with a message for the model.
- */
+ * BAD_CALL, with a message for the model. */
 bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const char *beside,
                         AcrCall *out, GError **error) ACR_MUST_USE;
 
@@ -186,19 +177,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                     GError **error) ACR_MUST_USE;
 
-/*
- * Answers with `heading` and the code at `places` (AcrPlace; class and function may be unset), in
+/* Answers with `heading` and the code at `places` (AcrPlace; class and function may be unset), in
  * the form of a call's results. An empty list means that nothing was found. Lines after a file's
- * end are ignored. Errors: BAD_CALL (no such file or line; the message says which), FAILED.
- */
+ * end are ignored. Errors: BAD_CALL (no such file or line; the message says which), FAILED. */
 bool acr_search_show(AcrSearch *search, const char *heading, const GPtrArray *places,
                      AcrAnswer *out, GError **error) ACR_MUST_USE;
 
-/*
- * A map as text: all source files with the names of their top-level definitions; if that exceeds
+/* A map as text: all source files with the names of their top-level definitions; if that exceeds
  * ACR_SEARCH_MAX_OUTPUT bytes, with their number, or only folders with counts (longer if a path is
- * not UTF-8). Owned.
- */
+ * not UTF-8). Owned. */
 char *acr_search_map(const AcrIndex *index) ACR_MUST_USE;
 
 /* ---- Bug locations ---- */
@@ -239,11 +226,9 @@ typedef struct {
 } AcrLocated;
 void acr_located_free(AcrLocated *located);
 
-/*
- * Resolves the locations (AcrBugLocation) to code, in order, unique by (file, first, last); for
+/* Resolves the locations (AcrBugLocation) to code, in order, unique by (file, first, last); for
  * each location the first level with a hit counts. Owned array of AcrLocated, may be empty. At most
- * ACR_LOCATE_MAX_PLACES.
- */
+ * ACR_LOCATE_MAX_PLACES. */
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
 
@@ -257,5 +242,3 @@ char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case,
                          GError **error) ACR_MUST_USE;
 /* The version of PCRE2; owned (g_free). */
 char *acr_search_library(void) ACR_MUST_USE;
-
-#endif

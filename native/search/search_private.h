@@ -1,12 +1,9 @@
-/*
- * Shared by the files of this library: file contents, normalised arguments, finding symbols.
+/* Shared by the files of this library: file contents, normalised arguments, finding symbols.
  * reply_private.h has the parts of an answer, calls_private.h the helpers of calls.
  *
  * Snapshot entries and symbol ids are numbered in the order of (path, line), so sorting by number
- * sorts by path.
- */
-#ifndef ACR_SEARCH_PRIVATE_H
-#define ACR_SEARCH_PRIVATE_H
+ * sorts by path. */
+#pragma once
 
 #include "search/search.h"
 
@@ -62,25 +59,19 @@ struct AcrSearch {
     AcrSearchMode mode;
 };
 
-/*
- * The text of a snapshot entry in *out, borrowed until the next call of this function; NULL if the
+/* The text of a snapshot entry in *out, borrowed until the next call of this function; NULL if the
  * file cannot be shown as text (symlink, too big, unreadable). Errors: FAILED (an object is
- * missing; *out is NULL).
- */
+ * missing; *out is NULL). */
 bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
                         GError **error) ACR_MUST_USE;
-/*
- * Entries of the indexed files that may contain a text (`whole`: as whole words), in order; owned
- * array of gsize. Reads contents that are not in memory in parallel.
- */
+/* Entries of the indexed files that may contain a text (`whole`: as whole words), in order; owned
+ * array of gsize. Reads contents that are not in memory in parallel. */
 GArray *acr_search_load(AcrSearch *search, const char *text, bool whole) ACR_MUST_USE;
 /* Whether the entry is a Python test, which the index does not contain. */
 bool acr_search_is_test(const AcrSearch *search, gsize entry);
-/*
- * The tests and files of other types that contain the text (AcrOther, in order; "": all); borrowed
+/* The tests and files of other types that contain the text (AcrOther, in order; "": all); borrowed
  * until the next call. Reads these files once; NULL if they exceed ACR_SEARCH_OTHER_BYTES or
- * ACR_SEARCH_OTHER_FILES.
- */
+ * ACR_SEARCH_OTHER_FILES. */
 const GPtrArray *acr_search_others(AcrSearch *search, const char *text);
 /* Decodes the text of a file; if the bytes are the text, keeps a reference to them; owned. */
 AcrContent *acr_content_new(GBytes *bytes) ACR_MUST_USE;
@@ -146,11 +137,9 @@ GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *
 /* Functions and methods that the argument names; Class.method also finds inherited methods.
  * Qualifier and notes as in acr_find_classes. */
 GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
-/*
- * A class's own members called `name`: methods, nested classes and assignments (if an assignment
+/* A class's own members called `name`: methods, nested classes and assignments (if an assignment
  * makes the name an alias of another method, also that method). If it has none, those of the
- * nearest ancestor that has any. *out_owner: the class that has them.
- */
+ * nearest ancestor that has any. *out_owner: the class that has them. */
 GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name,
                          guint32 *out_owner) ACR_MUST_USE;
 /* Keeps only the first ACR_SEARCH_MAX_OWNERS classes of the list; if there are more, a note says
@@ -159,5 +148,3 @@ void acr_find_keep_owners(GArray *classes, const char *name, GString *notes);
 GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids,
                           const AcrFileMatch *files) ACR_MUST_USE;
 void acr_find_unique(GArray *ids);
-
-#endif

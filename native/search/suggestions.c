@@ -1,10 +1,8 @@
-/*
- * The answer of a call that finds nothing: the nearest names, other places where the name is
+/* The answer of a call that finds nothing: the nearest names, other places where the name is
  * defined or occurs, and the contents of the named file or class. Nearest are the same name in
  * another case, then names that differ by a few edits, then names that contain it or are part of
  * it. Only a few suggestions are made. Tests and files of other types are read when occurrences in
- * them are first counted, and are kept.
- */
+ * them are first counted, and are kept. */
 #include <string.h>
 
 #include "search/calls_private.h"

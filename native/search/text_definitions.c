@@ -1,7 +1,5 @@
-/*
- * Searches text line by line for attributes that a class assigns to self, and for definitions in
- * files without symbols.
- */
+/* Searches text line by line for attributes that a class assigns to self, and for definitions in
+ * files without symbols. */
 #include <string.h>
 
 #include "search/reply_private.h"

@@ -1,12 +1,10 @@
-/*
- * Finds lines that use a word, for calls that find nothing else: in every non-test .py file, or if
+/* Finds lines that use a word, for calls that find nothing else: in every non-test .py file, or if
  * there are none, in non-test files of other types. Neighbouring lines become one place. Places are
  * ordered by how near they are to the named scope, then by how many of the call's other words they
  * contain, then by the word's role in the line: bound, imported, or used.
  *
  * One scan collects flat (entry, lines, rank) records; only those that the answer can list become
- * hits.
- */
+ * hits. */
 #include <string.h>
 
 #include "search/calls_private.h"

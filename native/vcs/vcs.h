@@ -1,12 +1,9 @@
-/*
- * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. No other
+/* vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. No other
  * library includes libgit2.
  *
  * Only acr_branch_write changes a repository, and only acr_overlay_apply a working tree. No
- * function runs a hook or a filter, or follows a symlink out of the tree.
- */
-#ifndef ACR_VCS_H
-#define ACR_VCS_H
+ * function runs a hook or a filter, or follows a symlink out of the tree. */
+#pragma once
 
 #include "base/base.h"
 
@@ -32,15 +29,13 @@ GQuark acr_vcs_error_quark(void);
 /* A git repository, or a folder without git. Shared. One thread at a time. */
 typedef struct AcrRepo AcrRepo;
 
-/*
- * Opens `path`: a working tree (or a folder in it: the enclosing repository), a bare repository, a
+/* Opens `path`: a working tree (or a folder in it: the enclosing repository), a bare repository, a
  * linked worktree, or a plain folder. The working tree is the folder whose `.git` leads to the git
  * folder, never the one that core.worktree names. The owner of the files does not matter.
  * Extensions that concern only writers are ignored (partialClone, worktreeConfig, preciousObjects,
  * relativeWorktrees); any other extension is UNSUPPORTED, and the message names it. A working tree
  * with SHA-256 object ids is opened as a plain folder, and its snapshots have a remark. Errors:
- * NOT_FOUND (no such folder), UNSUPPORTED, FAILED (a file; a `.git` that leads nowhere).
- */
+ * NOT_FOUND (no such folder), UNSUPPORTED, FAILED (a file; a `.git` that leads nowhere). */
 AcrRepo *acr_repo_open(const char *path, GError **error) ACR_MUST_USE;
 /* From now on, the whole process trusts references of a repository to other folders (a `.git`
  * that is a file or a link, commondir, alternates, links). Without this call, such a reference
@@ -78,36 +73,30 @@ typedef struct {
     guint8 id[ACR_BLOB_ID_LEN];
 } AcrEntry;
 
-/*
- * An immutable view of one commit, or of a working tree at one time: entries sorted by path (byte
- * order), unique. Submodules are skipped. Shared; several threads may use it.
- */
+/* An immutable view of one commit, or of a working tree at one time: entries sorted by path (byte
+ * order), unique. Submodules are skipped. Shared; several threads may use it. */
 typedef struct AcrSnapshot AcrSnapshot;
 
 /* Takes a snapshot of a commit; `rev` is anything that git rev-parse accepts. Errors: NOT_FOUND,
  * EMPTY, MISSING (a tree), FAILED. */
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/*
- * Takes a snapshot of tracked files and of untracked files that are not ignored, with their current
+/* Takes a snapshot of tracked files and of untracked files that are not ignored, with their current
  * bytes and executable bits. There are two exceptions: if git's attributes or core.autocrlf say so,
  * a tracked file whose lines all end in CR LF has LF in the snapshot (acr_overlay_apply writes CR
  * LF again); and if core.fileMode is off, modes come from git's index. Contents that HEAD lacks are
  * kept in memory (up to ACR_VCS_MAX_WORKTREE_BYTES), so that the snapshot does not change with the
  * tree. In a folder without git it takes every regular file and symlink, except in nested `.git`
  * folders. Untracked files in a Python environment (with pyvenv.cfg) count as ignored. A file that
- * vanishes meanwhile is skipped. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
- */
+ * vanishes meanwhile is skipped. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED. */
 #define ACR_VCS_MAX_WORKTREE_BYTES (2048ull * 1024 * 1024)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error) ACR_MUST_USE;
 /* Like acr_snapshot_of_worktree; also records what acr_snapshot_is_current needs. */
 AcrSnapshot *acr_snapshot_of_worktree_marked(AcrRepo *repo, GError **error) ACR_MUST_USE;
-/*
- * Whether the working tree is unchanged since that snapshot was taken, according to the file
+/* Whether the working tree is unchanged since that snapshot was taken, according to the file
  * system's data on its files and folders, git's index and the repository's ignore rules; reads no
  * file. False for other kinds of snapshots, and if a file had changed just before the snapshot,
  * because a later change could then go unnoticed. Makes one system call for each file and folder.
- * Thread-safe.
- */
+ * Thread-safe. */
 bool acr_snapshot_is_current(const AcrSnapshot *snapshot);
 AcrSnapshot *acr_snapshot_ref(AcrSnapshot *snapshot);
 void acr_snapshot_unref(AcrSnapshot *snapshot);
@@ -121,25 +110,19 @@ gssize acr_snapshot_find(const AcrSnapshot *snapshot,
  * Borrowed. */
 const char *acr_snapshot_commit(const AcrSnapshot *snapshot);
 bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
-/*
- * The snapshot of the commit on which this one is based: the files of a fresh checkout. Empty if
- * there is no commit; owned. Errors: those of acr_snapshot_of_commit.
- */
+/* The snapshot of the commit on which this one is based: the files of a fresh checkout. Empty if
+ * there is no commit; owned. Errors: those of acr_snapshot_of_commit. */
 AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
-/*
- * Fills the folder `dir` (made) as the ".git" of a working tree of that commit, in the form of a
+/* Fills the folder `dir` (made) as the ".git" of a working tree of that commit, in the form of a
  * shallow clone: its objects, an index, the branch "main", and the nearest tag with the commits up
  * to it. It contains no configuration except core.autocrlf, no hook or remote, and no later commit.
  * If branches were merged, git may count a different number of commits since the tag. Errors: EMPTY
- * (no such commit, or no repository), MISSING, FAILED.
- */
+ * (no such commit, or no repository), MISSING, FAILED. */
 bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
-/*
- * A digest (40 hex digits) of the contents of the folder that acr_snapshot_write_git writes: the
+/* A digest (40 hex digits) of the contents of the folder that acr_snapshot_write_git writes: the
  * commit, the commits up to the nearest tag, and the tags, as they are when this digest or the
  * folder is first requested. Owned; NULL: no commit, or no repository. `out_has_all_tags` (may be
- * NULL): false if the repository has more than ACR_VCS_MAX_TAGS tags and some were not read.
- */
+ * NULL): false if the repository has more than ACR_VCS_MAX_TAGS tags and some were not read. */
 #define ACR_VCS_MAX_TAGS 20000u
 char *acr_snapshot_git_digest(AcrSnapshot *snapshot, bool *out_has_all_tags) ACR_MUST_USE;
 /* A remark for the user, such as "2 submodules were left out: a, b"; borrowed; NULL: none. */
@@ -147,10 +130,8 @@ const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
 /* A digest (40 hex digits) of all entries (path, mode, id): equal for equal snapshots; owned
  * (g_free). */
 char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
-/*
- * The content of one entry, checked against its id; owned. Errors: MISSING, TOO_BIG (over
- * ACR_VCS_MAX_FILE_BYTES), FAILED (damaged, or no blob).
- */
+/* The content of one entry, checked against its id; owned. Errors: MISSING, TOO_BIG (over
+ * ACR_VCS_MAX_FILE_BYTES), FAILED (damaged, or no blob). */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
 /* The size in bytes of an entry's content found without reading the content; 0 if it is not
  * known. */
@@ -162,32 +143,25 @@ GHashTable *acr_snapshot_generated(const AcrSnapshot *snapshot) ACR_MUST_USE;
 
 #define ACR_VCS_MAX_READERS 8u /* limit of the threads of one bulk read */
 
-/*
- * Receives entry `index` of a bulk read: its content, or NULL with the error (as of
+/* Receives entry `index` of a bulk read: its content, or NULL with the error (as of
  * acr_snapshot_read). Both are borrowed for the call; the callback may keep a reference to `bytes`.
  */
 typedef void AcrSnapshotSink(void *user, gsize index, GBytes *bytes, const GError *error);
 
-/*
- * Reads many contents on as many threads as there are cores, including this one, and returns when
+/* Reads many contents on as many threads as there are cores, including this one, and returns when
  * the sink has received each of `entries` (n indices, borrowed) once. The threads call the sink in
  * any order; it must not use the repository. Contents from the repository are checked against their
- * ids only with `check`, which is required if a result is stored under an id or a digest of ids.
- */
+ * ids only with `check`, which is required if a result is stored under an id or a digest of ids. */
 void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n, bool check,
                             AcrSnapshotSink *sink, void *user);
 
-/*
- * Saves a snapshot to the folder `dir` (created), from which acr_snapshot_load reads it: the
+/* Saves a snapshot to the folder `dir` (created), from which acr_snapshot_load reads it: the
  * entries and, for a worktree snapshot, every blob that HEAD lacks. Can be repeated after a crash.
- * Errors: those of base and of acr_snapshot_read.
- */
+ * Errors: those of base and of acr_snapshot_read. */
 bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
-/*
- * Loads a saved snapshot. `repo` may be NULL if all blobs were saved (a folder without git).
+/* Loads a saved snapshot. `repo` may be NULL if all blobs were saved (a folder without git).
  * Contents are checked against their ids when they are read. Errors: NOT_FOUND, MISSING, FAILED
- * (damaged).
- */
+ * (damaged). */
 AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error) ACR_MUST_USE;
 
 /* ---- History (commit_log.c) ---- */
@@ -224,12 +198,10 @@ void acr_log_clear(AcrLog *log);
 void acr_log_add_path(GHashTable *paths, const char *path);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLog, acr_log_clear)
 
-/*
- * Finds the commits that the query asks for, among the snapshot's commit and its ancestors. A merge
+/* Finds the commits that the query asks for, among the snapshot's commit and its ancestors. A merge
  * is found if its `part` differs from that of every parent; without `paths`, merges are skipped.
  * Limited to 1,000 commits and 8 MiB of compared objects, or four times as much if nothing was
- * found. Errors: FAILED.
- */
+ * found. Errors: FAILED. */
 bool acr_snapshot_log(AcrSnapshot *snapshot, const AcrLogQuery *query, AcrLog *out,
                       GError **error) ACR_MUST_USE;
 
@@ -242,16 +214,12 @@ AcrOverlay *acr_overlay_copy(const AcrOverlay *overlay) ACR_MUST_USE; /* owned *
 void acr_overlay_free(AcrOverlay *overlay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrOverlay, acr_overlay_free)
 
-/*
- * Whether a path may be written: it is relative, without empty, ".", ".." or ".git" (any case)
+/* Whether a path may be written: it is relative, without empty, ".", ".." or ".git" (any case)
  * parts; no folder of it is a file, a symlink or a skipped path of the snapshot; and the path
- * itself is neither a folder nor a symlink of the snapshot. (A symlink may be removed.)
- */
+ * itself is neither a folder nor a symlink of the snapshot. (A symlink may be removed.) */
 bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path);
-/*
- * Sets a file's content. `mode` 0: the snapshot's mode, or ACR_MODE_FILE for a new file;
- * ACR_MODE_LINK: `content` is the target. Errors: FAILED (path not allowed).
- */
+/* Sets a file's content. `mode` 0: the snapshot's mode, or ACR_MODE_FILE for a new file;
+ * ACR_MODE_LINK: `content` is the target. Errors: FAILED (path not allowed). */
 bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
                        GError **error) ACR_MUST_USE;
 /* Removes a file. Errors: NOT_FOUND (no such file), FAILED (path not allowed). */
@@ -272,31 +240,25 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
  * changed files. */
 bool acr_overlay_is_stored(const AcrOverlay *overlay);
 
-/*
- * The unified diff snapshot -> overlay, byte for byte as `git diff --full-index --binary
+/* The unified diff snapshot -> overlay, byte for byte as `git diff --full-index --binary
  * --no-renames` prints it in a checkout (default configuration, three lines of context). Follows
  * the `diff` attribute in the overlay's .gitattributes files; "python" is the only driver that
  * changes hunk headers. In a file with form feeds, git may print a different diff of the same
  * length. Any bytes; owned (g_bytes_unref); empty if nothing differs. Errors: those of
- * acr_snapshot_read.
- */
+ * acr_snapshot_read. */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
-/*
- * Applies a diff in git's format, made against the overlay's current files: each hunk must match at
+/* Applies a diff in git's format, made against the overlay's current files: each hunk must match at
  * its line. If the diff does not state a mode, the mode stays. Applies the whole diff or nothing.
  * Errors: FAILED (not a diff; it does not apply; a path that must not be written), those of
- * acr_snapshot_read.
- */
+ * acr_snapshot_read. */
 bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
                             GError **error) ACR_MUST_USE;
 
-/*
- * Writes the changed files of the overlay to the working tree `workdir`, for --apply. First checks
+/* Writes the changed files of the overlay to the working tree `workdir`, for --apply. First checks
  * that every affected file still has the snapshot's bytes or already the new ones (*out_known: all
  * have); otherwise writes nothing. Then writes each file to a temporary file and renames that;
- * keeps permissions and follows no symlink. Errors: FAILED (names the file that has changed).
- */
+ * keeps permissions and follows no symlink. Errors: FAILED (names the file that has changed). */
 bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, bool *out_known,
                        GError **error) ACR_MUST_USE;
 
@@ -312,13 +274,11 @@ typedef struct {
 } AcrBranch;
 void acr_branch_clear(AcrBranch *branch);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBranch, acr_branch_clear)
-/*
- * Makes a branch with one commit on top of the snapshot's commit (not for a snapshot of a working
+/* Makes a branch with one commit on top of the snapshot's commit (not for a snapshot of a working
  * tree): writes objects and one reference. Author and committer come from git; everything else in
  * the repository stays unchanged. `name` must be valid. `is_dry`: checks everything and writes
  * nothing. Errors: FAILED (also: the branch exists with other files or another parent),
- * NO_IDENTITY, EMPTY, MISSING.
- */
+ * NO_IDENTITY, EMPTY, MISSING. */
 bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *message, bool is_dry,
                       AcrBranch *out, GError **error) ACR_MUST_USE;
 /* The addresses of a remote for fetching and pushing, as the configuration has them (without
@@ -329,5 +289,3 @@ char *acr_repo_objects(const AcrRepo *repo) ACR_MUST_USE;
 
 /* The version of libgit2; owned (g_free). */
 char *acr_vcs_library(void) ACR_MUST_USE;
-
-#endif

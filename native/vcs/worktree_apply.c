@@ -1,12 +1,10 @@
-/*
- * Writes an overlay to a working tree: the only code that does.
+/* Writes an overlay to a working tree: the only code that does.
  *
  * Three passes over the changed files. Check: each file is unchanged since the snapshot. Stage:
  * write the new contents to temporary files beside them. Commit: rename and unlink, after a last
  * check that the file has not changed meanwhile. A file that already has its new bytes is skipped,
  * so that the next apply completes one that was killed. All names are opened relative to their
- * folder, part by part, and no part may be a symlink.
- */
+ * folder, part by part, and no part may be a symlink. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,11 +45,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/*
- * Opens the folder that contains `path`; the caller closes it. With `make`, missing folders are
+/* Opens the folder that contains `path`; the caller closes it. With `make`, missing folders are
  * created. -1 with errno: ENOENT (a folder is missing), ELOOP or ENOTDIR (a part is a symlink or a
- * file).
- */
+ * file). */
 static int open_parent_beneath(int root, const char *path, bool make)
 {
     int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);

@@ -1,8 +1,6 @@
-/*
- * Runs many tasks: a few threads take tasks one by one and run each as a process, so that no task
+/* Runs many tasks: a few threads take tasks one by one and run each as a process, so that no task
  * can affect another. The process reads its options as JSON from standard input, and writes its
- * result as JSON. The threads share only the struct Batch, under its lock.
- */
+ * result as JSON. The threads share only the struct Batch, under its lock. */
 #include "batch/batch_state.h"
 
 #include <pthread.h>
@@ -387,8 +385,7 @@ bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, A
     if (batch.failure)
         g_propagate_error(error, batch.failure);
     acr_limits_clear(&batch.limits);
-    g_free(batch.shared_dir);
-    g_free(batch.note.task_begun_ms);
+    ACR_FREE(batch.shared_dir, batch.note.task_begun_ms);
     pthread_mutex_destroy(&batch.lock);
     *out = batch.result;
     return ok && !batch.failure;

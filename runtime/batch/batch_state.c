@@ -1,8 +1,6 @@
-/*
- * Writes a batch's note and derives the state from it. Tasks are in the batch's order. Those before
+/* Writes a batch's note and derives the state from it. Tasks are in the batch's order. Those before
  * "next" that are not in "running" have ended; their results are in the summary, which is written
- * before the note.
- */
+ * before the note. */
 #include "batch/batch_state.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Reads SWE-bench data sets: JSON arrays and JSON lines. For solving, it takes only what a solver
- * may see.
- */
+/* Reads SWE-bench data sets: JSON arrays and JSON lines. For solving, it takes only what a solver
+ * may see. */
 #include "batch/batch.h"
 #include "layout/layout.h"
 

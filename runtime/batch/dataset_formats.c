@@ -1,8 +1,6 @@
-/*
- * Reads data sets in other formats than SWE-bench's JSON: a Python program
+/* Reads data sets in other formats than SWE-bench's JSON: a Python program
  * (python/acr/dataset/rows.py), run by the user's python3, converts their rows to JSON lines with
- * SWE-bench's fields.
- */
+ * SWE-bench's fields. */
 #include "batch/batch.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Merges the shards of a batch into the files of a single batch: the predictions and the summary,
- * in the order of the data set.
- */
+/* Merges the shards of a batch into the files of a single batch: the predictions and the summary,
+ * in the order of the data set. */
 #include <string.h>
 
 #include "batch/batch_summary.h"

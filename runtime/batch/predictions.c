@@ -1,8 +1,6 @@
-/*
- * OUT/preds.jsonl: one line for each ended task, in the order of the data set. Each time, it is
+/* OUT/preds.jsonl: one line for each ended task, in the order of the data set. Each time, it is
  * rewritten from all run folders, so that it is complete after a kill. Lines of other instances and
- * of other models' run folders are kept.
- */
+ * of other models' run folders are kept. */
 #include "batch/batch.h"
 #include "layout/layout.h"
 

@@ -1,6 +1,4 @@
-/*
- * Saved answers of models, from which `swe-bench --extract-patches` makes predictions.
- */
+/* Saved answers of models, from which `swe-bench --extract-patches` makes predictions. */
 #include "batch/batch.h"
 
 #include <string.h>

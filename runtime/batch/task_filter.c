@@ -1,7 +1,5 @@
-/*
- * Selects the tasks of a batch from a data set, in this sequence: by a pattern or a list of names,
- * tasks that failed the last time, shuffling, and a slice of the remaining tasks.
- */
+/* Selects the tasks of a batch from a data set, in this sequence: by a pattern or a list of names,
+ * tasks that failed the last time, shuffling, and a slice of the remaining tasks. */
 #include <regex.h>
 #include <string.h>
 

@@ -1,10 +1,8 @@
-/*
- * Audits a task: runs its tests several times with the reference patch and without a patch, each
+/* Audits a task: runs its tests several times with the reference patch and without a patch, each
  * time in a fresh copy, and looks for the fix in the git history that a solver could read. Every
  * second run uses another hash seed and time zone. The other runs, except the first, reverse the
  * order of pytest's tests and, if libfaketime is installed, change the date.
- * python/acr/grading/audit.py judges the results.
- */
+ * python/acr/grading/audit.py judges the results. */
 #include "eval/eval_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Grades many predictions: a few threads take them one by one; then final.c makes the final report
- * and the summary from all grades.
- */
+/* Grades many predictions: a few threads take them one by one; then final.c makes the final report
+ * and the summary from all grades. */
 #include "eval/eval_private.h"
 
 #include <pthread.h>

@@ -1,9 +1,6 @@
-/*
- * eval: grades predictions for benchmark tasks, with the files that SWE-bench's own harness reads
- * and writes. The official report follows that harness; verdict.json has our own results.
- */
-#ifndef ACR_EVAL_H
-#define ACR_EVAL_H
+/* eval: grades predictions for benchmark tasks, with the files that SWE-bench's own harness reads
+ * and writes. The official report follows that harness; verdict.json has our own results. */
+#pragma once
 
 #include "batch/shards.h"
 #include "extensions/extensions.h"
@@ -37,14 +34,12 @@ char *acr_predictions_digest(const GPtrArray *predictions) ACR_MUST_USE;
 /* A model's name in a form for paths; owned; NULL: not possible. */
 char *acr_prediction_model(const char *model) ACR_MUST_USE;
 
-/*
- * The predictions for `tasks` (AcrInstance, with rows): from a file (a JSON array, JSON lines, or
+/* The predictions for `tasks` (AcrInstance, with rows): from a file (a JSON array, JSON lines, or
  * an object of predictions or patches by id), a folder (preds.jsonl, all_preds.jsonl or preds.json,
  * else ID.diff, ID.patch or ID/patch.diff each), the reference patches ("gold"), or empty patches
  * ("empty"). Owned array of AcrPrediction in the file's order. Errors: INPUT (names a repeated or
  * unknown id). `ignore_unknown`: skips unknown ids; *out_unknown (owned) has their number and
- * names; NULL: none.
- */
+ * names; NULL: none. */
 GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool ignore_unknown,
                                 char **out_unknown, GError **error) ACR_MUST_USE;
 
@@ -118,19 +113,15 @@ bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGr
 char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
                            gint64 deadline_us, GError **error) ACR_MUST_USE;
 
-/*
- * Grades `predictions` for `tasks`, several at a time, and writes the final report and our summary.
+/* Grades `predictions` for `tasks`, several at a time, and writes the final report and our summary.
  * A rerun keeps a grade if it was made from the same patch, script, image and rules. Errors: FAILED
- * (a folder cannot be written), INPUT (the run to compare with), STOP, those of py.
- */
+ * (a folder cannot be written), INPUT (the run to compare with), STOP, those of py. */
 bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,
                   const GPtrArray *predictions, AcrEvalResult *out, GError **error) ACR_MUST_USE;
 
-/*
- * acr_eval_run in steps, for predictions that arrive one by one. Any thread may fill in a
+/* acr_eval_run in steps, for predictions that arrive one by one. Any thread may fill in a
  * prediction once, before it is graded; one that is not graded counts as empty. `deadline_us`:
- * monotonic time at which running tests are stopped and no new ones start; 0: none.
- */
+ * monotonic time at which running tests are stopped and no new ones start; 0: none. */
 typedef struct AcrEval AcrEval;
 AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
                       const GPtrArray *predictions, GError **error) ACR_MUST_USE;
@@ -143,8 +134,7 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error) ACR_MUST
 
 /* A digest of the options that must be equal in all shards; owned. */
 char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *recipes) ACR_MUST_USE;
-/*
- * Makes the final report and the summary from the grades of all shards: of an evaluation, or of a
+/* Makes the final report and the summary from the grades of all shards: of an evaluation, or of a
  * batch with --grade that has spent `spent_microusd` (NULL: unknown). *out_missing (owned): a line
  * for each shard that has not graded all of its tasks. If there are such lines, or if nothing was
  * to be graded, makes no report, and out->path is NULL. Errors: INPUT (a shard is damaged or of
@@ -152,5 +142,3 @@ char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *re
  */
 bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
                     GPtrArray **out_missing, AcrEvalResult *out, GError **error) ACR_MUST_USE;
-
-#endif

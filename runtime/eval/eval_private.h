@@ -1,6 +1,5 @@
 /* Private to eval. */
-#ifndef ACR_EVAL_PRIVATE_H
-#define ACR_EVAL_PRIVATE_H
+#pragma once
 
 #include "eval/eval.h"
 #include "layout/layout.h"
@@ -39,11 +38,9 @@ bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const 
                            gsize len, GError **error) ACR_MUST_USE;
 void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
 
-/*
- * Reads another evaluation to compare with, in the form that python/acr/evaluation.py needs: from a
+/* Reads another evaluation to compare with, in the form that python/acr/evaluation.py needs: from a
  * final report, a folder that contains one, or the reports of its predictions (by us or by the
- * swebench package). Owned JSON. Errors: INPUT, those of py.
- */
+ * swebench package). Owned JSON. Errors: INPUT, those of py. */
 AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error) ACR_MUST_USE;
 
 /* The results of a whole run, for its report; all borrowed. */
@@ -102,22 +99,18 @@ bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
                         const AcrGradingPlan *plan, const AcrEvalWay *way, AcrEvalRun *out,
                         GError **error) ACR_MUST_USE;
 
-/*
- * Decides by experiments, each in a fresh copy, whether to believe that `run` resolved the task
+/* Decides by experiments, each in a fresh copy, whether to believe that `run` resolved the task
  * (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned. *output:
  * that of the experiment with canaries, owned; NULL: not needed. Errors: those of running the
- * tests, and of grading.
- */
+ * tests, and of grading. */
 bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                     AcrJson **out, GBytes **output, GError **error) ACR_MUST_USE;
 /* Variables that set hash seed and time zone of varied run `number`; owned (g_strfreev). */
 char **acr_eval_varied_env(gint64 number) ACR_MUST_USE;
-/*
- * Runs the tests until there are `times` runs (including the first), every other time with a fixed
+/* Runs the tests until there are `times` runs (including the first), every other time with a fixed
  * hash seed and time zone. *out (owned): {"runs", "flaky": {test: how often it passed}, "why"} for
- * the tests that count; "why" is set if a test that the patch must fix does not always pass.
- */
+ * the tests that count; "why" is set if a test that the patch must fix does not always pass. */
 bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
                      const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                      gint64 times, AcrJson **out, GError **error) ACR_MUST_USE;
@@ -125,11 +118,9 @@ bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
 /* The task's tree at its base commit; owned. Errors: FAILED, those of vcs. */
 AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task,
                            GError **error) ACR_MUST_USE;
-/*
- * Audits a task by `audit` runs with its reference patch, including `first`, and as many without a
+/* Audits a task by `audit` runs with its reference patch, including `first`, and as many without a
  * patch. *out: the judgement of python/acr/grading/audit.py, owned. Errors: those of running the
- * tests, and of grading.
- */
+ * tests, and of grading. */
 bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *first,
                     AcrJson **out, GError **error) ACR_MUST_USE;
@@ -138,5 +129,3 @@ bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
  * `deadline_us`. */
 void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
                          const AcrPrediction *prediction, gint64 deadline_us, AcrGraded *out);
-
-#endif

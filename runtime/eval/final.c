@@ -1,7 +1,5 @@
-/*
- * Writes the files of a whole run: the final report, the summary beside the logs, and the file that
- * version 5 of the swebench package needs. python/acr/evaluation.py makes their contents.
- */
+/* Writes the files of a whole run: the final report, the summary beside the logs, and the file that
+ * version 5 of the swebench package needs. python/acr/evaluation.py makes their contents. */
 #include "eval/eval_private.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Grades one prediction: keeps an earlier result if it was made from the same input, otherwise runs
+/* Grades one prediction: keeps an earlier result if it was made from the same input, otherwise runs
  * the tests and grades their log. verdict.json is written last; without it, the other files are
- * ignored.
- */
+ * ignored. */
 #include "eval/eval_private.h"
 
 #include <string.h>

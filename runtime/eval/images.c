@@ -1,8 +1,6 @@
-/*
- * Fetches and removes the images of a run. Only one thread at a time fetches an image; others that
+/* Fetches and removes the images of a run. Only one thread at a time fetches an image; others that
  * need the same image wait. When no prediction needs an image any more, it is removed if this run
- * fetched it, unless --cache keeps it.
- */
+ * fetched it, unless --cache keeps it. */
 #include "eval/images.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
 /* images: the images of a run's tasks, shared by several threads. */
-#ifndef ACR_EVAL_IMAGES_H
-#define ACR_EVAL_IMAGES_H
+#pragma once
 
 #include "eval/eval.h"
 
@@ -17,14 +16,10 @@ AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *ta
 /* Removes the images that the run's cache level does not keep. */
 void acr_eval_images_free(AcrEvalImages *images);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEvalImages, acr_eval_images_free)
-/*
- * Makes sure that the image of a task exists: finds it under its own name or that of a built image,
+/* Makes sure that the image of a task exists: finds it under its own name or that of a built image,
  * builds it from a local Dockerfile or the user's recipe, or pulls it. *image (owned) becomes its
- * name. Errors: STOP (no engine answers, or the disk is full), those of sandbox.
- */
+ * name. Errors: STOP (no engine answers, or the disk is full), those of sandbox. */
 bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char **image,
                           GError **error) ACR_MUST_USE;
 /* Call this when a prediction of that task has ended, whether it used the image or not. */
 void acr_eval_images_release(AcrEvalImages *images, const char *instance_id);
-
-#endif

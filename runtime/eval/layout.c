@@ -1,8 +1,6 @@
-/*
- * The folders of a run and of a prediction, in the layout of SWE-bench's harness. The grading
+/* The folders of a run and of a prediction, in the layout of SWE-bench's harness. The grading
  * process holds a lock on the run's folder, so it can safely remove unfinished files of killed
- * processes.
- */
+ * processes. */
 #include "eval/eval_private.h"
 
 #include <dirent.h>

@@ -1,8 +1,6 @@
-/*
- * Handles rows whose logs are parsed by an extension or by code in the data set: adds the parsed
+/* Handles rows whose logs are parsed by an extension or by code in the data set: adds the parsed
  * results to the row, where the rules find them (python/acr/grading/parsers.py). A data set's code
- * runs only in bubblewrap, on an empty tree.
- */
+ * runs only in bubblewrap, on an empty tree. */
 #include "eval/eval_private.h"
 
 #include <glib/gstdio.h>

@@ -1,8 +1,6 @@
-/*
- * An evaluation in shards. Each shard writes grades.json to its folder, with a row for each of its
+/* An evaluation in shards. Each shard writes grades.json to its folder, with a row for each of its
  * tasks; merging the rows makes the files of a single process. Times and memory in the rows were
- * measured on the shards' machines.
- */
+ * measured on the shards' machines. */
 #include "eval/eval_private.h"
 
 #include <string.h>

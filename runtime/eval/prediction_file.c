@@ -1,6 +1,4 @@
-/*
- * Reads predictions in the formats of SWE-bench's harness and of other programs.
- */
+/* Reads predictions in the formats of SWE-bench's harness and of other programs. */
 #include "eval/eval.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * Runs a task's tests, in its image or in an environment: one command in one sandbox, which reads
+/* Runs a task's tests, in its image or in an environment: one command in one sandbox, which reads
  * patch and script from standard input, applies the patch as SWE-bench's harness does, and runs the
  * script. It reports on standard error, in lines marked with a random word, so that the tests
- * cannot fake them.
- */
+ * cannot fake them. */
 #include "eval/eval_private.h"
 
 #include <string.h>

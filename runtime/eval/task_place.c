@@ -1,6 +1,4 @@
-/*
- * Where the code of a task runs: its image, or its environment on this machine.
- */
+/* Where the code of a task runs: its image, or its environment on this machine. */
 #include <string.h>
 #include <sys/utsname.h>
 

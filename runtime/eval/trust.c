@@ -1,7 +1,5 @@
-/*
- * Decides whether to believe a resolved task: makes the runs that python/acr/grading/trust.py
- * chooses, which also judges their logs, and repeats runs.
- */
+/* Decides whether to believe a resolved task: makes the runs that python/acr/grading/trust.py
+ * chooses, which also judges their logs, and repeats runs. */
 #include "eval/eval_private.h"
 
 #define CANARIES 1u /* number of the run with canaries */

@@ -1,8 +1,6 @@
-/*
- * The loaded extensions: the functions that each adds, how often each function failed, and calls of
+/* The loaded extensions: the functions that each adds, how often each function failed, and calls of
  * these functions. Each call first looks in the journal. Failures are recorded too, so that a
- * replay switches off a function at the same call as the run.
- */
+ * replay switches off a function at the same call as the run. */
 #include "extensions/extensions_private.h"
 
 #include <pthread.h>
@@ -169,10 +167,8 @@ static AcrJson *make_question(const char *kind, const char *name, AcrJson *argum
                        ACR_JSON("argument", argument), NULL);
 }
 
-/*
- * Calls one function. *out (owned): its answer; {"error"} after a failure, which was reported; NULL
- * if the function is switched off.
- */
+/* Calls one function. *out (owned): its answer; {"error"} after a failure, which was reported; NULL
+ * if the function is switched off. */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
 {

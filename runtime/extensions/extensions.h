@@ -1,14 +1,11 @@
-/*
- * extensions: the user's own Python files. Each runs in a separate process (acr-host
+/* extensions: the user's own Python files. Each runs in a separate process (acr-host
  * extension-worker), adds search calls, checks patches and observes the events of a run.
  *
  * If an extension misbehaves (raises, hangs, ends its process, takes all memory, returns a wrong
  * type), only that one call fails, and one line reports it; after ACR_EXTENSION_MAX_FAILURES
  * failures a function is not called again. If there is a journal, it is asked first: a replay needs
- * no extension.
- */
-#ifndef ACR_EXTENSIONS_H
-#define ACR_EXTENSIONS_H
+ * no extension. */
+#pragma once
 
 #include "base/base.h"
 #include "journal/journal.h"
@@ -78,11 +75,9 @@ const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
  * has only "file" and "error"; owned. */
 AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
 
-/*
- * Calls the functions that observe `event` (see python/acr/extensions.py). `data` is borrowed.
+/* Calls the functions that observe `event` (see python/acr/extensions.py). `data` is borrowed.
  * *out_note (owned, may be NULL): their notes, or NULL; *out_veto in the same way. Errors:
- * INTERRUPTED, those of the journal.
- */
+ * INTERRUPTED, those of the journal. */
 bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,
                          const AcrJson *data, char **out_note, char **out_veto,
                          GError **error) ACR_MUST_USE;
@@ -112,5 +107,3 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
  * it passes. Errors: INTERRUPTED. */
 bool acr_extensions_test(AcrExtensions *all, guint i, const char *name, AcrSearch *search,
                          char **out_why, GError **error) ACR_MUST_USE;
-
-#endif

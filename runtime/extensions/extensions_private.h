@@ -1,7 +1,6 @@
 /* Private to extensions: an extension's process, and the questions that it may ask during a
  * call. */
-#ifndef ACR_EXTENSIONS_PRIVATE_H
-#define ACR_EXTENSIONS_PRIVATE_H
+#pragma once
 
 #include "base/peer.h"
 #include "extensions/extensions.h"
@@ -39,5 +38,3 @@ bool acr_extension_process_locate(const AcrExtensionOptions *options, const char
 /* Answers a question of an extension; {"error"} if that fails; owned. `search` and `repo` may be
  * NULL. */
 AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *asked) ACR_MUST_USE;
-
-#endif

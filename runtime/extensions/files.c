@@ -1,7 +1,5 @@
-/*
- * Checks the files of extensions before they run: finds files by name, rejects files inside the
- * repository, and finds the prompts beside a file.
- */
+/* Checks the files of extensions before they run: finds files by name, rejects files inside the
+ * repository, and finds the prompts beside a file. */
 #include "extensions/extensions_private.h"
 
 #include <string.h>

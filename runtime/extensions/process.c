@@ -1,7 +1,5 @@
-/*
- * The process of one extension: starts it, calls its functions, answers its questions, and kills it
- * at its deadline. Every failure is returned as an answer; only an interrupt is an error.
- */
+/* The process of one extension: starts it, calls its functions, answers its questions, and kills it
+ * at its deadline. Every failure is returned as an answer; only an interrupt is an error. */
 #include "extensions/extensions_private.h"
 
 #include <string.h>

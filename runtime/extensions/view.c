@@ -1,7 +1,5 @@
-/*
- * Answers the questions of extensions about the code: files of the snapshot, symbols of the index,
- * and built-in calls.
- */
+/* Answers the questions of extensions about the code: files of the snapshot, symbols of the index,
+ * and built-in calls. */
 #include "extensions/extensions_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Drives the attempt machine: each state has a function that performs its step and returns the
- * resulting event. If a step is impossible, the function reports why, and the next step begins.
- */
+/* Drives the attempt machine: each state has a function that performs its step and returns the
+ * resulting event. If a step is impossible, the function reports why, and the next step begins. */
 #include "loops/attempt_work.h"
 
 G_DEFINE_QUARK(acr_loops_error_quark, acr_loops_error)

@@ -1,10 +1,7 @@
-/*
- * Private to loops: the data that the steps of one attempt share: conversation and latest result of
+/* Private to loops: the data that the steps of one attempt share: conversation and latest result of
  * the patch writer and of the writer of the reproducer, and the candidates, which are the possible
- * results.
- */
-#ifndef ACR_LOOPS_ATTEMPT_WORK_H
-#define ACR_LOOPS_ATTEMPT_WORK_H
+ * results. */
+#pragma once
 
 #include "loops/dead_end.h"
 #include "loops/retrieval.h"
@@ -250,11 +247,9 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error) ACR_MUS
 
 /* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
 
-/*
- * Makes one try of the patch writer: asks the model, applies and saves the patch; sets
+/* Makes one try of the patch writer: asks the model, applies and saves the patch; sets
  * writer.latest, and writer.feedback for the next try. DONE: the patch is applicable. UNAVAILABLE:
- * the model gave no answer (used up, or too long); writer.reason says why.
- */
+ * the model gave no answer (used up, or too long); writer.reason says why. */
 AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
@@ -311,11 +306,7 @@ char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
 
 /* ---- The review (review.c) ------------------------------------------------------------------- */
 
-/*
- * Lets the reviewer judge the latest patch and script, and their writers rewrite them, until both
+/* Lets the reviewer judge the latest patch and script, and their writers rewrite them, until both
  * are right and the validation accepts the patch, or the rounds are used up. DONE: the last patch
- * is approved. NOT_DONE: it is not. UNAVAILABLE: the review could not continue.
- */
+ * is approved. NOT_DONE: it is not. UNAVAILABLE: the review could not continue. */
 AcrStep acr_review_run(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * Shows models which functions of the project are called by the reproducer before it fails, or
+/* Shows models which functions of the project are called by the reproducer before it fails, or
  * without a reproducer, by a failing test. The script runs once more under a tracer
  * (python/acr/project/inside/call_tracer.py), without and with a patch; the executor records both,
- * so a replay gets the same result. A trace proves nothing about a patch.
- */
+ * so a replay gets the same result. A trace proves nothing about a patch. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * Shortens a retrieval conversation that exceeds the model's context, by a table of steps: each
+/* Shortens a retrieval conversation that exceeds the model's context, by a table of steps: each
  * overflow takes the first step that finds something to remove. A note in its place says what was
  * removed, so that the model can ask again. The last message, the question, is shortened last.
- * Pure: the same overflows give the same conversation, which replays need.
- */
+ * Pure: the same overflows give the same conversation, which replays need. */
 #include "loops/retrieval.h"
 
 #include <string.h>

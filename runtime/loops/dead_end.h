@@ -1,9 +1,6 @@
-/*
- * Decides when to give up a model: it repeats itself, gives empty answers, or makes no progress.
- * Pure: depends only on the answers of one attempt, so that resume and replay end there too.
- */
-#ifndef ACR_LOOPS_DEAD_END_H
-#define ACR_LOOPS_DEAD_END_H
+/* Decides when to give up a model: it repeats itself, gives empty answers, or makes no progress.
+ * Pure: depends only on the answers of one attempt, so that resume and replay end there too. */
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -33,5 +30,3 @@ bool acr_dead_end_hear(AcrDeadEnd *end, const char *text);
 bool acr_dead_end_compare(AcrDeadEnd *end, char kind, const char *text);
 bool acr_dead_end_useless(AcrDeadEnd *end, guint weight);
 void acr_dead_end_useful(AcrDeadEnd *end);
-
-#endif

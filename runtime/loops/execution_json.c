@@ -1,7 +1,5 @@
-/*
- * Converts executions to JSON, in the same form for the journal, execution_PATCH_TEST.json and
- * `exec --json`.
- */
+/* Converts executions to JSON, in the same form for the journal, execution_PATCH_TEST.json and
+ * `exec --json`. */
 #include "loops/loops.h"
 
 #include <string.h>

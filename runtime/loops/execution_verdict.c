@@ -1,11 +1,9 @@
-/*
- * Decides what an execution of a reproducer shows. The exit code alone says little (a script whose
+/* Decides what an execution of a reproducer shows. The exit code alone says little (a script whose
  * import fails also exits with non-zero), and anything may print the word AssertionError. So two
  * things count: how the process ended, and the last traceback on stderr with a frame of the script.
  * Python prints such a traceback if nothing caught the exception. Its frames must be real: a line
  * of the script that it quotes must equal that line. A script may also catch its own AssertionError
- * and report it in its last line; the experiments then decide what that proves.
- */
+ * and report it in its last line; the experiments then decide what that proves. */
 #include "loops/loops.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * The examples of an issue (`>>> ` lines) as the first draft of a reproducer, without a model call.
+/* The examples of an issue (`>>> ` lines) as the first draft of a reproducer, without a model call.
  * Without a patch, an example that prints something else than the issue shows what the issue asks
  * for, and becomes the script. If all examples print what the issue shows, they show the present
- * behaviour, which is only evidence.
- */
+ * behaviour, which is only evidence. */
 #include "loops/attempt_work.h"
 
 /* Runs the script of the examples: all of it (`line` 0), or with only the assertion at that

@@ -1,10 +1,7 @@
-/*
- * loops: runs the state machines of machines.h with real models, searches and edits. The caller
+/* loops: runs the state machines of machines.h with real models, searches and edits. The caller
  * passes clock, model and the destination of files, so that the same loop runs with scripted
- * answers and with a journal.
- */
-#ifndef ACR_LOOPS_H
-#define ACR_LOOPS_H
+ * answers and with a journal. */
+#pragma once
 
 #include "agents/agents.h"
 #include "base/base.h"
@@ -47,11 +44,9 @@ typedef struct {
     const char *test;    /* a script, run as ACR_FILE_SCRIPT by the project's Python; or NULL */
     const char *command; /* a shell command, if `test` is NULL */
     guint repeat;        /* distinguishes repetitions of the same trial; from 0 */
-    /*
-     * An experiment on `test`: instead of the script, the project's Python gets these arguments
+    /* An experiment on `test`: instead of the script, the project's Python gets these arguments
      * ("-" or a file, …; NULL-terminated). The journal records only the experiment's name and the
-     * digest of `test`, so that arguments, input and environment may contain random words.
-     */
+     * digest of `test`, so that arguments, input and environment may contain random words. */
     const char *const *args;
     const char *experiment; /* name of the experiment; NULL: none */
     GBytes *input;          /* standard input; NULL: none */
@@ -67,10 +62,8 @@ typedef struct {
  * first, so that a loop can run from recorded executions. */
 typedef struct {
     void *ctx;
-    /*
-     * Whether code can be run here; *out_text (owned): the Python ("Python 3.9.18"), or why not.
-     * Errors: those of the journal, INTERRUPTED of sandbox.
-     */
+    /* Whether code can be run here; *out_text (owned): the Python ("Python 3.9.18"), or why not.
+     * Errors: those of the journal, INTERRUPTED of sandbox. */
     bool (*open)(void *ctx, bool *out_available, char **out_text, GError **error);
     /* The path of the tree that tracebacks show; borrowed. */
     const char *(*dir)(void *ctx);
@@ -87,12 +80,10 @@ typedef struct {
 /* Runs the project's own tests, once for each patch; recorded in the journal. */
 typedef struct {
     void *ctx;
-    /*
-     * Ranks the methods that the failing tests run, the most suspicious first. The failing tests
+    /* Ranks the methods that the failing tests run, the most suspicious first. The failing tests
      * are those that the user names; or `script` (ACR_FILE_SCRIPT; may be NULL); or all tests that
      * fail without a patch. *out: {"failing", "passing", "methods"} as in `localize --json`;
-     * borrowed. Errors: as for `compare`.
-     */
+     * borrowed. Errors: as for `compare`. */
     bool (*localize)(void *ctx, const AcrIndex *index, const char *script, const AcrJson **out,
                      GError **error);
     /* Runs the tests with `patch` and compares the results; `patch` NULL: without a patch;
@@ -178,12 +169,10 @@ typedef struct {
 void acr_test_verdict_clear(AcrTestVerdict *verdict);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 
-/*
- * Judges the execution of `script` (ACR_FILE_SCRIPT at `dir`). REPRODUCED requires a non-zero exit
+/* Judges the execution of `script` (ACR_FILE_SCRIPT at `dir`). REPRODUCED requires a non-zero exit
  * without limit or signal, and on stderr a traceback: the last one that passes through the script.
  * It must end in AssertionError as Python prints it (dotted or not, with or without message), and
- * its frame in the script must quote that line correctly. The word anywhere else is ignored.
- */
+ * its frame in the script must quote that line correctly. The word anywhere else is ignored. */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
 
@@ -240,15 +229,11 @@ typedef struct {
 void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
-/*
- * Runs the attempts and selects a patch. Also returns true if there is no patch (diff NULL).
+/* Runs the attempts and selects a patch. Also returns true if there is no patch (diff NULL).
  * Errors: UNAVAILABLE, and errors that ended an attempt as FAILED or STOPPED (of llm, py, vcs and
  * artifacts; INTERRUPTED). If a limit stopped the run, *out has the best result so far and the
- * error is ACR_LLM_ERROR_CEILING.
- */
+ * error is ACR_LLM_ERROR_CEILING. */
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Runs guard and reproducer, attempt by attempt, until the issue is reproduced. Also returns
  * true if it is not (`script` NULL, `why` says why). Errors: as for acr_attempts_run. */
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
-
-#endif

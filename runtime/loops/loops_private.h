@@ -1,7 +1,6 @@
 /* Private to loops: helpers to write files of the run folder, to report progress, and to check
  * whether the run may continue. */
-#ifndef ACR_LOOPS_PRIVATE_H
-#define ACR_LOOPS_PRIVATE_H
+#pragma once
 
 #include "loops/loops.h"
 
@@ -20,5 +19,3 @@ bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GErro
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
 /* False with INTERRUPTED if a signal arrived. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;
-
-#endif

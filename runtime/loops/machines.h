@@ -1,9 +1,6 @@
-/*
- * The state machines of the loops: state x event -> next state. They are pure (no I/O, no time, no
- * memory outside the struct), so that every transition is a table row with a test.
- */
-#ifndef ACR_MACHINES_H
-#define ACR_MACHINES_H
+/* The state machines of the loops: state x event -> next state. They are pure (no I/O, no time, no
+ * memory outside the struct), so that every transition is a table row with a test. */
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -164,5 +161,3 @@ typedef struct {
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
 #define acr_attempt_is_over(machine) ((machine)->state >= ACR_ATTEMPT_DONE)
-
-#endif

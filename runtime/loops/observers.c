@@ -1,7 +1,5 @@
-/*
- * Passes calls, their results and patches to the extensions that observe them, and takes their
- * answers.
- */
+/* Passes calls, their results and patches to the extensions that observe them, and takes their
+ * answers. */
 #include "loops/attempt_work.h"
 
 /* Passes `data` (taken) to extensions; *out_note and *out_veto as in acr_extensions_tell. Shows

@@ -1,8 +1,6 @@
-/*
- * probe: lets the model run short snippets in the sandbox, as a search call in the retrieval and
+/* probe: lets the model run short snippets in the sandbox, as a search call in the retrieval and
  * instead of an answer in the review. The executor records them like other trials, so a replay
- * needs no sandbox. Their output only informs the model; it is never proof.
- */
+ * needs no sandbox. Their output only informs the model; it is never proof. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * The stream of progress events: for each kind of event, a table has its name, its members in JSON
- * and its text. Consumers need not know the kinds.
- */
+/* The stream of progress events: for each kind of event, a table has its name, its members in JSON
+ * and its text. Consumers need not know the kinds. */
 #include "loops/progress.h"
 
 #include <stdarg.h>

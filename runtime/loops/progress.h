@@ -1,11 +1,8 @@
-/*
- * progress: one stream of events for people and programs that watch. Each event is reported once;
+/* progress: one stream of events for people and programs that watch. Each event is reported once;
  * consumers show it as a block on a terminal, as log lines, in --events and in live.json. `watch`
  * reads the current state (AcrDoing), which follows from the events. To add a kind of event, add a
- * constant and its members here, and its rows in progress.c; all consumers then show it.
- */
-#ifndef ACR_PROGRESS_H
-#define ACR_PROGRESS_H
+ * constant and its members here, and its rows in progress.c; all consumers then show it. */
+#pragma once
 
 #include "base/base.h"
 
@@ -117,5 +114,3 @@ char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling,
 char *acr_time_text(gint64 ms) ACR_MUST_USE;
 /* "about 5 min 0 s and $0.36 to go"; without money if it is unknown or 0; owned. */
 char *acr_forecast_text(gint64 ms, gint64 microusd) ACR_MUST_USE;
-
-#endif

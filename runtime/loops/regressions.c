@@ -1,8 +1,6 @@
-/*
- * Runs the project's own tests with a patch. No test that passed without it may fail, except those
+/* Runs the project's own tests with a patch. No test that passed without it may fail, except those
  * that the issue asks to change. The reviewer decides for each failing test, once in a run, whether
- * the issue asks for the failure; regression_PATCH.json and the result show its answer.
- */
+ * the issue asks for the failure; regression_PATCH.json and the result show its answer. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

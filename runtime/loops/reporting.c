@@ -1,7 +1,5 @@
-/*
- * Helpers of the drivers: they write files to the run folder, report stages and notes to the user,
- * and check for an interrupt between steps.
- */
+/* Helpers of the drivers: they write files to the run folder, report stages and notes to the user,
+ * and check for an interrupt between steps. */
 #include "loops/loops_private.h"
 
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Private to loops: the result of a retrieval, and the search results in its conversation. */
-#ifndef ACR_LOOPS_RETRIEVAL_H
-#define ACR_LOOPS_RETRIEVAL_H
+#pragma once
 
 #include "loops/loops_private.h"
 
@@ -48,12 +47,8 @@ char *acr_locations_text(const GPtrArray *locations) ACR_MUST_USE;
 
 /* Adds the clue (taken) to the first question, after the issue. */
 void acr_retrieved_tell_clue(AcrRetrieved *retrieved, const AcrRun *run, char *clue);
-/*
- * Removes one part of a conversation that is too long, the least important first, and leaves a note
+/* Removes one part of a conversation that is too long, the least important first, and leaves a note
  * in its place: first older search results, of which headings stay; then the middle of earlier
  * answers, of the newest results and of the issue; and last the oldest turns. Returns a description
- * of the removed part (static); NULL if nothing is left to remove.
- */
+ * of the removed part (static); NULL if nothing is left to remove. */
 const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
-
-#endif

@@ -1,5 +1,4 @@
-/*
- * Drives the review machine: each state has a function that does its work and returns the resulting
+/* Drives the review machine: each state has a function that does its work and returns the resulting
  * event. Each round has a new conversation with the issue, the latest script and patch, and the
  * script's results without and with the patch, because earlier reviews would mislead the reviewer.
  */

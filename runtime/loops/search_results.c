@@ -1,7 +1,5 @@
-/*
- * Writes one round's search results, in full and as headings. Headings name the places that each
- * call found, and replace the results when the context overflows. Also writes bug locations.
- */
+/* Writes one round's search results, in full and as headings. Headings name the places that each
+ * call found, and replace the results when the context overflows. Also writes bug locations. */
 #include "loops/retrieval.h"
 
 #include <string.h>

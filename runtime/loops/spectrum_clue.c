@@ -1,7 +1,5 @@
-/*
- * Before a retrieval, ranks the code that failing tests run, shows it to the search agent as a
- * clue, and writes sbfl.json.
- */
+/* Before a retrieval, ranks the code that failing tests run, shows it to the search agent as a
+ * clue, and writes sbfl.json. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

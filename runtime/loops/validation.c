@@ -1,8 +1,6 @@
-/*
- * Validates a patch by the user's command. Exit code 0 is not enough, because a patch may keep
+/* Validates a patch by the user's command. Exit code 0 is not enough, because a patch may keep
  * tests from running, skip them or mark them as expected failures. So if the command prints a test
- * runner's summary without the patch, the same number of tests must pass or fail with the patch.
- */
+ * runner's summary without the patch, the same number of tests must pass or fail with the patch. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Lets the model vote between candidates with equal results of all checks. It chooses several
- * times, each time from a different order, so that positions do not decide.
- */
+/* Lets the model vote between candidates with equal results of all checks. It chooses several
+ * times, each time from a different order, so that positions do not decide. */
 #include "loops/attempt_work.h"
 
 #define VOTES 3u

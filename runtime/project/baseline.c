@@ -1,8 +1,6 @@
-/*
- * The baseline: the outcomes of the tests without a patch. Tries plans in order until some tests
+/* The baseline: the outcomes of the tests without a patch. Tries plans in order until some tests
  * pass; then runs failing tests a second time. The cache key is a digest of everything that the
- * results depend on.
- */
+ * results depend on. */
 #include "project/project_private.h"
 
 #include <string.h>

@@ -1,12 +1,10 @@
-/*
- * Finds the effect of a patch on the tests, within the time for one check. A test whose outcome
+/* Finds the effect of a patch on the tests, within the time for one check. A test whose outcome
  * differs from the baseline is a suspect. Suspects of one kind run again on both trees: several
  * times together; then the first few alone, each in its own process; and if one of these behaves
  * differently alone, all others alone too. One run that contradicts the suspicion clears a suspect.
  * So a test that fails half of the time by chance is taken for a regression with a probability of
  * at most 4^-(rounds + 1). A run that was stopped at a failure needs a quick verdict: two rounds
- * together and one alone must do.
- */
+ * together and one alone must do. */
 #include "project/project_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Finds out how to run a project's tests, and in which order: calls python/acr/project/ in a
- * confined process, which gets the texts of files and imports none of them.
- */
+/* Finds out how to run a project's tests, and in which order: calls python/acr/project/ in a
+ * confined process, which gets the texts of files and imports none of them. */
 #include "project/project_private.h"
 
 #include <string.h>

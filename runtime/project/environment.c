@@ -1,7 +1,5 @@
-/*
- * Environments: finds the recipe for a checkout, and makes a cached virtual environment with the
- * recipe's packages, from a Python of this machine.
- */
+/* Environments: finds the recipe for a checkout, and makes a cached virtual environment with the
+ * recipe's packages, from a Python of this machine. */
 #include "project/project_private.h"
 
 #include <glib/gstdio.h>

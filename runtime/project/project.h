@@ -1,10 +1,7 @@
-/*
- * project: a project's own tests. python/acr/project/ finds out from the project's files how to run
+/* project: a project's own tests. python/acr/project/ finds out from the project's files how to run
  * them (in a confined process). They run only in the sandbox, and their results without a patch are
- * cached.
- */
-#ifndef ACR_PROJECT_H
-#define ACR_PROJECT_H
+ * cached. */
+#pragma once
 
 #include "base/base.h"
 #include "index/index.h"
@@ -68,13 +65,11 @@ typedef struct {
 #define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* message for the user */
 void acr_set_up_clear(AcrSetUp *set_up);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
-/*
- * Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries the commands that the project's files
+/* Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries the commands that the project's files
  * name, first the one that worked before for the same list. Uses the first that succeeds and after
  * which the modules that test files import exist; if there is none, the one that leaves the fewest
  * missing. Sets `options->setup` to that command, borrowed from `out`, which must outlive the
- * sandbox. Errors: those of acr_sandbox_open and py; SETUP (none succeeds).
- */
+ * sandbox. Errors: those of acr_sandbox_open and py; SETUP (none succeeds). */
 AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
                                      AcrSetUp *out, GError **error) ACR_MUST_USE;
 
@@ -149,12 +144,10 @@ typedef struct {
 } AcrBaseline;
 void acr_baseline_clear(AcrBaseline *baseline);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
-/*
- * Finds out how to run the tests, and runs all of them once, and failing ones a second time. Takes
+/* Finds out how to run the tests, and runs all of them once, and failing ones a second time. Takes
  * the results from the cache if it has them for the same snapshot, environment and command.
  * `changed` (NULL-terminated, may be NULL): tests near these files run first. Errors: NO_TESTS,
- * those of sandbox, py, vcs.
- */
+ * those of sandbox, py, vcs. */
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
 
@@ -180,8 +173,7 @@ typedef struct {
     ROW(removed, "removed")                                                                        \
     ROW(skipped, "passed before, and are skipped with the patch")
 
-/*
- * The effect of a patch on the project's tests. One codec converts this value for the journal,
+/* The effect of a patch on the project's tests. One codec converts this value for the journal,
  * result.json, regression_N.json, `tests --json` and texts for people. All owned. Zero-initialise.
  */
 typedef struct {
@@ -222,12 +214,10 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE
  * last row. */
 bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
                               const char **out_heading, const GPtrArray **out_ids);
-/*
- * Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
+/* Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
  * both trees confirm it: several runs of all suspects together, then runs of the first ones alone.
  * All runs together take at most the project's time. *out_run: the first run with the patch.
- * Errors: those of acr_project_baseline.
- */
+ * Errors: those of acr_project_baseline. */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
                          GError **error) ACR_MUST_USE;
@@ -279,10 +269,8 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
 /* The first `most` methods or lines, in the form of `localize --json`; owned. */
 AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
                               bool is_methods) ACR_MUST_USE;
-/*
- * Adds to `overlay` a test that runs the script `script` of the tree, in the folder of the
- * baseline's first test; returns its id, owned. NULL if this kind of tests is unknown.
- */
+/* Adds to `overlay` a test that runs the script `script` of the tree, in the folder of the
+ * baseline's first test; returns its id, owned. NULL if this kind of tests is unknown. */
 char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
                              GError **error) ACR_MUST_USE;
 
@@ -294,21 +282,15 @@ static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
     return deadline_us ? CLAMP((deadline_us - g_get_monotonic_time()) / 1000, 1, most) : most;
 }
 
-/*
- * The path of the Python in a plan's environment, owned: a virtual environment below `cache`, which
+/* The path of the Python in a plan's environment, owned: a virtual environment below `cache`, which
  * all tasks with the same Python and packages share. Creates it if it does not exist. Packages are
  * installed in bubblewrap, with network, without access to the user's files. Errors: FAILED (no
- * such Python, a package cannot be installed), those of base.
- */
+ * such Python, a package cannot be installed), those of base. */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
-/*
- * The plan of a recipe for a checkout: *out has the environment and test command, *out_name (owned)
+/* The plan of a recipe for a checkout: *out has the environment and test command, *out_name (owned)
  * the recipe's full name and version. `recipe`: OWNER/NAME, NAME, either with @VERSION, or "auto",
- * which recognises the project by its files. Errors: NO_RECIPE, those of py and vcs.
- */
+ * which recognises the project by its files. Errors: NO_RECIPE, those of py and vcs. */
 bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
                              AcrGradingPlan *out, char **out_name, GError **error) ACR_MUST_USE;
-
-#endif

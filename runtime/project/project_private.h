@@ -1,6 +1,5 @@
 /* Private to project. */
-#ifndef ACR_PROJECT_PRIVATE_H
-#define ACR_PROJECT_PRIVATE_H
+#pragma once
 
 #include "project/project.h"
 
@@ -70,5 +69,3 @@ void acr_test_run_take(AcrTestRun *run, const AcrJson *json);
 GPtrArray *acr_texts_from_json(const AcrJson *list) ACR_MUST_USE; /* owned; of char * */
 /* Makes all lists of a comparison, empty. */
 void acr_test_comparison_init(AcrTestComparison *comparison);
-
-#endif

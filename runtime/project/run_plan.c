@@ -1,5 +1,4 @@
-/*
- * One run of tests in the sandbox: inside/supervise.py reads a request from standard input, and
+/* One run of tests in the sandbox: inside/supervise.py reads a request from standard input, and
  * answers in JSON on standard output. If the outcomes are only in a log, the worker parses the log.
  */
 #include "project/project_private.h"

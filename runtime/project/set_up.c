@@ -1,9 +1,7 @@
-/*
- * The set-up of `--setup auto`: python/acr/project/set_ups.py lists the commands that the project's
+/* The set-up of `--setup auto`: python/acr/project/set_ups.py lists the commands that the project's
  * files name, as text; they are tried only in the sandbox, until all modules that tests import
  * exist. A file named by a digest of the list keeps the chosen command, so that a changed tree with
- * the same list starts with it.
- */
+ * the same list starts with it. */
 #include "project/project_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * The value type for the effect of a patch on tests: its JSON (for journal, results and reports)
- * and its text for people.
- */
+/* The value type for the effect of a patch on tests: its JSON (for journal, results and reports)
+ * and its text for people. */
 #include <stddef.h>
 #include <string.h>
 

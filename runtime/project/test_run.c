@@ -1,6 +1,4 @@
-/*
- * The outcomes of a run of tests: a table of ids and outcomes, and its JSON.
- */
+/* The outcomes of a run of tests: a table of ids and outcomes, and its JSON. */
 #include "project/project_private.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * Parses the text of a search call into an AcrCall, with Python's ast and signatures
- * (python/acr/calls.py).
- */
+/* Parses the text of a search call into an AcrCall, with Python's ast and signatures
+ * (python/acr/calls.py). */
 #include "py/py_private.h"
 
 #include <string.h>

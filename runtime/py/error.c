@@ -1,7 +1,5 @@
-/*
- * Converts Python's exceptions to GError. Never call PyErr_Print: on SystemExit it would end the
- * process.
- */
+/* Converts Python's exceptions to GError. Never call PyErr_Print: on SystemExit it would end the
+ * process. */
 #include "py/py_object_private.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Calls Python about patches: for the experiments of a verdict (python/acr/experiments/), for
+/* Calls Python about patches: for the experiments of a verdict (python/acr/experiments/), for
  * whether a patch is plain code, and for which patches make the same change. The host makes the
- * runs that Python requests.
- */
+ * runs that Python requests. */
 #include "py/py_private.h"
 
 #include <string.h>

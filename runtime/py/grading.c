@@ -1,7 +1,5 @@
-/*
- * Grades the logs of benchmark tasks (python/acr/grading/). Logs are untrusted text: they are
- * parsed, and nothing in them is run.
- */
+/* Grades the logs of benchmark tasks (python/acr/grading/). Logs are untrusted text: they are
+ * parsed, and nothing in them is run. */
 #include "py/grading.h"
 
 #include <string.h>

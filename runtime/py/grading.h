@@ -1,9 +1,6 @@
-/*
- * grading: interprets logs of benchmark tasks by the rules of the swebench package, version 4 or 5
- * (`rules`). Errors of all functions: those of acr_python_call.
- */
-#ifndef ACR_PY_GRADING_H
-#define ACR_PY_GRADING_H
+/* grading: interprets logs of benchmark tasks by the rules of the swebench package, version 4 or 5
+ * (`rules`). Errors of all functions: those of acr_python_call. */
+#pragma once
 
 #include "py/py.h"
 
@@ -26,11 +23,9 @@ typedef struct {
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingPlan, acr_grading_plan_clear)
-/*
- * Plans the run of a task in its image or environment; `recipes`: JSON of the user's recipes (NULL:
+/* Plans the run of a task in its image or environment; `recipes`: JSON of the user's recipes (NULL:
  * none). `row`: JSON of the task's row in the data set. Errors: BAD_CALL (for example, the row has
- * no script and its project is unknown).
- */
+ * no script and its project is unknown). */
 bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGradingPlan *out,
                             GError **error) ACR_MUST_USE;
 bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
@@ -64,11 +59,9 @@ typedef struct {
     const char *seed;         /* a secret from which all random choices are derived */
     const GPtrArray *outputs; /* GBytes: the outputs of the runs so far */
 } AcrGradingTask;
-/*
- * Sets `out` to the next run, or *out_verdict (owned JSON) to the verdict {"resolved", "why",
+/* Sets `out` to the next run, or *out_verdict (owned JSON) to the verdict {"resolved", "why",
  * "evidence", "weak"}; the other one is empty or NULL. The same task and outputs give the same
- * result.
- */
+ * result. */
 bool acr_grading_step(AcrPython *python, const char *row, int rules, const AcrGradingTask *task,
                       AcrGradingTrial *out, AcrJson **out_verdict, GError **error) ACR_MUST_USE;
 /* Whether each of the tests that count passed: [{fail-to-pass test: bool}, {pass-to-pass test:
@@ -80,5 +73,3 @@ AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes
  * "ambiguous"; owned; both NULL: none. */
 bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,
                          char **out_tier, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,13 +1,11 @@
-/*
- * The thread that owns the interpreter, its jobs, and the watchdog that ends a job whose deadline
+/* The thread that owns the interpreter, its jobs, and the watchdog that ends a job whose deadline
  * has passed.
  *
  * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker
  * holds the interpreter (the GIL) only while a job runs; the watchdog takes it to raise
  * acr.deadline.Deadline in the worker, again and again until the job ends. If a job does not end
  * even then (because it hangs in C code), its caller returns, and the interpreter counts as lost.
- * Lock order: `turn` or the GIL before the mutex.
- */
+ * Lock order: `turn` or the GIL before the mutex. */
 #include "py/py_object_private.h"
 
 #include <pthread.h>

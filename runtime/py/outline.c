@@ -1,5 +1,4 @@
-/*
- * Outlines a file with Python's ast (python/acr/outline.py), and names the versions on which its rows depend.
+/* Outlines a file with Python's ast (python/acr/outline.py), and names the versions on which its rows depend.
  */
 #include "py/py_private.h"
 

@@ -1,7 +1,5 @@
-/*
- * Finds where the embedded Python is installed: the Python of the build, or with ACR_PYTHON_ANY (in
- * a wheel), the one whose shared library was loaded.
- */
+/* Finds where the embedded Python is installed: the Python of the build, or with ACR_PYTHON_ANY (in
+ * a wheel), the one whose shared library was loaded. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,9 +1,6 @@
-/*
- * py: the only library that uses Python's API. One thread owns the interpreter: it initialises and
- * finalises Python, and runs one job at a time, for which other threads wait.
- */
-#ifndef ACR_PY_H
-#define ACR_PY_H
+/* py: the only library that uses Python's API. One thread owns the interpreter: it initialises and
+ * finalises Python, and runs one job at a time, for which other threads wait. */
+#pragma once
 
 #include "base/base.h"
 #include "index/index.h"
@@ -27,11 +24,9 @@ GQuark acr_py_error_quark(void);
 
 typedef struct AcrPython AcrPython;
 
-/*
- * Starts the interpreter and returns at once; calls wait for it. `package_dir` is the folder that
+/* Starts the interpreter and returns at once; calls wait for it. `package_dir` is the folder that
  * contains the package `acr` (python/ of the source or installed tree). Errors: ENVIRONMENT. A
- * process can have only one.
- */
+ * process can have only one. */
 AcrPython *acr_python_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Waits until the interpreter has started. Errors: ENVIRONMENT; then all later calls fail with
  * the same error. */
@@ -41,33 +36,25 @@ AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
 void acr_python_free(AcrPython *python); /* ends the thread and finalises Python */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
 
-/*
- * Outlines one file with Python's ast in this process. An AcrOutlineOne whose `ctx` is an
- * AcrPython.
- */
+/* Outlines one file with Python's ast in this process. An AcrOutlineOne whose `ctx` is an
+ * AcrPython. */
 bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
                         GError **error) ACR_MUST_USE;
-/*
- * A text of everything besides the file that outline rows depend on: row format, version of Python,
+/* A text of everything besides the file that outline rows depend on: row format, version of Python,
  * outline.py in `package_dir`. Needs no interpreter. Owned (g_free). Errors: ENVIRONMENT
- * (outline.py cannot be read).
- */
+ * (outline.py cannot be read). */
 char *acr_python_outline_version(const char *package_dir, GError **error) ACR_MUST_USE;
 
-/*
- * Parses the text of one call with Python's ast and binds its (literal) arguments to the signature
+/* Parses the text of one call with Python's ast and binds its (literal) arguments to the signature
  * in the registry. Python handles quotes, keyword arguments and white space; a string of digits may
  * stand for an integer. Errors: BAD_CALL, with a message that a model can act on (it shows the
- * call's signature); those of acr_python_call.
- */
+ * call's signature); those of acr_python_call. */
 bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *text, AcrCall *out,
                           GError **error) ACR_MUST_USE;
 
-/*
- * Adds to `doubts` (owned char *) reasons to check a reproducer by hand: it exits by os._exit,
+/* Adds to `doubts` (owned char *) reasons to check a reproducer by hand: it exits by os._exit,
  * swallows errors, depends on the clock, … (python/acr/reproducer_doubts.py). If the script cannot
- * be parsed, that is a doubt, too. Errors: ENVIRONMENT, FAILED.
- */
+ * be parsed, that is a doubt, too. Errors: ENVIRONMENT, FAILED. */
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
                        GError **error) ACR_MUST_USE;
 
@@ -96,18 +83,15 @@ bool acr_python_issue_draft(AcrPython *python, const char *issue, guint line, ch
  * has none (python/acr/issue_examples.py). */
 bool acr_python_issue_examples(AcrPython *python, const char *issue, char **out,
                                GError **error) ACR_MUST_USE;
-/*
- * The next experiment of a verdict, or the verdict (python/acr/experiments/service.py); it depends
+/* The next experiment of a verdict, or the verdict (python/acr/experiments/service.py); it depends
  * only on the arguments. `state`, `streams` (of GBytes): the results of the runs so far. Returns an
  * owned array of GBytes: JSON, the script, and alternately path and content of files. Errors: those
- * of acr_python_call.
- */
+ * of acr_python_call. */
 GPtrArray *acr_python_experiment(AcrPython *python, const AcrJson *state, const char *script,
                                  GByteArray *files, const GPtrArray *streams,
                                  GError **error) ACR_MUST_USE;
 
-/*
- * Runs `module.function(argument)` of the package `acr`, which takes and returns bytes (owned).
+/* Runs `module.function(argument)` of the package `acr`, which takes and returns bytes (owned).
  * `deadline_ms` is counted from the start of the job; 0: none. At the deadline,
  * acr.deadline.Deadline is raised in the job, and the result is TIMEOUT even if the job catches it.
  * If the job has not ended some seconds later (because it hangs in C code), the interpreter is
@@ -126,20 +110,16 @@ char *acr_python_library(void) ACR_MUST_USE;
 /* ---- Workers: processes of this program in which Python looks at code of others ---- */
 
 typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE, ACR_PYTHON_EXTENSION } AcrPythonWork;
-/*
- * The main function of a worker: gives up its rights, starts Python, and answers questions on its
+/* The main function of a worker: gives up its rights, starts Python, and answers questions on its
  * standard input, a socket (base/peer.h), until the socket is closed. It may write only to its
  * working folder, and nowhere if that is `/`. A worker for an extension, which is the user's own
  * code, keeps its rights to files and processes; only its memory is limited. Errors: ENVIRONMENT,
- * and of base FAILED (the socket).
- */
+ * and of base FAILED (the socket). */
 bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error) ACR_MUST_USE;
 
-/*
- * A referee in a worker process, `EXE VERB`, which must call acr_python_work. It is started for the
+/* A referee in a worker process, `EXE VERB`, which must call acr_python_work. It is started for the
  * first question, and kept. If it crashes, one answer is lost: the file counts as not compiling, or
- * the linter has no result. `interrupt` (may be NULL) is borrowed and ends a question.
- */
+ * the linter has no result. `interrupt` (may be NULL) is borrowed and ends a question. */
 typedef struct AcrRefereeWorker AcrRefereeWorker;
 AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
                                          const AcrInterrupt *interrupt);
@@ -158,5 +138,3 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *
 /* Appends a byte string to a packed list, which python/acr/byte_fields.py unpacks. */
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
 void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes);
-
-#endif

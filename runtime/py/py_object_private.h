@@ -1,9 +1,6 @@
-/*
- * Shared by the files that handle Python's objects. The caller of each function must hold the
- * interpreter (GIL).
- */
-#ifndef ACR_PY_OBJECT_PRIVATE_H
-#define ACR_PY_OBJECT_PRIVATE_H
+/* Shared by the files that handle Python's objects. The caller of each function must hold the
+ * interpreter (GIL). */
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -20,5 +17,3 @@ bool acr_py_error_status(PyStatus status, GError **error);
 
 /* Calls acr.MODULE.FUNCTION(argument): a new reference to bytes, or NULL with the exception set. */
 PyObject *acr_py_call(const char *module, const char *function, GBytes *argument) ACR_MUST_USE;
-
-#endif

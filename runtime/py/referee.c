@@ -1,9 +1,7 @@
-/*
- * The referee for native/: decides whether a file compiles (python/acr/syntax.py), and which
+/* The referee for native/: decides whether a file compiles (python/acr/syntax.py), and which
  * version has fewer new errors (python/acr/lint.py). A worker process answers both questions. It is
  * started for the first question and kept; if it ends, it is started again. The linter's worker has
- * a private folder.
- */
+ * a private folder. */
 #include "base/peer.h"
 #include "py/py_private.h"
 #include "sandbox/tree_cache.h"

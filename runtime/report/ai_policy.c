@@ -1,8 +1,6 @@
-/*
- * Finds a repository's policy on patches by programs: a policy file, or a section of its
+/* Finds a repository's policy on patches by programs: a policy file, or a section of its
  * contribution guide. Some projects reject such patches or want them marked, so `pr` shows the
- * policy to the user before it writes anything. The program itself does not interpret it.
- */
+ * policy to the user before it writes anything. The program itself does not interpret it. */
 #include <string.h>
 
 #include "report/report_private.h"

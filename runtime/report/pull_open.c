@@ -1,9 +1,7 @@
-/*
- * Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch, looks
+/* Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch, looks
  * for an open request from our branch, and if there is none, opens one. The token is sent only to
  * the public server that issued it, or to the server that --api-url names; redirects are not
- * followed.
- */
+ * followed. */
 #include <string.h>
 
 #include "http/http.h"

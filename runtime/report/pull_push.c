@@ -1,9 +1,7 @@
-/*
- * Pushes a branch with the git command, which can use the user's keys and credential helpers. git
+/* Pushes a branch with the git command, which can use the user's keys and credential helpers. git
  * runs in an empty git folder that borrows the repository's objects. From the repository's
  * configuration we use only the remote's address, so that the repository cannot name a hook,
- * helper, proxy or other command.
- */
+ * helper, proxy or other command. */
 #include <string.h>
 
 #include "llm/llm.h"

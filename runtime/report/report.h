@@ -1,21 +1,16 @@
-/*
- * report: makes pages, texts and files in formats of other programs from folders of one run, many
- * runs or an evaluation, by python/acr/report/. It never executes anything from these files.
- */
-#ifndef ACR_REPORT_H
-#define ACR_REPORT_H
+/* report: makes pages, texts and files in formats of other programs from folders of one run, many
+ * runs or an evaluation, by python/acr/report/. It never executes anything from these files. */
+#pragma once
 
 #include "py/py.h"
 #include "task/task.h"
 
-/*
- * The report of a folder; owned.
+/* The report of a folder; owned.
  *   form     a value of --format, or "live": the page of `watch --serve`, even without results.
  *   compare  a folder to compare the runs with (a single run only as html); NULL: none.
  *   only     for many runs: the names of the tasks to report on; NULL: all.
  * Errors: USAGE of task (the folder has no runs; the form or comparison does not exist for it),
- * those of acr_python_call and base.
- */
+ * those of acr_python_call and base. */
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         const char *const *only, GError **error) ACR_MUST_USE;
 /* Writes the page of each run of a batch into its run folder, unless it is newer than the journal.
@@ -55,5 +50,3 @@ extern const guint acr_n_forges;
 char *acr_forge_authorisation(const AcrForge *forge) ACR_MUST_USE;
 /* The URL of a project in the API; `api` may end in a slash; owned (g_free). */
 char *acr_forge_project(const AcrForge *forge, const char *api, const char *project) ACR_MUST_USE;
-
-#endif

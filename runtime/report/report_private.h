@@ -1,6 +1,5 @@
 /* Private to report: the input for Python's reports, and helpers for pull requests. */
-#ifndef ACR_REPORT_PRIVATE_H
-#define ACR_REPORT_PRIVATE_H
+#pragma once
 
 #include "report/report.h"
 #include "task/origin.h"
@@ -63,5 +62,3 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
 /* Opens a draft, or finds an open request: {"url", "number", "state"} (owned). A dry run sends
  * nothing, and adds the request to `requests`. Errors: ENVIRONMENT of task. */
 AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
-
-#endif

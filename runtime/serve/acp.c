@@ -1,7 +1,5 @@
-/*
- * The Agent Client Protocol: reads messages and answers them at once, except prompts. This thread
- * owns the sessions.
- */
+/* The Agent Client Protocol: reads messages and answers them at once, except prompts. This thread
+ * owns the sessions. */
 #include "serve/acp_private.h"
 
 #include <string.h>

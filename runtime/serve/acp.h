@@ -1,11 +1,8 @@
-/*
- * acp: lets editors start runs by the Agent Client Protocol, version 1, over two descriptors, one
+/* acp: lets editors start runs by the Agent Client Protocol, version 1, over two descriptors, one
  * JSON object a line. A session is a run folder, and its prompt is an issue. The run is a separate
  * process. Its events become updates of the session, and its patch is written to the working tree
- * only after the client has allowed it.
- */
-#ifndef ACR_ACP_H
-#define ACR_ACP_H
+ * only after the client has allowed it. */
+#pragma once
 
 #include "base/base.h"
 #include "task/task.h"
@@ -29,5 +26,3 @@ typedef struct {
 /* Answers messages until the input ends, the output is closed, or the host is interrupted; then
  * ends all runs. Errors: FAILED of serve (`in` or `out` fails). */
 bool acr_acp_stdio(const AcrAcpOptions *options, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to acp: its sessions, the runs for their prompts, and messages to the client. */
-#ifndef ACR_ACP_PRIVATE_H
-#define ACR_ACP_PRIVATE_H
+#pragma once
 
 #include "serve/acp.h"
 #include "serve/serve_private.h"
@@ -69,5 +68,3 @@ bool acr_acp_prompt_start(AcrAcpSession *session) ACR_MUST_USE;
 /* Cancels the session's prompt, which is then answered. Thread-safe. */
 void acr_acp_prompt_cancel(AcrAcpSession *session);
 void acr_acp_prompt_join(AcrAcpSession *session);
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * Handles a prompt of the Agent Client Protocol in a separate thread: starts a process for the
+/* Handles a prompt of the Agent Client Protocol in a separate thread: starts a process for the
  * issue, passes its events on, asks whether the patch may be written, and answers the prompt. The
  * process is a batch-task, as a batch starts for each task: it reads its options from standard
- * input and ends when this process ends.
- */
+ * input and ends when this process ends. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
-/*
- * Makes the messages to the client of the Agent Client Protocol: the plan with its stages, search
+/* Makes the messages to the client of the Agent Client Protocol: the plan with its stages, search
  * calls and scripts as tool calls, notes as thoughts, and the patch as the old and new text of each
- * file.
- */
+ * file. */
 #include <string.h>
 
 #include "serve/acp_private.h"

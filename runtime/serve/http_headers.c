@@ -1,7 +1,5 @@
-/*
- * Checks the headers of an HTTP request. In the later revision, headers repeat parts of the body,
- * for routers, and must agree with it.
- */
+/* Checks the headers of an HTTP request. In the later revision, headers repeat parts of the body,
+ * for routers, and must agree with it. */
 #include <string.h>
 
 #include "serve/serve_private.h"

@@ -1,8 +1,6 @@
-/*
- * Lines over descriptors. Input is split as it arrives; a line that is too long is dropped. Output
+/* Lines over descriptors. Input is split as it arrives; a line that is too long is dropped. Output
  * is written in small pieces whenever the client reads, so that a client that does not read cannot
- * delay the handling of signals.
- */
+ * delay the handling of signals. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 /* Private to serve: input and output of lines over descriptors. */
-#ifndef ACR_SERVE_LINES_H
-#define ACR_SERVE_LINES_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -33,15 +32,11 @@ typedef struct {
     int is_ending; /* give up soon if the client does not read; atomic */
 } AcrServePipe;
 void acr_serve_pipe_open(AcrServePipe *pipe, int in, int out, const AcrInterrupt *interrupt);
-/*
- * Waits for input, at most `timeout_ms` (-1: forever), and takes each complete line. False at the
+/* Waits for input, at most `timeout_ms` (-1: forever), and takes each complete line. False at the
  * end of the input, if `out` is closed, or with an error (FAILED); true otherwise, even if nothing
- * arrived or after an interrupt.
- */
+ * arrived or after an interrupt. */
 bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms, GError **error) ACR_MUST_USE;
 /* Writes a line, waiting for the reader; does nothing after an interrupt. Thread-safe. */
 void acr_serve_pipe_write(AcrServePipe *pipe, const char *line);
 /* Frees it. False with FAILED if a write failed although the reader exists. */
 bool acr_serve_pipe_close(AcrServePipe *pipe, GError **error) ACR_MUST_USE;
-
-#endif

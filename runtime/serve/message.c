@@ -1,8 +1,6 @@
-/*
- * JSON-RPC as MCP uses it: parses a line into a message or a fault, and writes a result or fault as
+/* JSON-RPC as MCP uses it: parses a line into a message or a fault, and writes a result or fault as
  * a line. Each request has its own revision: a request with an envelope is stateless. Batches are
- * rejected, because no supported revision has them.
- */
+ * rejected, because no supported revision has them. */
 #include "serve/serve_private.h"
 
 #include <stdarg.h>

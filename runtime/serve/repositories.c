@@ -1,9 +1,7 @@
-/*
- * The served repositories: opened once, indexed when first needed, and again after a change.
+/* The served repositories: opened once, indexed when first needed, and again after a change.
  * Whether a working tree has changed is decided by the file system's data
  * (acr_snapshot_is_current), and for a bare repository by its HEAD; one check is valid for all
- * requests that arrived before it. If the contents are the same, the index is kept.
- */
+ * requests that arrived before it. If the contents are the same, the index is kept. */
 #include "serve/serve_private.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
+/* Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
  * file in its current state, with its path percent-encoded. Lists are sorted by repository and
  * path, and have pages; a cursor is the address of the last entry, so that a list continues
- * correctly after files were added or removed.
- */
+ * correctly after files were added or removed. */
 #include "serve/serve_private.h"
 
 #include <string.h>

@@ -1,14 +1,11 @@
-/*
- * mcp: serves the search calls, the files and the retrieval prompt of repositories to other agents,
+/* mcp: serves the search calls, the files and the retrieval prompt of repositories to other agents,
  * by the Model Context Protocol over two descriptors (one JSON object a line), or over HTTP on this
  * machine.
  *
  * The protocol has two kinds of requests: a request with an envelope (revision 2026-07-28) is
  * independent of others; one without envelope needs a handshake before it (revisions 2025-06-18 and
- * 2025-11-25). An argument of each request names the repository.
- */
-#ifndef ACR_SERVE_H
-#define ACR_SERVE_H
+ * 2025-11-25). An argument of each request names the repository. */
+#pragma once
 
 #include "agents/agents.h"
 #include "base/base.h"
@@ -54,16 +51,10 @@ typedef enum {
     ACR_SERVE_BUSY_STILL,
 } AcrServeEnd;
 
-/*
- * Answers messages from `in` until its end, or until `out` is closed or the host is interrupted,
+/* Answers messages from `in` until its end, or until `out` is closed or the host is interrupted,
  * without waiting for answers in progress. Meanwhile indexes repositories in advance. Errors: those
- * of acr_repo_open, before any message is read; FAILED (`in` or `out` fails, no thread).
- */
+ * of acr_repo_open, before any message is read; FAILED (`in` or `out` fails, no thread). */
 AcrServeEnd acr_serve_stdio(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
-/*
- * Like acr_serve_stdio, over HTTP until the host is interrupted. Writes one line of JSON to `out`
- * that says how a client connects, with the token. Errors: also those of acr_http_server_start.
- */
+/* Like acr_serve_stdio, over HTTP until the host is interrupted. Writes one line of JSON to `out`
+ * that says how a client connects, with the token. Errors: also those of acr_http_server_start. */
 AcrServeEnd acr_serve_http(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
-
-#endif

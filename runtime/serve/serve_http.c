@@ -1,9 +1,7 @@
-/*
- * Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
+/* Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
  * request with an envelope is independent, and its headers must agree with its body; a request
  * without one belongs to a session, which began with a handshake. The server's thread of
- * native/http reads requests; the main thread waits for signals and checks timeouts.
- */
+ * native/http reads requests; the main thread waits for signals and checks timeouts. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

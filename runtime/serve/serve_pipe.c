@@ -1,6 +1,4 @@
-/*
- * Serves one client of MCP on two descriptors, until the input ends.
- */
+/* Serves one client of MCP on two descriptors, until the input ends. */
 #include <string.h>
 
 #include "serve/serve_private.h"

@@ -1,6 +1,5 @@
 /* Private to serve: messages, repositories, and the functions that answer requests. */
-#ifndef ACR_SERVE_PRIVATE_H
-#define ACR_SERVE_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -54,11 +53,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrServeFault, acr_serve_fault_clear)
 AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
-/*
- * Parses a line; `line` NULL means that it was too long. False with a fault if the line is not a
+/* Parses a line; `line` NULL means that it was too long. False with a fault if the line is not a
  * message; `out` then has the id if that could be read. A response, which needs no answer, has no
- * method.
- */
+ * method. */
 bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out,
                             AcrServeFault *fault) ACR_MUST_USE;
 /* Whether a request is allowed in its revision: its envelope is valid, or there was a handshake. */
@@ -83,10 +80,8 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
 /* ---- The server that a transport feeds (server.c) ---- */
 
 typedef struct AcrServeServer AcrServeServer;
-/*
- * Called once for each request, in any thread, with its answer. `line` NULL: the request was
- * cancelled and gets no answer; `code`: that of the fault, or 0.
- */
+/* Called once for each request, in any thread, with its answer. `line` NULL: the request was
+ * cancelled and gets no answer; `code`: that of the fault, or 0. */
 typedef void AcrServeReply(void *to, const char *line, int code);
 /* A source of requests with different ids: a pipe, a session, or an independent request. */
 typedef struct {
@@ -107,11 +102,9 @@ void acr_serve_server_cancel(AcrServeServer *server, const char *client);
  * progress for each waiting request that asks for it. Returns whether an answer is in progress.
  * Thread-safe. */
 bool acr_serve_server_watch(AcrServeServer *server, AcrServeReply *notify);
-/*
- * Answers the requests that have arrived, unless `is_aborted`, until the host is interrupted or
+/* Answers the requests that have arrived, unless `is_aborted`, until the host is interrupted or
  * `*lost` is set (atomic; may be NULL). False: an answer is still in progress, so the server cannot
- * be freed.
- */
+ * be freed. */
 bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lost) ACR_MUST_USE;
 void acr_serve_server_free(AcrServeServer *server);
 
@@ -139,10 +132,8 @@ typedef struct {
     AcrIndex *index;
     AcrSearch *search;
 } AcrServeView;
-/*
- * Gets the state of a repository at `since_us` (monotonic) or later; indexes the repository if it
- * has changed. One thread at a time. Errors: those of vcs and index; INTERRUPTED.
- */
+/* Gets the state of a repository at `since_us` (monotonic) or later; indexes the repository if it
+ * has changed. One thread at a time. Errors: those of vcs and index; INTERRUPTED. */
 bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_us,
                                const AcrInterrupt *interrupt, AcrServeView *out,
                                GError **error) ACR_MUST_USE;
@@ -195,5 +186,3 @@ bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming,
 /* Checks the headers of an independent message. */
 bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrServeMessage *message,
                                    AcrServeFault *fault) ACR_MUST_USE;
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * Answers messages from any transport. The transport's thread passes messages in, and at once
+/* Answers messages from any transport. The transport's thread passes messages in, and at once
  * answers requests that need no repository, so that cancellation and signals work during long
  * answers. Another thread owns the repositories: it answers requests in order and, while there are
- * none, indexes repositories in advance.
- */
+ * none, indexes repositories in advance. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

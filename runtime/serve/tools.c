@@ -1,7 +1,5 @@
-/*
- * The search calls as tools: describes each call of the table with its schemas, and runs calls. For
- * invalid arguments the result has isError, because a model can act on that.
- */
+/* The search calls as tools: describes each call of the table with its schemas, and runs calls. For
+ * invalid arguments the result has isError, because a model can act on that. */
 #include "serve/serve_private.h"
 
 /* limit of places in structured content, which clients also show to the model */

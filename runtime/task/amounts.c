@@ -1,7 +1,5 @@
-/*
- * Parses amounts of money, durations and counts as users write them. Money is read digit by digit,
- * so that rounding to binary fractions cannot change a limit.
- */
+/* Parses amounts of money, durations and counts as users write them. Money is read digit by digit,
+ * so that rounding to binary fractions cannot change a limit. */
 #include "task/run_spec.h"
 
 #include <errno.h>

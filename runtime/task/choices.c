@@ -1,7 +1,5 @@
-/*
- * Choices that a run makes when it begins. A later version that resumes the run must keep them,
- * because it must send the same requests for the journal to answer. meta.json records them.
- */
+/* Choices that a run makes when it begins. A later version that resumes the run must keep them,
+ * because it must send the same requests for the journal to answer. meta.json records them. */
 #include "task/run_folder.h"
 
 #define META_TOOLS "native_tools"

@@ -1,6 +1,4 @@
-/*
- * Compares the files that a replay would write with those of the recorded run.
- */
+/* Compares the files that a replay would write with those of the recorded run. */
 #include "task/run_folder.h"
 
 static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)

@@ -1,7 +1,5 @@
-/*
- * The usage and cost of a run's model calls, by role and by stage. Calls that the journal answered
- * are included, so that the sums are those of the run, not of the process.
- */
+/* The usage and cost of a run's model calls, by role and by stage. Calls that the journal answered
+ * are included, so that the sums are those of the run, not of the process. */
 #include "task/cost.h"
 
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* cost: the usage and costs of a run's model calls. */
-#ifndef ACR_TASK_COST_H
-#define ACR_TASK_COST_H
+#pragma once
 
 #include "task/task.h"
 
@@ -29,5 +28,3 @@ AcrSpent acr_cost_spent(const AcrCostSum *sum);
 /* Converts a SUM to JSON and back; missing members become 0. */
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum) ACR_MUST_USE;
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out);
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * The limits and prices of a command: opens the ledger in its run folder, which tells a resumed run
- * how much was spent, and the ledger of its batch.
- */
+/* The limits and prices of a command: opens the ledger in its run folder, which tells a resumed run
+ * how much was spent, and the ledger of its batch. */
 #include "task/limits.h"
 
 #include <glib/gstdio.h>

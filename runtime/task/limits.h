@@ -1,10 +1,7 @@
-/*
- * limits: the limits of a command in one place: the prices, a budget whose ledgers have the
+/* limits: the limits of a command in one place: the prices, a budget whose ledgers have the
  * ceilings of money and tokens, and the deadline. All code asks the budget before it spends; only
- * the budget knows the deadline.
- */
-#ifndef ACR_LIMITS_H
-#define ACR_LIMITS_H
+ * the budget knows the deadline. */
+#pragma once
 
 #include "base/base.h"
 #include "money/money.h"
@@ -46,5 +43,3 @@ AcrJson *acr_limits_describe(const AcrLimits *limits) ACR_MUST_USE;
  * ledger in it; owned. */
 char *acr_batch_shared_dir(const char *out) ACR_MUST_USE;
 char *acr_batch_ledger(const char *shared_dir) ACR_MUST_USE;
-
-#endif

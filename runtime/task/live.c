@@ -1,7 +1,5 @@
-/*
- * Writes and reads notes about running work. A run removes its note when it ends properly, so if
- * the process of a note has ended, the run was killed.
- */
+/* Writes and reads notes about running work. A run removes its note when it ends properly, so if
+ * the process of a note has ended, the run was killed. */
 #include "task/live.h"
 
 #include <fcntl.h>

@@ -1,9 +1,6 @@
-/*
- * live: notes about the progress of a process, for `watch`. The process replaces its note as it
- * works. Nothing else depends on notes, so a failure to write one is ignored.
- */
-#ifndef ACR_LIVE_H
-#define ACR_LIVE_H
+/* live: notes about the progress of a process, for `watch`. The process replaces its note as it
+ * works. Nothing else depends on notes, so a failure to write one is ignored. */
+#pragma once
 
 #include "task/run_folder.h"
 
@@ -57,5 +54,3 @@ typedef struct {
 /* Reads the note of the run folder `name` below `top` (NULL: `top` itself). The caller clears
  * `doing`. */
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out);
-
-#endif

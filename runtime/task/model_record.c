@@ -1,5 +1,4 @@
-/*
- * The record of a model call in the journal: the answer, the requests that were sent for it, and
+/* The record of a model call in the journal: the answer, the requests that were sent for it, and
  * their usage. The run and its replay compute the cost of a call from the record, so they agree.
  * Waits and durations are under "time", which comparisons ignore. A script's answer has no tries.
  */

@@ -1,7 +1,5 @@
-/*
- * Makes the live models of a task: decides which of them get the user's key and headers, and adds
- * the fallback model to each.
- */
+/* Makes the live models of a task: decides which of them get the user's key and headers, and adds
+ * the fallback model to each. */
 #include "task/recorded.h"
 
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,

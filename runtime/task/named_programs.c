@@ -1,8 +1,6 @@
-/*
- * Checks that the programs named in options can be used, before a run folder is made and before a
+/* Checks that the programs named in options can be used, before a run folder is made and before a
  * model costs money. Programs in a container, and programs that --setup installs, cannot be
- * checked.
- */
+ * checked. */
 #include "task/recorded.h"
 
 #include <string.h>

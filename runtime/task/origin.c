@@ -1,7 +1,5 @@
-/*
- * The commit on which a run began, and the run's patch on top of it: a run on a working tree may
- * depend on changes that are not committed.
- */
+/* The commit on which a run began, and the run's patch on top of it: a run on a working tree may
+ * depend on changes that are not committed. */
 #include "task/origin.h"
 
 #include <string.h>

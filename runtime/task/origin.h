@@ -1,7 +1,6 @@
 /* origin: the repository and commit on which a run began. Pull requests are made from the origin
  * and the run's result. */
-#ifndef ACR_TASK_ORIGIN_H
-#define ACR_TASK_ORIGIN_H
+#pragma once
 
 #include "task/task.h"
 
@@ -20,5 +19,3 @@ bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error) ACR_MUST_U
  * Errors: ENVIRONMENT (no commit; the patch does not apply to the commit alone), those of vcs. */
 AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo **out_repo,
                              GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,10 +1,7 @@
-/*
- * recorded: wrappers for the model, the referee and the executor of a run. Each takes its answers
+/* recorded: wrappers for the model, the referee and the executor of a run. Each takes its answers
  * first from the journal and then from the object that it wraps, so that the loops can be resumed
- * and replayed without knowing about the journal.
- */
-#ifndef ACR_TASK_RECORDED_H
-#define ACR_TASK_RECORDED_H
+ * and replayed without knowing about the journal. */
+#pragma once
 
 #include "journal/journal.h"
 #include "project/project.h"
@@ -62,13 +59,11 @@ void acr_recorder_observe(AcrRecorder *recorder, AcrExtensions *extensions, AcrS
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 
-/*
- * A model that answers from the journal first and then from `inner` (taken; NULL in a replay),
+/* A model that answers from the journal first and then from `inner` (taken; NULL in a replay),
  * whose answers it records. It also records failures on which the next steps of the run depend
  * (context overflow, used-up script), but not failures that end the run, so that the run can be
  * resumed. A request that does not fit into `window` tokens (0: learn the size from errors) is not
- * sent: it fails as if the server had rejected it, and that is recorded.
- */
+ * sent: it fails as if the server had rejected it, and that is recorded. */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
                                  gint64 window) ACR_MUST_USE;
 
@@ -181,5 +176,3 @@ GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, 
 /* Whether the models get the search calls as tools: by default only if all of them are known to
  * support tools. */
 bool acr_task_wants_tools(const AcrRunSpec *spec, const GPtrArray *models);
-
-#endif

@@ -1,8 +1,6 @@
-/*
- * The executor of a run: it takes two kinds of events from the journal first and then from the
+/* The executor of a run: it takes two kinds of events from the journal first and then from the
  * trial runner: whether code can be run ("sandbox") and the result of each trial ("execution"). A
- * failed sandbox is recorded too, because the next steps of the run depend on it.
- */
+ * failed sandbox is recorded too, because the next steps of the run depend on it. */
 #include "task/recorded.h"
 
 #include <errno.h>

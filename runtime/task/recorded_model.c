@@ -1,9 +1,7 @@
-/*
- * The model that all agents call: it takes answers from the journal first and then from the real
+/* The model that all agents call: it takes answers from the journal first and then from the real
  * model. The request in a record contains only the messages that are new in its conversation, so
  * that the journal grows linearly with the run. Earlier messages are identified by digests; the
- * model's own answers are in earlier records.
- */
+ * model's own answers are in earlier records. */
 #include "task/recorded.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * The referee of a run. Whether code compiles is not recorded. The linter's answer is, because it
+/* The referee of a run. Whether code compiles is not recorded. The linter's answer is, because it
  * depends on the machine (the linter's version, other packages, a deadline) and decides between
- * readings of an edit. Even an empty answer is recorded.
- */
+ * readings of an edit. Even an empty answer is recorded. */
 #include "task/recorded.h"
 
 #include <string.h>

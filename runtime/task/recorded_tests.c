@@ -1,8 +1,6 @@
-/*
- * The project's own tests in a run: takes their results from the journal first, and then from the
+/* The project's own tests in a run: takes their results from the journal first, and then from the
  * sandbox. The baseline is taken from the cache or made when the first patch is compared, and used
- * for all patches.
- */
+ * for all patches. */
 #include "task/recorded.h"
 
 #include <string.h>

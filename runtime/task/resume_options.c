@@ -1,8 +1,6 @@
-/*
- * Records the options that determine a run's result when the run begins, and compares them when it
+/* Records the options that determine a run's result when the run begins, and compares them when it
  * is resumed. Texts (issue, prompts) are compared by digest; the texts themselves are in the
- * folder.
- */
+ * folder. */
 #include "task/run_folder.h"
 
 #include <string.h>

@@ -1,8 +1,5 @@
-/*
- * run_folder: opens, reads and writes a run folder. layout/layout.h names its files.
- */
-#ifndef ACR_RUN_FOLDER_H
-#define ACR_RUN_FOLDER_H
+/* run_folder: opens, reads and writes a run folder. layout/layout.h names its files. */
+#pragma once
 
 #include "layout/layout.h"
 #include "task/cost.h"
@@ -142,5 +139,3 @@ void acr_given_describe(const GPtrArray *diffs, AcrJson *meta);
 /* Loads the given patches from the run folder, as AcrOverlay; owned. */
 GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot,
                           GError **error) ACR_MUST_USE;
-
-#endif

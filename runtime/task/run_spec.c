@@ -1,7 +1,5 @@
-/*
- * Sets options from text and converts them to JSON, both by the table of options.
- * acr_run_spec_complete checks options that depend on each other.
- */
+/* Sets options from text and converts them to JSON, both by the table of options.
+ * acr_run_spec_complete checks options that depend on each other. */
 #include "task/run_spec.h"
 
 #include <string.h>

@@ -1,10 +1,7 @@
-/*
- * run_spec: the options and arguments of a command, as one value. Each option is one row of a table
+/* run_spec: the options and arguments of a command, as one value. Each option is one row of a table
  * (options.c), from which its parsing, its line of --help, its member in meta.json and in the
- * options of a batch's task, and its comparison on a resume are derived.
- */
-#ifndef ACR_RUN_SPEC_H
-#define ACR_RUN_SPEC_H
+ * options of a batch's task, and its comparison on a resume are derived. */
+#pragma once
 
 #include "base/base.h"
 
@@ -287,5 +284,3 @@ bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
 bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
 /* Reads a whole number from 0 to `max`. */
 bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * Sources of options besides the command line: the environment and the user's configuration file.
+/* Sources of options besides the command line: the environment and the user's configuration file.
  * Each sets only options that no earlier source has set. The file cannot set options that belong to
  * one provider (key, headers, address), because they would be sent to the provider of any model
- * that the user names. No file of a repository is ever read.
- */
+ * that the user names. No file of a repository is ever read. */
 #include "task/run_spec.h"
 
 #include <stddef.h>

@@ -1,10 +1,7 @@
-/*
- * task: one issue, one run folder. Opens repository, snapshot and index, wraps the model with the
+/* task: one issue, one run folder. Opens repository, snapshot and index, wraps the model with the
  * journal, runs the attempts, and writes the artifacts. Resume and replay run the same code, with a
- * journal that already has records.
- */
-#ifndef ACR_TASK_H
-#define ACR_TASK_H
+ * journal that already has records. */
+#pragma once
 
 #include "base/base.h"
 #include "index/index.h"
@@ -139,10 +136,8 @@ typedef enum {
 } AcrVerdict;
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
-/*
- * The result of a run that has ended in any way: result.json of its folder, the output of `--json`,
- * and the output of a batch's task. Zero-initialise; all owned.
- */
+/* The result of a run that has ended in any way: result.json of its folder, the output of `--json`,
+ * and the output of a batch's task. Zero-initialise; all owned. */
 typedef struct {
     AcrOutcome found; /* set by the loops; found.overlay is freed when the run ends */
     AcrVerdict verdict;
@@ -166,28 +161,22 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
 
 /* ---- Runs ---- */
 
-/*
- * Performs `run` or `reproduce` as `spec` says (the issue is in `issue_text`): starts or resumes
+/* Performs `run` or `reproduce` as `spec` says (the issue is in `issue_text`): starts or resumes
  * the run, or returns the result if it is finished. *out is always set; after an error, the same
  * call resumes the run. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal,
- * loops, agents.
- */
+ * loops, agents. */
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
-/*
- * The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"} (owned),
+/* The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"} (owned),
  * see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of a run before
- * its first call, as far as they can be detected.
- */
+ * its first call, as far as they can be detected. */
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
                    GError **error) ACR_MUST_USE;
 
-/*
- * Repeats the run of a folder from its journal, without network, script or working tree; writes
+/* Repeats the run of a folder from its journal, without network, script or working tree; writes
  * nothing. Every artifact and the patch must equal the recorded ones. *out is always set. Errors:
- * UNFINISHED, DIFFERENT, ENVIRONMENT.
- */
+ * UNFINISHED, DIFFERENT, ENVIRONMENT. */
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
@@ -229,5 +218,3 @@ AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
 /* The folder for cached baselines; owned; NULL: none. */
 char *acr_task_baselines(void) ACR_MUST_USE;
-
-#endif

@@ -1,10 +1,8 @@
-/*
- * Checks in advance whether a conversation fits into the model's context; if it does not, it is not
+/* Checks in advance whether a conversation fits into the model's context; if it does not, it is not
  * sent. The size of the context is given by the user or learnt from an error that states it. The
  * number of tokens is estimated from bytes, by the ratio in past calls, at first by a cautious
  * ratio; if the estimate is too low, the server rejects the request. All is learnt from data in the
- * journal, so that a resumed run learns the same.
- */
+ * journal, so that a resumed run learns the same. */
 #include "task/recorded.h"
 
 #include <string.h>

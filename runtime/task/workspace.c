@@ -23,11 +23,9 @@ char *acr_host_default_cache(const char *name)
     return acr_user_path("XDG_CACHE_HOME", ".cache", name);
 }
 
-/*
- * Checks that git has all objects of Python files. An object that is missing now could exist later;
+/* Checks that git has all objects of Python files. An object that is missing now could exist later;
  * then the index would differ, and the run could not be repeated. (Files that are too large or
- * cannot be parsed will stay so.)
- */
+ * cannot be parsed will stay so.) */
 static bool check_readable(const AcrIndex *index, GError **error)
 {
     for (gsize i = 0; i < acr_index_n_files(index); i++) {

@@ -1,7 +1,5 @@
-/*
- * acr-host acp: serves an editor by the Agent Client Protocol, on standard input and output, until
- * the input ends.
- */
+/* acr-host acp: serves an editor by the Agent Client Protocol, on standard input and output, until
+ * the input ends. */
 #include "verbs/verbs_private.h"
 
 #include <unistd.h>

@@ -1,8 +1,6 @@
-/*
- * acr-host ask: makes one call of a model. The answer goes to stdout; with --json, one object with
+/* acr-host ask: makes one call of a model. The answer goes to stdout; with --json, one object with
  * the answer or the failure, so that a script can branch on the failure's class. A usage error is
- * reported only on stderr.
- */
+ * reported only on stderr. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>

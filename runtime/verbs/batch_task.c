@@ -1,8 +1,6 @@
-/*
- * acr-host batch-task: one task of a batch. Hidden, because users never call it: it reads the
+/* acr-host batch-task: one task of a batch. Hidden, because users never call it: it reads the
  * options as JSON from standard input and writes the result as JSON to standard output, even if the
- * task fails. Keys and ceilings never appear in arguments.
- */
+ * task fails. Keys and ceilings never appear in arguments. */
 #include "verbs/verbs_private.h"
 
 #include <signal.h>

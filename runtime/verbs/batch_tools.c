@@ -1,9 +1,7 @@
-/*
- * The modes of swe-bench that call no model: each runs another verb for each task of a data set.
+/* The modes of swe-bench that call no model: each runs another verb for each task of a data set.
  * `--sbfl-only` runs `localize` to rank code, `--extract-patches` runs `patch` to turn saved
  * answers into predictions. OUT/ID keeps the output for a task, so a rerun of the same command
- * skips these tasks.
- */
+ * skips these tasks. */
 #include "verbs/batch_tools.h"
 
 #include <pthread.h>

@@ -1,11 +1,8 @@
 /* Private to verbs: the modes of swe-bench that call no model. */
-#ifndef ACR_VERBS_BATCH_TOOLS_H
-#define ACR_VERBS_BATCH_TOOLS_H
+#pragma once
 
 #include "verbs/grading.h"
 
 /* Performs --sbfl-only or --extract-patches for all tasks and reports their results; returns an
  * exit code. */
 int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances);
-
-#endif

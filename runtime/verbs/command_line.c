@@ -1,7 +1,5 @@
-/*
- * Parses argv into a verb's spec by the table of options. Accepts "--name value", "--name=value",
- * "-n value" and "-nvalue"; after "--" everything is an argument.
- */
+/* Parses argv into a verb's spec by the table of options. Accepts "--name value", "--name=value",
+ * "-n value" and "-nvalue"; after "--" everything is an argument. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * acr-host config: prints the values of a verb's options, and their sources.
- */
+/* acr-host config: prints the values of a verb's options, and their sources. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"

@@ -1,10 +1,8 @@
-/*
- * Progress for people on stderr, and for programs as events. On a terminal, a block of lines at the
+/* Progress for people on stderr, and for programs as events. On a terminal, a block of lines at the
  * bottom shows the current state. One lock protects it. To print a line, one write erases the
  * block, prints the line and draws the block below; a thread redraws the block every second.
  * Without a terminal, each stage and each long wait is a line with its date. Verbs write standard
- * output after acr_console_end.
- */
+ * output after acr_console_end. */
 #include "verbs/verbs_private.h"
 
 #include <pthread.h>

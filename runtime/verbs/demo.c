@@ -1,7 +1,5 @@
-/*
- * acr-host demo: performs `run` on a copy of the bundled sample with recorded answers, to try a new
- * installation without key or network. Then removes the copy, unless the user named its folder.
- */
+/* acr-host demo: performs `run` on a copy of the bundled sample with recorded answers, to try a new
+ * installation without key or network. Then removes the copy, unless the user named its folder. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

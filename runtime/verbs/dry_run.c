@@ -1,6 +1,4 @@
-/*
- * acr-host run --dry-run: prints the plan of a run as lines or as one JSON object.
- */
+/* acr-host run --dry-run: prints the plan of a run as lines or as one JSON object. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>

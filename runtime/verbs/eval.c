@@ -1,6 +1,4 @@
-/*
- * acr-host eval: grades predictions for benchmark tasks.
- */
+/* acr-host eval: grades predictions for benchmark tasks. */
 #include "batch/shards.h"
 #include "verbs/grading.h"
 

@@ -1,8 +1,6 @@
-/*
- * Progress events as JSON lines for programs, written to a descriptor that the caller opened or to
+/* Progress events as JSON lines for programs, written to a descriptor that the caller opened or to
  * a file. After the reader has closed the pipe, or has not read for READ_MS, no more events are
- * written. The schema is runtime/schemas/events.json.
- */
+ * written. The schema is runtime/schemas/events.json. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

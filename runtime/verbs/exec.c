@@ -1,7 +1,5 @@
-/*
- * acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes its
- * streams and exit code on, or prints all as one JSON object.
- */
+/* acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes its
+ * streams and exit code on, or prints all as one JSON object. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
-/*
- * acr-host extensions: lists what extensions add, writes a template for a new extension, and runs
- * an extension's tests.
- */
+/* acr-host extensions: lists what extensions add, writes a template for a new extension, and runs
+ * an extension's tests. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

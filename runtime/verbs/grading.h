@@ -1,6 +1,5 @@
 /* Private to verbs: shared by the verbs that grade. */
-#ifndef ACR_VERBS_GRADING_H
-#define ACR_VERBS_GRADING_H
+#pragma once
 
 #include "eval/eval.h"
 #include "verbs/verbs_private.h"
@@ -73,5 +72,3 @@ void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
  * of a failure in this function. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Prints `acr-host VERB --help` from the table of options, in groups: common options, which fit on
- * a screen; with --help-all, all options.
- */
+/* Prints `acr-host VERB --help` from the table of options, in groups: common options, which fit on
+ * a screen; with --help-all, all options. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"

@@ -1,8 +1,6 @@
-/*
- * acr-host help TOPIC|VERB: prints a guide of docs/, or if a verb has no guide, its --help. The
+/* acr-host help TOPIC|VERB: prints a guide of docs/, or if a verb has no guide, its --help. The
  * topic `skill` is the file from which other agents learn the program; their rules determine its
- * name and folder.
- */
+ * name and folder. */
 #include <string.h>
 
 #include "search/search.h"

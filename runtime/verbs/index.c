@@ -1,6 +1,4 @@
-/*
- * acr-host index: indexes a repository and prints counts and times.
- */
+/* acr-host index: indexes a repository and prints counts and times. */
 #include "verbs/verbs_private.h"
 
 #include <sys/resource.h>

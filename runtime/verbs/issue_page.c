@@ -1,8 +1,6 @@
-/*
- * Reads an issue from its URL on GitHub or GitLab, or on a server with the same API: title, text
+/* Reads an issue from its URL on GitHub or GitLab, or on a server with the same API: title, text
  * and comments. A token is sent only to the public server that issued it, or to the server that
- * --issue-api names.
- */
+ * --issue-api names. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>

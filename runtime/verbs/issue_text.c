@@ -1,6 +1,4 @@
-/*
- * Loads the issue of a run and checks that it is text.
- */
+/* Loads the issue of a run and checks that it is text. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * acr-host merge: joins the shards of a batch or evaluation.
- */
+/* acr-host merge: joins the shards of a batch or evaluation. */
 #include "verbs/grading.h"
 
 #define MAX_LINES 10u /* limit of shards that a message names */

@@ -1,6 +1,4 @@
-/*
- * Messages to the user on stderr, one line each.
- */
+/* Messages to the user on stderr, one line each. */
 #include "verbs/verbs_private.h"
 
 #include <stdarg.h>

@@ -1,7 +1,5 @@
-/*
- * Shows a long text in the user's pager ($PAGER, default less), only on a terminal. A text that
- * fits on the screen is printed at once.
- */
+/* Shows a long text in the user's pager ($PAGER, default less), only on a terminal. A text that
+ * fits on the screen is printed at once. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/*
- * acr-host pr: makes a draft pull or merge request from a run: prints it and, by options, opens it.
+/* acr-host pr: makes a draft pull or merge request from a run: prints it and, by options, opens it.
  */
 #include <string.h>
 

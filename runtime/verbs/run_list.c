@@ -1,8 +1,6 @@
-/*
- * acr-host runs: lists the run folders of a repository below the user's state folder, the latest
+/* acr-host runs: lists the run folders of a repository below the user's state folder, the latest
  * first; also finds the run for a verb without arguments. All data come from the folders; a damaged
- * folder is skipped.
- */
+ * folder is skipped. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

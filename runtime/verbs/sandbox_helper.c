@@ -1,7 +1,5 @@
-/*
- * acr-host sandbox-helper: the process between this program and a command in the sandbox. Hidden,
- * because users never call it; it does nothing without the descriptors that the program passes.
- */
+/* acr-host sandbox-helper: the process between this program and a command in the sandbox. Hidden,
+ * because users never call it; it does nothing without the descriptors that the program passes. */
 #include "verbs/verbs_private.h"
 
 #include "sandbox/sandbox.h"

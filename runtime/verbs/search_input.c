@@ -1,7 +1,5 @@
-/*
- * Reads the input of search: lines of a pipe or file as they arrive, or lines that a person types,
- * with readline.
- */
+/* Reads the input of search: lines of a pipe or file as they arrive, or lines that a person types,
+ * with readline. */
 #include "verbs/search_input.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,5 @@
 /* Private to search.c: calls that people write in words, and the lines of an interactive search. */
-#ifndef ACR_SEARCH_INPUT_H
-#define ACR_SEARCH_INPUT_H
+#pragma once
 
 #include "verbs/verbs_private.h"
 
@@ -77,10 +76,8 @@ typedef struct {
     bool is_ended;
 } AcrSearchInput;
 
-/*
- * Reads standard input: with readline at a terminal, if that is installed; otherwise until its end,
- * or until its writer seems to wait for an answer. Errors: TOO_BIG, FAILED of base.
- */
+/* Reads standard input: with readline at a terminal, if that is installed; otherwise until its end,
+ * or until its writer seems to wait for an answer. Errors: TOO_BIG, FAILED of base. */
 bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out,
                            GError **error) ACR_MUST_USE;
 void acr_search_input_clear(AcrSearchInput *input);
@@ -90,5 +87,3 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchInput, acr_search_input_clear)
 bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error) ACR_MUST_USE;
 /* Takes and counts the remaining non-empty lines; 0 if the input has not ended. */
 guint acr_search_input_left(AcrSearchInput *input);
-
-#endif

@@ -1,8 +1,6 @@
-/*
- * Prints answers for people: on a terminal, results under the path of their file, with line numbers
+/* Prints answers for people: on a terminal, results under the path of their file, with line numbers
  * and colours; otherwise lines PATH:LINE:TEXT. Can also print only paths, counts, or lines for a
- * quickfix list.
- */
+ * quickfix list. */
 #include <string.h>
 #include <unistd.h>
 

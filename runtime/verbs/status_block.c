@@ -1,8 +1,6 @@
-/*
- * Lays out parts of text in lines that fit a terminal, with the control sequences that draw and
+/* Lays out parts of text in lines that fit a terminal, with the control sequences that draw and
  * erase them (ECMA-48). It writes to a buffer only, so that tests can read what a terminal would
- * get.
- */
+ * get. */
 #include "verbs/status_block.h"
 
 #include "loops/progress.h"

@@ -1,7 +1,6 @@
 /* The lines at the bottom of a terminal that are redrawn; functions make the bytes for that
  * (status_block.c). */
-#ifndef ACR_STATUS_BLOCK_H
-#define ACR_STATUS_BLOCK_H
+#pragma once
 
 #include <glib.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out);
  * with a line feed begins a new line. Call it only while no block is on the screen. */
 void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
                            guint lines, bool has_colour, GString *out);
-
-#endif

@@ -1,6 +1,4 @@
-/*
- * acr-host swe-bench: runs benchmark tasks, many at a time, and writes their predictions.
- */
+/* acr-host swe-bench: runs benchmark tasks, many at a time, and writes their predictions. */
 #include <string.h>
 
 #include "batch/batch_summary.h"

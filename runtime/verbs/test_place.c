@@ -1,7 +1,5 @@
-/*
- * Decides where a project's tests run, for `tests` and `localize`: on a repository, or on the tree
- * of a benchmark task, in the task's environment.
- */
+/* Decides where a project's tests run, for `tests` and `localize`: on a repository, or on the tree
+ * of a benchmark task, in the task's environment. */
 #include "verbs/test_place.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Private to verbs: the place in which a project's own tests run. */
-#ifndef ACR_VERBS_TEST_PLACE_H
-#define ACR_VERBS_TEST_PLACE_H
+#pragma once
 
 #include "verbs/verbs_private.h"
 
@@ -31,5 +30,3 @@ bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error) 
 
 /* Makes the console show which tests run. */
 void acr_test_place_show(AcrProject *project, AcrConsole *console);
-
-#endif

@@ -1,6 +1,4 @@
-/*
- * acr-host tests: runs a project's tests, and compares them with a patch.
- */
+/* acr-host tests: runs a project's tests, and compares them with a patch. */
 #include "verbs/test_place.h"
 
 #define SHOWN 20u   /* limit of test names in a list for a person */

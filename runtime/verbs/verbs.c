@@ -1,6 +1,4 @@
-/*
- * The table of verbs.
- */
+/* The table of verbs. */
 #include "verbs/verbs.h"
 
 #include "search/search.h"

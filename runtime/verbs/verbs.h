@@ -1,9 +1,6 @@
-/*
- * verbs: the subcommands of the program. Each file ends with its table entry. Results go to stdout,
- * progress and messages to stderr.
- */
-#ifndef ACR_VERBS_H
-#define ACR_VERBS_H
+/* verbs: the subcommands of the program. Each file ends with its table entry. Results go to stdout,
+ * progress and messages to stderr. */
+#pragma once
 
 #include "base/base.h"
 #include "task/task.h"
@@ -68,5 +65,3 @@ extern const AcrVerb acr_verb_referee_worker;
 extern const AcrVerb acr_verb_extension_worker;
 extern const AcrVerb acr_verb_extensions;
 extern const AcrVerb acr_verb_sandbox_helper;
-
-#endif

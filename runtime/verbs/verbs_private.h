@@ -1,5 +1,4 @@
-#ifndef ACR_VERBS_PRIVATE_H
-#define ACR_VERBS_PRIVATE_H
+#pragma once
 
 #include "verbs/verbs.h"
 
@@ -176,5 +175,3 @@ GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
  * what to do next, the cost, the verdict, and `error` (may be NULL). Returns the exit code. */
 int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                          const GError *error, AcrConsole *console);
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * acr-host watch: shows a running batch or run from the files in its folder. Writes and locks
- * nothing.
- */
+/* acr-host watch: shows a running batch or run from the files in its folder. Writes and locks
+ * nothing. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"

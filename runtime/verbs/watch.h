@@ -1,6 +1,5 @@
 /* The state of a folder for `watch`, as text and as JSON (watch_text.c). */
-#ifndef ACR_WATCH_H
-#define ACR_WATCH_H
+#pragma once
 
 #include "batch/batch_state.h"
 
@@ -18,5 +17,3 @@ char *acr_watched_ending(const AcrBatchState *state, const char *id) ACR_MUST_US
 char *acr_watched_stage(const AcrBatchRunning *running) ACR_MUST_USE;
 /* The state in the format of runtime/schemas/watch.json. */
 AcrJson *acr_watched_to_json(const AcrBatchState *state) ACR_MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* The live page of `report`, which `watch --serve` serves to browsers on this machine
  * (watch_page.c). */
-#ifndef ACR_WATCH_PAGE_H
-#define ACR_WATCH_PAGE_H
+#pragma once
 
 #include "verbs/watch.h"
 
@@ -19,5 +18,3 @@ void acr_watch_page_send(AcrWatchPage *page, const AcrBatchState *state);
 void acr_watch_page_answer(AcrWatchPage *page);
 /* Whether any browser still has the page open. */
 bool acr_watch_page_is_seen(AcrWatchPage *page);
-
-#endif

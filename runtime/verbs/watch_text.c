@@ -1,7 +1,5 @@
-/*
- * Writes the state of a batch or run as text and as JSON. Its files are untrusted: each text from
- * them is first made one safe line.
- */
+/* Writes the state of a batch or run as text and as JSON. Its files are untrusted: each text from
+ * them is first made one safe line. */
 #include "verbs/watch.h"
 
 #include <string.h>

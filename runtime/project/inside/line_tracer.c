@@ -1,12 +1,10 @@
-/*
- * line_tracer.py's trace function in C, for CPython 3.9 to 3.11; in Python a busy loop would take
+/* line_tracer.py's trace function in C, for CPython 3.9 to 3.11; in Python a busy loop would take
  * three times as long. It is a shared object without libraries or headers, so that one file works
  * with each of these versions in every image: it uses the functions of the process that loads it,
  * or fails to load.
  *
  * For each code object it asks Python once which lines to record, and keeps the answer in a table
- * by the code's address.
- */
+ * by the code's address. */
 #include <stdint.h>
 
 typedef struct _object PyObject;

@@ -1,6 +1,4 @@
-/*
- * The stage of tests of single steps.
- */
+/* The stage of tests of single steps. */
 #include "stage.h"
 
 #include <string.h>

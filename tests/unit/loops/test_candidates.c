@@ -1,7 +1,5 @@
-/*
- * Tests of the candidates' order: what is proved better, which of equals, and a patch that is
- * judged again.
- */
+/* Tests of the candidates' order: what is proved better, which of equals, and a patch that is
+ * judged again. */
 #include <glib.h>
 #include <string.h>
 

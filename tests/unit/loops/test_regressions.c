@@ -1,5 +1,4 @@
-/*
- * Tests of the step that compares the project's own tests: what the reviewer is asked, and what the patch writer is told.
+/* Tests of the step that compares the project's own tests: what the reviewer is asked, and what the patch writer is told.
  */
 #include <glib.h>
 #include <string.h>

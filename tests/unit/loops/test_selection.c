@@ -1,7 +1,5 @@
-/*
- * Tests of the choice among candidates: what is shown to a model that chooses, what its choice counts for, and that an
- * interruption ends the checks.
- */
+/* Tests of the choice among candidates: what is shown to a model that chooses, what its choice counts for, and that an
+ * interruption ends the checks. */
 #include <glib.h>
 #include <string.h>
 
