@@ -132,12 +132,16 @@ static bool check_named(Task *task, GError **error)
  * programs. */
 static bool prepare_task(Task *task, GError **error)
 {
-    acr_progress_stage(task->host->progress, 0, "snapshot", 0);
+    const char *rev = task->spec->rev;
     task->models = acr_task_models_new(task->spec, &task->limits, task->host, error);
     task->workspace.repo = task->models ? acr_repo_open(task->spec->repo, error) : NULL;
     if (!task->workspace.repo || !check_work_tree(task, error) || !check_named(task, error))
         return false;
-    task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->spec->rev, error);
+    if (!rev) /* a working tree takes long; a commit does not, and may be missing */
+        acr_progress_stage(task->host->progress, 0, "snapshot", 0);
+    task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, rev, error);
+    if (rev && task->workspace.snapshot)
+        acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     if (!task->workspace.snapshot || !check_code(task, error) ||
         !acr_given_check(task->given, task->workspace.snapshot, task->spec, error))
         return false;

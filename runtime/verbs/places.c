@@ -113,7 +113,5 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     if (!(spec->verb & issue) || spec->out || spec->dry_run || spec->resume)
         return true;
     spec->out = acr_verb_new_run_folder(spec->repo, error);
-    if (spec->out)
-        acr_verb_say("the run folder is %s", spec->out);
     return spec->out != NULL;
 }

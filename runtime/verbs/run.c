@@ -2,6 +2,8 @@
  * acr-host run: fixes one issue of one repository. The patch is printed on stdout and written to
  * the run folder.
  */
+#include <string.h>
+
 #include "verbs/test_place.h"
 
 /* Whether to load the issue. A dry run does not fetch it from a URL. */
@@ -20,11 +22,30 @@ static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
         acr_console_log(console, "the project's tests took %s last time", time);
 }
 
+/* Names the new run folder once it is in use: a run that cannot begin leaves no folder. */
+typedef struct {
+    AcrProgress progress;
+    AcrConsole *console;
+    const char *folder; /* NULL: it was named, or the user chose it */
+} FolderNote;
+
+static void take_folder_note(void *ctx, const AcrProgressEvent *event)
+{
+    FolderNote *note = ctx;
+    if (event->kind != ACR_PROGRESS_STAGE || !note->folder || strcmp(event->stage, "snapshot") == 0)
+        return;
+    acr_console_say(note->console, ACR_TONE_PLAIN, "%s: the run folder is %s", g_get_prgname(),
+                    note->folder);
+    note->folder = NULL;
+}
+
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    host->progress = acr_console_progress(console);
+    FolderNote note = {.console = console, .folder = host->command ? spec->out : NULL};
+    note.progress = (AcrProgress){&note, take_folder_note, acr_console_progress(console)};
+    host->progress = &note.progress;
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
     if (!acr_console_open_events(console, spec->events, &error))
         return acr_verb_fail(host, error);

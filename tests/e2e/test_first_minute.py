@@ -84,6 +84,14 @@ def test_the_repository_around_and_a_new_run_folder(run_host: RunHost, sample_re
         assert json.loads((folder / "result.json").read_text())["verdict"] == "unverified"
         assert folder.stat().st_mode & 0o777 == 0o700
         assert folder.name.startswith(sample_repo.path.name + "-")
+    for bad in (
+        ["--issue", "none.md"],
+        ["--issue-text", "x", "--rev", "none"],
+        ["--issue-text", "x", "--model", "no/m"],
+    ):
+        result = run_host(*words(*bad), cwd=inside, env={"XDG_STATE_HOME": str(state)})
+        assert result.exit in (2, 3) and not result.progress and result.err.count("\n") == 1, result.told()
+    assert len(list((state / "acr-host" / "runs").iterdir())) == 2
     found = run_host("search", 'search_class("SeasonalTariff")', cwd=inside).check()
     assert "<class>SeasonalTariff</class>" in found.out
 
