@@ -6,6 +6,7 @@
  */
 #include "batch/shards.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -287,6 +288,8 @@ void acr_shards_clear(AcrShards *shards)
 static bool find_parts(AcrShards *shards, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(shards->out, 0, NULL);
+    if (!dir)
+        return refuse(error, "cannot read the folder '%s': %s", shards->out, g_strerror(errno));
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         Part part;
         if (!read_folder_name(name, &part))

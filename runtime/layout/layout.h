@@ -23,9 +23,10 @@
 #define ACR_FILE_RESULT "result.json"           /* the result, as `run --json` prints it */
 #define ACR_FILE_SPECTRUM "sbfl.json"           /* the code that failing tests run, ranked */
 #define ACR_FILE_REPORT                                                                            \
-    "report.html"                 /* the page that `report` writes; also in a folder of many runs */
-#define ACR_DIR_PROMPTS "prompts" /* the prompts that were used */
-#define ACR_DIR_SNAPSHOT "snapshot"  /* the files that the run began with */
+    "report.html" /* the page that `report` writes; also in a folder of many runs */
+#define ACR_FILE_COMPARISON "comparison.html" /* the page that `report --compare` writes */
+#define ACR_DIR_PROMPTS "prompts"             /* the prompts that were used */
+#define ACR_DIR_SNAPSHOT "snapshot"           /* the files that the run began with */
 #define ACR_DIR_GIVEN "candidates"   /* patches given with --candidate; decisions on all patches */
 #define ACR_FILE_GIVEN "%u.diff"     /* in `candidates`: one patch */
 #define ACR_DIR_ATTEMPT "attempt_%u" /* one attempt; numbered from 0 */

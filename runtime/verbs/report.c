@@ -22,7 +22,8 @@ static char *report_place(const AcrRunSpec *spec)
     if (spec->report_file)
         return strcmp(spec->report_file, "-") == 0 ? NULL : g_strdup(spec->report_file);
     return strcmp(form_of(spec), "html") == 0
-               ? g_build_filename(spec->arguments[0], ACR_FILE_REPORT, NULL)
+               ? g_build_filename(spec->arguments[0],
+                                  spec->compare ? ACR_FILE_COMPARISON : ACR_FILE_REPORT, NULL)
                : NULL;
 }
 

@@ -196,8 +196,9 @@ def many(folder: Path, run: Path, verdicts: list[str], resolved: list[int]) -> P
 def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
     first = many(tmp_path / "a", run_folder, ["verified", "none", "refused"], [0])
     second = many(tmp_path / "b", run_folder, ["verified", "none", "unverified"], [1])
-    run_host("report", first, "--compare", second).check()
-    page = Page(first / "report.html")
+    assert run_host("report", first, "--compare", second).check().out == f"{first}/comparison.html\n"
+    assert not (first / "report.html").exists()
+    page = Page(first / "comparison.html")
     page.check()
     assert "0 better, 1 worse" in page.text and "6 tasks: " in page.text
     assert '<a href="task-0/report.html">task-0</a>' in page.text
@@ -222,6 +223,8 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
     (tmp_path / "empty").mkdir()
     run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
     run_host("report").one_line(2, "give one folder")
+    batch = many(tmp_path / "batch", run_folder, ["none"], [])
+    run_host("report", batch, "--compare", run_folder).one_line(2, "is the folder of one run, but")
     run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "makes a page only")
     run_host("report", run_folder, "--instances", run_folder / "issue.md").one_line(
         2, "--instances needs a folder of many"
