@@ -159,7 +159,7 @@ static AcrJson *describe_code(const Plan *plan, GError **error)
         ACR_STRING("python", sandbox ? acr_sandbox_choice(sandbox) : NULL),
         ACR_STRING("why_not", reason      ? reason->message
                               : is_wanted ? NULL
-                                          : "no option asks for code to be run"),
+                                          : "--verify=never, and no other option runs code"),
         ACR_STRING("setup", spec->setup), ACR_STRING("validate", spec->validate),
         ACR_BOOL("regressions", has_tests), ACR_STRING("test_command", spec->test_command),
         ACR_JSON("last_ms", last_ms < 0 ? acr_json_new_null() : acr_json_new_int(last_ms)), NULL);

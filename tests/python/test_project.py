@@ -161,13 +161,10 @@ def test_strings_that_do_not_end_are_read_in_linear_time() -> None:
 def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:
     assert commands.given("pytest tests; true", frozenset(PATHS))["runner"] == "command"
     plan = commands.given("pytest tests", frozenset(PATHS))
-    assert (plan["runner"], plan["why"]) == ("pytest", "it was given")
+    assert (plan["runner"], plan["why"]) == ("pytest", "you gave it")
     other = commands.given("pytest -x tests/test_nowhere.py", frozenset(PATHS))
     assert other["command"] == "python -m pytest tests/test_nowhere.py"
-    assert (
-        other["why"]
-        == "it was given as 'pytest -x tests/test_nowhere.py', and runs so that the end of each test is known"
-    )
+    assert other["why"] == "you gave 'pytest -x tests/test_nowhere.py'; in this form acr-host sees how each test ends"
 
 
 def test_nearest() -> None:

@@ -275,5 +275,5 @@ def given(text: str, paths: frozenset[str]) -> dict:
     is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)
     plan = {**plan, "narrow": 0} if plan and is_plain else whole(text)
     same = plan["command"].removeprefix("python -m ") == text.strip().removeprefix("python -m ")
-    more = "" if same else f" as {text.strip()!r}, and runs so that the end of each test is known"
-    return {**plan, "why": f"it was given{more}"}
+    why = "you gave it" if same else f"you gave {text.strip()!r}; in this form acr-host sees how each test ends"
+    return {**plan, "why": why}
