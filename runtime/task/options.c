@@ -425,7 +425,7 @@ const AcrOption acr_options[] = {
      .help = "Choose the format",
      .words = "html|text|markdown|json|junit|sarif|atif", .default_value = "html"},
     {"output", 'o', ACR_OPTION_TEXT, AT(report_file), ACR_FOR_REPORT, 0, "FILE",
-     .help = "Write to FILE; - is standard output (default for html: report.html in OUT, with --compare comparison.html; else -)"},
+     .help = "Write to FILE; - is standard output (default: OUT/report.html for html, else -)"},
     {"compare", 0, ACR_OPTION_TEXT, AT(compare), ACR_FOR_REPORT, 0, "DIR",
      .help = "Compare with this folder: of many runs, or of one run (html: side by side)"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_REPORT, 0, NULL, .help = "Write JSON; the same as --format json"},
