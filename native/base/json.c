@@ -84,7 +84,7 @@ static cJSON *read_value(const char *text, gsize len, GError **error)
                 "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", (gsize)(end - text),
                 node               ? "unexpected text after the value"
                 : end < text + len ? "unexpected character"
-                                   : "the text ends here");
+                                   : "the text ends in the middle of a value");
     cJSON_Delete(node);
     return NULL;
 }

@@ -145,7 +145,7 @@ static bool scan_number(Scan *scan)
             return fail_at(scan, start, "number without digits in its exponent");
     }
     if (g_ascii_isdigit(peek(scan)))
-        return fail_at(scan, scan->pos, "digit after a number");
+        return fail_at(scan, scan->pos, "a digit after a number that begins with 0");
     if (exponent || scan->pos - start > NUMBER_MAX_CHARS)
         repair_number(scan, start);
     return true;
@@ -185,7 +185,7 @@ static bool scan_text(Scan *scan)
         if (!ok)
             return false;
     }
-    return scan->depth == 0 || fail_at(scan, scan->pos, "the text ends here");
+    return scan->depth == 0 || fail_at(scan, scan->pos, "the text ends in the middle of a value");
 }
 
 bool acr_json_check(const char *text, gsize len, GString **out_repaired, GError **error)

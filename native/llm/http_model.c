@@ -452,7 +452,7 @@ static bool leave_tier(Call *call, const AcrFailure *failure)
         return false;
     g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
     g_autofree char *text =
-        g_strdup_printf("model '%s': the %s tier is %s, so the standard tier is asked: %s",
+        g_strdup_printf("model '%s': the %s tier is %s, so the call uses the standard tier: %s",
                         self->base.name, acr_service_name(call->service),
                         failure->code == ACR_LLM_ERROR_TIMEOUT ? "too slow" : "refused", why);
     if (self->on_wait && !self->has_told_refusal)

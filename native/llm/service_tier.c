@@ -33,10 +33,10 @@ bool acr_spend_take_service(AcrSpend *spend, const AcrEndpoint *endpoint, const 
         return true;
     if (!provider->services[asked])
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                             "model '%s' cannot be asked by %s: its provider %s%s", name, tier,
+                             "model '%s' cannot be called with %s: its provider %s%s", name, tier,
                              has->len ? "has only: " : "has no service tiers", has->str);
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                         "model '%s' has no known price by %s (known: %s); choose "
+                         "model '%s' has no known price for %s (known: %s); choose "
                          "another tier, or give the tier's prices by --prices FILE",
                          name, tier, has->str);
 }

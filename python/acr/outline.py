@@ -59,7 +59,7 @@ def _out_of_memory(source: bytes) -> bytes:
     try:
         bytes(TREE_BYTES_PER_BYTE * len(source))  # requests this memory without touching it
     except MemoryError:
-        raise MemoryError("too deep or too large for the parser here") from None
+        raise MemoryError("too deep or too large for the parser") from None
     return _failed(1, "too deep for the parser")
 
 

@@ -313,7 +313,7 @@ static bool take_note(AcrShards *shards, guint number, GError **error)
     shards->notes->pdata[number] = note;
     const char *what = note && shards->first ? difference(shards->first, note) : NULL;
     if (what)
-        return refuse(error, "'%s' has other %s than shard %" G_GINT64_FORMAT, dir, what,
+        return refuse(error, "'%s' was run with other %s than shard %" G_GINT64_FORMAT, dir, what,
                       acr_json_get_int(shards->first, "shard", 0));
     shards->first = shards->first ? shards->first : note;
     const AcrJson *tasks = acr_json_get(note, "tasks");

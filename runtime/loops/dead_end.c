@@ -60,7 +60,7 @@ bool acr_dead_end_compare(AcrDeadEnd *end, char kind, const char *text)
         return give_up_model(end, true, "the model repeats itself: it said the same three times");
     return goes_in_circles(end->told, kind) &&
            give_up_model(end, true,
-                         "the model goes in circles: it says the same two things in turn");
+                         "the model goes in circles: it alternates between the same two answers");
 }
 
 bool acr_dead_end_useless(AcrDeadEnd *end, guint weight)
@@ -69,8 +69,8 @@ bool acr_dead_end_useless(AcrDeadEnd *end, guint weight)
     return end->useless >= ACR_DEAD_END_USELESS &&
            give_up_model(
                end, false,
-               "nothing that the model said led to code: no call that finds any, no answer that "
-               "can be read");
+               "no answer of the model led to code: no call found any, and no answer could be "
+               "read");
 }
 
 void acr_dead_end_useful(AcrDeadEnd *end)

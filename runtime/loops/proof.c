@@ -256,7 +256,7 @@ AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, 
             work->run->may.refute
                 ? g_strdup_printf("reproducer_%u.py does not show the issue without the patch",
                                   work->reproducer.number)
-                : g_strdup("the test was not red before and green after");
+                : g_strdup("the script did not fail without the patch and pass with it");
         return ACR_STEP_DONE;
     }
     if (doubts->len) {

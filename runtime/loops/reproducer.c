@@ -166,8 +166,8 @@ static AcrStep turn_round(AcrAttemptWork *work, GError **error)
         return ACR_STEP_FAILED;
     if (!turned || !*turned)
         return ACR_STEP_DONE;
-    acr_loops_note(work->run, "the script passes as it was asked to; its last assertion is turned "
-                              "round");
+    acr_loops_note(work->run,
+                   "the script passes, as requested; acr-host negates its last assertion");
     g_free(reproducer->script);
     reproducer->script = g_steal_pointer(&turned);
     return save_script(work, error) ? acr_reproducer_run(work, NULL, 0, &reproducer->before, error)

@@ -415,38 +415,38 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
     guint scripts = (guint)acr_json_size(best->scripts);
     g_autofree char *by = NULL;
     if (!rival)
-        by = g_strdup("all that apply are this change");
+        by = g_strdup("all applicable patches are the same change");
     else if (!best->is_of_tests && rival->is_of_tests)
-        by = g_strdup("the best other one changes tests alone");
+        by = g_strdup("the next best patch changes only tests");
     else if (acr_candidate_worth(best) != acr_candidate_worth(rival))
-        by = g_strdup_printf("the best other one is %s%s", acr_proof_name(rival->proof),
+        by = g_strdup_printf("the next best patch is %s%s", acr_proof_name(rival->proof),
                              acr_candidate_is_free(best) && !acr_candidate_is_free(rival)
-                                 ? ", and not free of regressions"
+                                 ? ", and may break tests"
                                  : "");
     else if (best->passes != rival->passes)
-        by = g_strdup_printf("it passes %u of %u reproducers, the best other one %u", best->passes,
+        by = g_strdup_printf("it passes %u of %u reproducers, the next best patch %u", best->passes,
                              scripts, rival->passes);
     else if (acr_candidate_expected(best) != acr_candidate_expected(rival))
-        by = g_strdup_printf("with it %u tests fail as the issue expects, with the best other one "
+        by = g_strdup_printf("with it %u tests fail as the issue expects, with the next best patch "
                              "%u",
                              acr_candidate_expected(best), acr_candidate_expected(rival));
     else if (best->changes_examples != rival->changes_examples)
-        by = g_strdup("with it the issue's examples show something else than without it, unlike "
-                      "with the best other one");
+        by = g_strdup("it changes what the issue's examples print, and the next best patch does "
+                      "not");
     else if (acr_candidate_suspects(best) != acr_candidate_suspects(rival))
-        by = g_strdup_printf("%u tests failed with it and could not run again, %u with the best "
-                             "other one",
+        by = g_strdup_printf("%u tests failed with it and could not run again, %u with the next "
+                             "best patch",
                              acr_candidate_suspects(best), acr_candidate_suspects(rival));
     else if (best->agrees != rival->agrees)
-        by = g_strdup_printf("%u behave as it does, %u as the best other one", best->agrees,
+        by = g_strdup_printf("%u patches behave like it, %u like the next best patch", best->agrees,
                              rival->agrees);
     else if (best->count != rival->count)
-        by =
-            g_strdup_printf("%u are this change, %u the best other one", best->count, rival->count);
+        by = g_strdup_printf("%u candidates are this change, %u the next best one", best->count,
+                             rival->count);
     else if (acr_json_size(best->votes) > acr_json_size(rival->votes))
-        by = g_strdup_printf("of equals the model chose it %zu times, the best other one %zu",
+        by = g_strdup_printf("the model chose it %zu times, and the next best patch %zu times",
                              acr_json_size(best->votes), acr_json_size(rival->votes));
     else
-        by = g_strdup("it is the first of equals");
+        by = g_strdup("it is the first of several equal patches");
     return g_strdup_printf("chosen from %u candidates: %s", candidates->len, by);
 }

@@ -62,7 +62,7 @@ static int open_parent_folder(const AcrFolder *folder, const char *name, bool ma
     int fd = root < 0 ? -1 : acr_dir_open_beneath(root, name, make);
     int err = errno;
     if (fd < 0 && err == ELOOP)
-        refuse_folder(error, path, "lies behind a symbolic link; use another --out");
+        refuse_folder(error, path, "has a symbolic link in its path; use another --out");
     else if (fd < 0)
         acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open the folder of '%s': %s",
                       path, g_strerror(err));

@@ -413,8 +413,8 @@ static int answer_arguments(Search *self)
 
 static const char prompt_help[] =
     "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
-    "NAME(                lines that call it, as 'callers NAME'\n"
-    "TEXT                 lines with a text that is no name; /TEXT for any text\n"
+    "NAME(                lines that call NAME, like 'callers NAME'\n"
+    "TEXT                 lines with TEXT, if it is not a name; /TEXT even if it is a name\n"
     "class, method, code  followed by NAME or TEXT: only that kind\n"
     "history              followed by NAME or TEXT: the commits that change it\n"
     "FILE:10-20           lines of a file\n"

@@ -152,4 +152,4 @@ def test_options(bench: Bench) -> None:
             USAGE, "--batch-api", "--service-tier"
         )
     result = bench.host.run(*bench.command, "--model", "gemini/gemini-2.5-flash", env={"GEMINI_API_KEY": "x"}).check(3)
-    assert "cannot be asked by --batch-api" in result.err
+    assert "cannot be called with --batch-api" in result.err

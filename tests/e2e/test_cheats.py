@@ -37,7 +37,7 @@ __all__ = ["case"]
 
 MARKER = "86.4213"  # seconds that a process which is left behind sleeps
 STILL_RED = ".py fails with the patch, too"
-NOTHING_FAILED = "nothing is known to decide about line 1 of the script"
+NOTHING_FAILED = "line 1 of the script fails, but has no assertion that can be changed"
 NEVER = "the issue was not reproduced in 3 tries"
 
 #: What Python would print of an assertion in the script's first line.

@@ -223,7 +223,7 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
         unsolved.run("--shard", "2/2", *more, **options).one_line(2, f"started with different {why};")
         unsolved.run("--shard", "2/2", *more, out=aside, **options).check()
         (aside / "shard-2-of-2").rename(unsolved.out / "shard-2-of-2")
-        unsolved.merge().one_line(2, f"has other {why} than shard 1")
+        unsolved.merge().one_line(2, f"was run with other {why} than shard 1")
         (unsolved.out / "shard-2-of-2").rename(folder / f"away-{why}")
 
     refused("tasks", tasks="turned.jsonl")

@@ -389,7 +389,7 @@ def grade(run_host: RunHost, folder: Path, log: str, *options: object) -> tuple[
         (folder / f"{name}.jsonl").write_text(json.dumps(value) + "\n", "utf-8")
     files = ["--dataset", folder / "rows.jsonl", "--predictions", folder / "predictions.jsonl", "--out", folder / "out"]
     done = run_host("eval", *files, "--run-id", "r", "--regrade", "--json", *options)
-    done.check(3 if "could be graded here" in done.err else 0)
+    done.check(3 if "could be graded on this machine" in done.err else 0)
     return done, json.loads(done.stdout)
 
 

@@ -376,7 +376,7 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
         assert all_gone(host)
     told = {
         "huge.py": "larger than 16 MiB",
-        "dense.py": "MemoryError: too deep or too large for the parser here",
+        "dense.py": "MemoryError: too deep or too large for the parser",
     }
     if SANITIZED:  # with which there is more memory, and less time
         assert set(reasons(row)) <= set(told)

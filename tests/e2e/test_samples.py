@@ -60,7 +60,7 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
     assert table(case, "proof", "same_behaviour", "same_change") == [("verified", 2, 1), ("verified", 2, 1)]
     names = ["attempt_0/reproducer_1.py", "attempt_1/reproducer_1.py"]
     assert table(case, "reproducers") == [[{"script": name, "result": "passed"} for name in names]] * 2
-    assert case.selected()["choice"] == "chosen from 2 candidates: it is the first of equals"
+    assert case.selected()["choice"] == "chosen from 2 candidates: it is the first of several equal patches"
     check_repeated(case, len(journal_of(case.out)) // 2)
 
 
@@ -71,7 +71,7 @@ def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
     lines = [*attempt(SCRIPT, patch(wired), review(YES_YES)), *attempt(SCRIPT_8, patch(), review(YES_YES))]
     result = case.run(lines, "--samples", 2).check()
     assert added(result) == [RIGHT]
-    why = "it passes 2 of 2 reproducers, the best other one 1"
+    why = "it passes 2 of 2 reproducers, the next best patch 1"
     assert case.selected()["choice"].endswith(why)
     page = case.host.run("report", case.out, "-o", "-").check().out
     assert why in page and "1 of 2" in page and "2 of 2" in page
@@ -94,7 +94,7 @@ def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
     lines = [guard("no"), *search(), patch(OTHER), patch(), guard("no"), *search(), patch(RIGHT)]
     result = case.run(lines, "--samples", 3).check()
     assert added(result) == [RIGHT]
-    assert case.selected()["choice"] == "chosen from 3 candidates: 2 are this change, 1 the best other one"
+    assert case.selected()["choice"] == "chosen from 3 candidates: 2 candidates are this change, 1 the next best one"
     check_repeated(case, len(journal_of(case.out)) // 2)
 
 

@@ -73,7 +73,7 @@ def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candi
     result = case.run([], "--attempts", 0, *given).check()
     assert added(result) == [RIGHT] and case.records("model") == []
     assert case.selected()["selected"] == "candidates/2.diff"
-    assert case.selected()["choice"] == "chosen from 3 candidates: 2 are this change, 1 the best other one"
+    assert case.selected()["choice"] == "chosen from 3 candidates: 2 candidates are this change, 1 the next best one"
     assert table(case, "selected", "same_change") == [(False, 1), (True, 2), (False, 2)]
     check_repeated(case)
     case.host.run(*case.command[:-2]).one_line(USAGE, "--candidate")
@@ -86,7 +86,7 @@ def test_what_a_check_rejects_is_not_chosen(case: Case, candidate: Candidate) ->
     result = case.run([], *validate, *given).check()
     assert added(result) == [RIGHT] and table(case, "proof") == ["refused", "none", "refused", "refused"]
     assert read_json(case.out / "result.json")["verdict"] == "validated"
-    assert case.selected()["choice"].endswith(": the best other one is refused")
+    assert case.selected()["choice"].endswith(": the next best patch is refused")
     assert len(case.records("execution")) == 4, "equal changes are run once"
     check_repeated(case)
     result = case.run([], *validate, *candidate(OTHER))
@@ -98,7 +98,7 @@ def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidat
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines, *candidate(SEVENTH), *candidate(RIGHT)).check()
     assert added(result) == [RIGHT]
-    assert case.selected()["choice"].endswith("it passes 1 of 1 reproducers, the best other one 0")
+    assert case.selected()["choice"].endswith("it passes 1 of 1 reproducers, the next best patch 0")
     assert table(case, "proof", "same_behaviour") == [("none", 1), ("none", 1), ("doubted", 0)]
     ran = [[(at["script"], at["result"]) for at in row] for row in table(case, "reproducers")]
     name = "attempt_0/reproducer_1.py"
@@ -117,7 +117,7 @@ def test_the_examples_in_the_issue_decide_before_agreement(case: Case, candidate
     result = case.run([], *given, "--issue-text", issue, "-v").check()
     assert added(result) == [RIGHT] and len(case.records("execution")) == 4, "equal changes are run once"
     assert table(case, "changes_examples", "same_behaviour") == [(False, 2), (False, 2), (True, 2), (True, 2)]
-    why = "with it the issue's examples show something else than without it, unlike with the best other one"
+    why = "it changes what the issue's examples print, and the next best patch does not"
     assert case.selected()["choice"] == f"chosen from 4 candidates: {why}"
     check_repeated(case)
     case.run([], *given, "--issue-text", issue, "--verify", "never").check()
@@ -163,7 +163,7 @@ def test_one_that_changes_tests_alone_is_not_chosen(case: Case, candidate: Candi
     tests = candidate("    return n // 3\n", {"test_app.py": "from app import half\n\nassert half(3) == 1\n"})
     result = case.run([], "--attempts", 0, *tests, *tests, *candidate(RIGHT)).check()
     assert added(result) == [RIGHT]
-    assert case.selected()["choice"].endswith(": the best other one changes tests alone")
+    assert case.selected()["choice"].endswith(": the next best patch changes only tests")
     check_repeated(case)
 
 
@@ -190,7 +190,7 @@ def test_the_model_chooses_among_equals(case: Case, candidate: Candidate) -> Non
 def test_where_nobody_chooses_the_first_of_equals_is_taken(case: Case, candidate: Candidate) -> None:
     result = case.run([], "--attempts", 0, "-v", *candidate(OTHER), *candidate(RIGHT)).check()
     assert added(result) == [OTHER] and "the model chose none of the equal candidates" in result.err
-    assert case.selected()["choice"].endswith("it is the first of equals")
+    assert case.selected()["choice"].endswith("it is the first of several equal patches")
     check_repeated(case)
 
 

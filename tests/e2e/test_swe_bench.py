@@ -544,8 +544,8 @@ def test_shards_of_different_batches_are_not_one(
     assert [path.name for path in out.iterdir()] == ["shard-1-of-2"]
     for number, (tasks_of, more, why) in enumerate(
         (
-            (turned, (), "has other tasks than shard 1"),
-            (dataset, ("--rounds", "3"), "has other models, options or prompts than shard 1"),
+            (turned, (), "was run with other tasks than shard 1"),
+            (dataset, ("--rounds", "3"), "was run with other models, options or prompts than shard 1"),
         )
     ):
         run_host(*batch(tasks_of, repos, model, aside, "--shard", "2/2", *more)).check()

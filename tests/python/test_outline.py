@@ -300,7 +300,7 @@ def in_little_memory(source: str, limit: int) -> str:
 def test_rows_do_not_depend_on_the_memory_there_is() -> None:
     """What a larger process might parse is an error, which nobody keeps; what none parses is a row."""
     dense, deep, limit = "b'x = [' + b'1,' * 500_000 + b']'", "b'x = ' + b'not ' * 20_000 + b'1'", 300 << 20
-    assert in_little_memory(dense, limit) == "no memory: too deep or too large for the parser here\n"
+    assert in_little_memory(dense, limit) == "no memory: too deep or too large for the parser\n"
     assert in_little_memory(deep, limit) == str(b"X\t1\ttoo deep for the parser\n") + "\n"
     assert in_little_memory(dense, 4 * limit) == str(b"A\tx\t1\t1\t\n") + "\n"
 

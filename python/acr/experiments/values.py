@@ -201,16 +201,16 @@ class Judged:
         if pair.how == "truth":
             expected = [True] * len(observed)
         if self._compares(pair, first) and any(_are_other(want, got) for want, got in zip(expected, observed)):
-            return "the objects that a function compares differ, written out"
+            return "the objects that a function compares differ in their printed values"
         for want, got in zip(expected, observed):
             if got == "nan" and pair.how in (*ORDERS, *NEAR, "difference"):
-                return "it is not a number"
+                return "the value is not a number (nan)"
             why = self._classes_differ(pair, want, got) or pair.equal and self._own_equality(pair, want, got)
             if why:
                 return why
         for one, other in zip(*(patched.get(tag, []) for tag in pair.tags)):
             if self._is_missing(pair, one, other):
-                return "what is found by an equality that the patch changes is not there, written out"
+                return "an equality that the patch changes finds a value that is not among the printed values"
         for want, got in zip(first.get(sides[1], []), observed):
             why = self._data_differ(pair, want, got)
             if why:
@@ -218,7 +218,7 @@ class Judged:
         rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
         judges = pair.equal and not pair.is_relation or self._compares(pair, first)
         if judges and any(want != wants and was in (now, wants) for was, now, want, wants in rows):
-            return "the patch changes what the script expects, and nothing of what it observes"
+            return "the patch changes the value that the script expects, but not the observed value"
         return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
 
     def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
@@ -241,7 +241,7 @@ class Judged:
         """The reason if two objects of a changed class are equal only by its own methods, unless the script builds
         both."""
         liar = _liar(got, self.changed, equal=True)
-        return "written out, they differ" if liar and want != got and not _makes(pair, got) else ""
+        return "the printed values differ" if liar and want != got and not _makes(pair, got) else ""
 
     def _is_missing(self, pair: Pair, left: object, right: object) -> bool:
         """Whether elements that must be found are found only by the methods of a changed class."""
@@ -268,7 +268,7 @@ class Judged:
             return "" if abs(want - got) <= 0.01 * max(1, abs(want)) else "the numbers differ"  # type: ignore[operator]
         want, got = _held(want), _held(got)
         if pair.equal and not _has_object(want) and not _has_object(got):
-            return "" if _alike(want, got) else "written out, they differ"
+            return "" if _alike(want, got) else "the printed values differ"
         return ""
 
     def _judge_changed(self, pair: Pair, first: Rows, patched: Rows) -> str:
@@ -288,15 +288,15 @@ class Judged:
                 liar = _liar(value, self.changed)
                 named = liar and re.search(rf"\b{re.escape(liar.split('.')[-1])}\b", self.script)
                 if liar and not named and not _liar(was, self.changed) and "object" not in str(was):
-                    return f"an object of {liar}, which the patch changes, stands for plain data"
+                    return f"an object of {liar}, which the patch changes, replaces plain data"
         return ""
 
     def _ends_early(self, base: Rows, patched: Rows) -> str:
-        """The reason if a loop, only with the patch, does not come to a value that the script writes down."""
+        """The reason if a loop, only with the patch, does not reach a value that the script contains."""
         for pair in self.pairs:
             was, now = [set(map(repr, at.get(pair.tags[int(pair.is_right)], []))) for at in (base, patched)]
             if pair.equal and pair.is_own and now and any(at in self.script for at in was - now):
-                return "the script does not come to a value that it compares without the patch"
+                return "with the patch, the script does not reach a value that it compares without the patch"
         return ""
 
     @staticmethod
@@ -308,7 +308,7 @@ class Judged:
         """What a script passes by, though it does not hold with the patch: assertions that are left out or swallowed."""
         certain = re.findall(r"'(M\d+s)'", text)
         if any(tag not in patched for tag in certain):
-            return "the script passes, and an assertion that every run must reach is not reached with the patch"
+            return "the script passes, but an assertion that every run must reach is not reached with the patch"
         for pair in self.pairs:
             sides = [patched.get(tag, []) for tag in pair.tags]
             sure = pair.how == "Eq" and pair.holds is True and "AssertionError" not in self.script
@@ -321,7 +321,7 @@ def _is_moved(base: Rows, patched: Rows) -> str:
     """The reason if what an expectation is computed from changes, only with the patch, after the script has made it."""
     used = [tag for tag in patched if tag[:1] == "U"]
     was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
-    return "what the script expects changes after the script has made it" if was - now else ""
+    return "the expected value changes after the script has made it" if was - now else ""
 
 
 def _elements(value: object) -> list[str] | None:
@@ -359,7 +359,7 @@ def _library(base: Rows, patched: Rows) -> str:
 def _deeds(base: Rows, patched: Rows) -> str:
     """The reason if the process, only with the patch, does something for which plain code has no reason."""
     new = [str(at) for at in patched.get("V", []) if at not in base.get("V", [])]
-    return f"with the patch alone the process does this: {new[0]}" if new else ""
+    return f"only with the patch, the process does this: {new[0]}" if new else ""
 
 
 def _liar(value: object, changed: Changed, equal: bool = False) -> str:

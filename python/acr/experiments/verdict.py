@@ -145,7 +145,7 @@ class _Site:
             raise Refusal("no traceback shows which assertion of the script fails without the patch")
         self.script.lines = caught.lines(self.first.file)
         if self.script.site() is None:
-            raise Refusal(f"nothing is known to decide about line {self.script.lines[-1]} of the script, which fails")
+            raise Refusal(f"line {self.script.lines[-1]} of the script fails, but has no assertion that can be changed")
         self._check_oracle(caught.frames[-1][0])
 
     def _check_oracle(self, file: str) -> None:
@@ -174,11 +174,11 @@ class _Site:
     def negated(self) -> Steps:
         case, text = self.case, script_variants.negated(self.script)
         if text is None:
-            raise Refusal(f"the assertion that failed cannot be turned round ({self.script.quote()})")
+            raise Refusal(f"the assertion that failed cannot be negated ({self.script.quote()})")
         got = yield from case.run("negated", text)
         told = got.says(self.script.nonce)
         case.require(
-            "negated", f"the assertion is turned round ({self.script.quote()})", "the script fails there", got, told
+            "negated", f"the assertion is negated ({self.script.quote()})", "the script fails at it", got, told
         )
 
     # ---- Other expectations ----
@@ -189,7 +189,7 @@ class _Site:
             for variant in [] if failed else self._perturbations(shifts):
                 failed += yield from self._perturb(variant)
         if not failed:
-            self.case.skip("perturbed", f"nothing that {self.script.quote()} expects can be changed")
+            self.case.skip("perturbed", f"no value that {self.script.quote()} expects can be changed")
 
     def _perturbations(self, shifts: bool) -> list[Perturbed]:
         """Two of the variants: one that changes the value a little, and one that changes it much."""
@@ -220,23 +220,23 @@ class _Site:
         if made is None:
             return
         got = yield from self.case.run("pinned", made[0])
-        changed = f"the expectation is written out as {str(made[1])[:60]!r}, its value without the patch ({self.script.quote()})"
+        changed = f"the expected value is replaced by {str(made[1])[:60]!r}, its value without the patch ({self.script.quote()})"
         self.case.require("pinned", changed, "the script passes", got, got.passed)
 
     def written_out(self) -> Steps:
         case, made = self.case, printing.shown(self.script, self.mark, False)
         if made is None:
-            case.skip("written out", f"{self.script.quote()} cannot be written otherwise")
+            case.skip("written out", f"the values of {self.script.quote()} cannot be printed")
             return
         got = yield from case.run("written out", made[0], seed=self.seed)
         patched = values.read(got.out, self.mark)
         judged = values.Judged(case.script, self.pairs, values.Changed(case.base, case.patched))
         found = judged.contradiction(self.base_rows, self.base_all, patched) or judged.unheld(made[0], patched)
         words = f"both sides are printed as plain data ({self.script.quote()})"
-        expected = "what is observed is what the script expects without the patch"
-        case.require("written out", words, expected, found or "it is", not found)
+        expected = "the printed values agree with what the script expects without the patch"
+        case.require("written out", words, expected, found or "they agree", not found)
         if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
-            case.note("stated", "nothing", "the script states a value that the issue wants", "it states none", False)
+            case.note("stated", "nothing", "the script states a value that the issue wants", "the script states no such value", False)
             raise Refusal(
                 f"{self.script.quote()} states no value that the issue wants, so almost any change satisfies it; "
                 "assert that value, as in `assert f(1) == 2`"
@@ -245,7 +245,7 @@ class _Site:
         text = script_variants.replayed(self.script, patched, chosen) if chosen else None
         if text is not None:
             got = yield from case.run("replayed", text, is_patched=False)
-            words = "what functions that compare are given as it is with the patch, written out, without the patch"
+            words = "the project's comparison functions run without the patch, on the values that the patched code returned"
             case.require("replayed", words, "the script passes", got, got.assertion() is None)
 
     # ---- Handlers ----
@@ -276,7 +276,7 @@ class _Site:
         agrees = not raised or any(_is_class(at, one) for one in expected for at in bases)
         if agrees and expected[0].rpartition(":")[2] in BROAD and bases and bases[0].rpartition(":")[2] in SLIPS:
             agrees = False  # the script accepts any error, and this error is a mistake in the variant
-        changed = f"the class of the error that {self.script.quote()} waits for is written out"
+        changed = f"the class of the error that {self.script.quote()} waits for is printed"
         happened = f"it is {bases[0]}" if bases else "no error is raised there"
         self.case.require("unhandled", changed, f"it is {expected[0]} or below", happened, agrees)
 
@@ -284,7 +284,7 @@ class _Site:
 
     def decoy(self) -> Steps:
         case, nonce = self.case, self.script.nonce
-        changed = "the patch without its behaviour: bodies, values and data as before, all names kept"
+        changed = "the patch keeps its names, but has the bodies, values and data from before"
         for keeps in (False, True):
             files = tree_variants.without_behaviour(case.base, case.patched, nonce, keeps)
             got = yield from case.run("decoy", case.script, files=files)
@@ -306,7 +306,7 @@ class _Site:
         if files is None:
             return
         got = yield from case.run("nothing", case.script, files=files)
-        changed = "the functions that the patch changes return nothing: empty values of what they return without it"
+        changed = "the functions that the patch changes return empty values"
         case.require("nothing", changed, "the script fails", got, not got.passed)
 
     def _decides_by_data(self) -> Steps:
@@ -319,7 +319,7 @@ class _Site:
         got = yield from case.run("decoy", case.script, files=files)
         agrees = self._as_before(got)
         if agrees:
-            words = "the patch's data files as before, its code kept"
+            words = "the patch keeps its code, but has the data files from before"
             case.note("decoy", words, "the script fails as without the patch", got, True)
         return agrees
 
