@@ -37,7 +37,7 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
     {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
-    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* at the fifth time, SELECT */
+    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* the fifth one in a round: SELECT */
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
     {S(EXTRACT), ON(SHORTENED), S(EXTRACT), 0},
