@@ -1,6 +1,6 @@
 """Parses the text of one search call into its name and arguments, bound to the registered signature.
 
-A model reads the messages: each says what is wrong and shows how the call is written. A process may be started for a
+A model reads the messages: each names the error and shows the correct form of the call. A process may be started for a
 single call, so this module uses the parser without the module `ast` around it, which is loaded only for unusual calls.
 """
 

@@ -1,4 +1,4 @@
-"""What an extension is written with: a Python file that is given by `--extension FILE`.
+"""The interface for extensions. An extension is a Python file that is given by `--extension FILE`.
 
 It declares `API = 1` and decorates functions; `acr-host extensions new NAME` writes one to begin with. It runs in a
 process of its own, in which what it keeps in variables stays from call to call. What it raises, and a time-out, costs

@@ -145,7 +145,7 @@ const AcrOption acr_options[] = {
     {"compare", 0, ACR_OPTION_TEXT, AT(compare), TASKS, RARE, "PATH",
      .help = "Compare with another evaluation: its final report or its folder", .needs = "grade"},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), ACR_FOR_EVAL, 0, "NAME",
-     .help = "Run tests in this sandbox; environment needs --repos",
+     .help = "Test in NAME; environment needs --repos",
      .default_value = ACR_IN_CONTAINER, .words = ACR_IN_CONTAINER "|" ACR_IN_ENVIRONMENT},
     {"repos", 'r', ACR_OPTION_TEXT, AT(repos), ACR_FOR_EVAL, CONFIG, "DIR",
      .help = "Find repositories at DIR/owner/name, owner+name or owner__name"},

@@ -44,8 +44,7 @@ AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code)
 {
     if (code > ACR_EXIT_NONE || result->unrun == 0 || result->unrun < result->predictions)
         return code;
-    acr_verb_say(
-        "no prediction could be graded on this machine; the column 'why' gives the reason");
+    acr_verb_say("no prediction could be graded on this machine; see the column 'why'");
     return ACR_EXIT_ENVIRONMENT;
 }
 

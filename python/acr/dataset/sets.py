@@ -121,7 +121,7 @@ def _image(row: Row, table: Row) -> str:
 
 
 def _get(row: Row, field: str) -> Any:
-    """A field, or a field inside another: "a.b"; also of an object that is given as text."""
+    """The value of a field; "a.b" names a field of an object, which may be given as JSON text."""
     value: Any = row
     for part in field.split(".") if field else ():
         if isinstance(value, str) and value.startswith("{"):

@@ -213,7 +213,7 @@ def _are_related(left: ast.expr, right: ast.expr) -> bool:
     calls = [x for x in (left, right) if isinstance(x, ast.Call) and _calls(x, project)]
     if len({ast.dump(x.func) for x in calls}) == 1 < len(calls):
         return _is_from_data(*(at for x in calls for at in x.args))
-    # the names that hold what a function of the project returned
+    # the names of variables that hold results of the project's functions
     one, other = ({name for name, at in _value_parts(side) if name and _calls(at, project)} for side in (left, right))
     return bool(one & other)
 

@@ -52,7 +52,7 @@ def name_of(node: ast.stmt) -> str:
 
 
 def is_text(node: ast.stmt) -> bool:
-    """Whether a statement is a text, as a docstring is."""
+    """Whether a statement is only a string, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 

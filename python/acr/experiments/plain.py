@@ -32,7 +32,7 @@ _REACHING = re.compile(
     r"(?:sys|os|builtins|gc|ctypes|_ctypes|cffi|signal|atexit|subprocess|multiprocessing|importlib|unittest|_?pytest|mock|nose"
     r"|faulthandler|_thread|runpy|code|inspect)\b"
 )
-_WRAPS = {"wraps": 1, "update_wrapper": 2}  # how many arguments leave what is copied alone
+_WRAPS = {"wraps": 1, "update_wrapper": 2}  # with this number of arguments, the default attributes are copied
 _DOTTED = re.compile(r"\w+(?:\.\w+)*")
 _PROCESS = re.compile(r"(?:^|/)proc(?:/|$)|/dev/(?:fd|std)")  # files through which a process can inspect itself
 

@@ -320,7 +320,7 @@ def _judge(pair: Pair) -> ast.expr:
 
 
 class _Names:
-    """The calls of the functions that write values."""
+    """Makes calls of the functions that print values."""
 
     def __init__(self, name: str, kinds: str, evens: str) -> None:
         self.name, self.kinds, self.evens = name, kinds, evens

@@ -378,7 +378,7 @@ def _telling(body: list[ast.stmt], tell: str) -> list[ast.stmt]:
 
 
 def _unhandled_anywhere(script: Script, site: Site, tell: str, mark: str, show: str) -> tuple[str, str] | None:
-    """Does the same for the first `try` whose handler catches any error and continues."""
+    """Like `unhandled`, for the first `try` whose handler catches any error and continues."""
     for at in ast.walk(site.tree):
         if isinstance(at, ast.Try) and any(_catches(h, _BROAD) and not stops(h) for h in at.handlers):
             at.body = _telling(at.body, tell)

@@ -1,4 +1,4 @@
-"""What the host asks for: the next run of a verdict, from what the runs so far came to. Bytes in, bytes out.
+"""Tells the host which run of a verdict comes next, from the outcomes of the runs so far. Bytes in, bytes out.
 
 `step` takes packed fields: a JSON object {"seed", "tree", "file" (of the script, in the
 run without the patch), "packages", "exits": [[code, whether it ended by itself]…]}; the

@@ -20,7 +20,7 @@ _BINDS = (
     *FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Delete,
     getattr(ast, "Match", ast.Lambda),
 )  # fmt: skip
-# Code that shows how the project is used: no part of it.
+# Code that only shows how the project is used, such as examples.
 SHOWS = re.compile(r"^(?:docs?|examples?|changelog|changes|\.github)/.*\.py$")
 _LOOKS = {"locals", "vars", "eval", "exec", "dir"}
 
@@ -38,7 +38,7 @@ def without_behaviour(base: Files, patched: Files, nonce: str, keeps: bool) -> F
     return out
 
 
-# Around a function of the base: what it returns, emptied, or filled with other values; nothing where it fails.
+# Wraps a function of the base: empties its result, or fills it with other values; returns None if the function fails.
 _EMPTY = """def {word}(fn):
     import functools, inspect
     def empty(x):

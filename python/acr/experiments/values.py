@@ -305,7 +305,7 @@ class Judged:
         return "an assertion that is reached without the patch is not reached with it" if left_out else ""
 
     def unheld(self, text: str, patched: Rows) -> str:
-        """What a script passes by, though it does not hold with the patch: assertions that are left out or swallowed."""
+        """The reason if the script passes with the patch although an assertion is not reached, or does not hold."""
         certain = re.findall(r"'(M\d+s)'", text)
         if any(tag not in patched for tag in certain):
             return "the script passes, but an assertion that every run must reach is not reached with the patch"
@@ -343,7 +343,7 @@ def _are_other(want: object, got: object) -> bool:
 
 
 def _held(value: object) -> object:
-    """The number or text that an object is, by its class below the project's; otherwise the value."""
+    """The number or text in an object whose class inherits from a number or text class; otherwise the value."""
     rows = value[2] if is_object(value) and len(value) > 2 else []  # type: ignore[arg-type, index]
     held = [at[1] for at in rows if isinstance(at, list) and at[0] == ""] if isinstance(rows, list) else []
     return held[0] if held and is_plain(held[0]) else value

@@ -299,7 +299,7 @@ class _Site:
         case = self.case
         site = self.script.site()
         is_handled = site.attempt or any(isinstance(at, ast.ExceptHandler) for at in ancestors(site.at))
-        # any relation holds within an empty result, and a loop over it comes to no assertion
+        # an empty result satisfies any relation, and a loop over it reaches no assertion
         relates = any(pair.is_relation and pair.tags[0][:1] == "L" for pair in self.pairs)
         fills = relates or any(isinstance(at, LOOPS) for at in ancestors(site.at))
         files = None if is_handled else tree_variants.emptied(case.base, case.patched, self.mark, fills)

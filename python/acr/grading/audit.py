@@ -1,8 +1,7 @@
 """Whether a task can be graded here: what several runs with the reference patch and without a patch show.
 
 The class of a task: "sound" (the reference patch always resolves it, and no patch never does), "flaky" (now and then),
-"accepts_empty" (an empty patch resolves it), "broken" (the reference patch never resolves it), "environment" (as broken, but no
-test was read: the place is at fault, and "why" names what failed). Runs with another test order or day decide nothing, because
+"accepts_empty" (an empty patch resolves it), "broken" (the reference patch never resolves it), "environment" (broken, and no test could be read: the machine is at fault, and "why" gives the reason). Runs with another test order or day decide nothing, because
 an evaluation keeps the order and the day is always another; the tests that depend on them are listed.
 """
 

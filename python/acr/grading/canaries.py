@@ -1,4 +1,4 @@
-"""Canaries: tests of the host's own, which a test file carries when a resolved task is run again.
+"""Canaries: tests that the host adds to a test file when it runs a resolved task again.
 
 Four are plain: one must pass, one must fail, one must error, one must be skipped. The others are copies of the tests that
 the patch has to mend: one unchanged, which must pass, and some whose assertions cannot hold, which must fail. All have

@@ -16,7 +16,7 @@ TESTS_BREAK = "tests_break"
 def class_of(row: dict, log: str, report: dict, version: int) -> str:
     """The class of a log whose report (the content of report.json) does not say "resolved".
 
-    The report's own words come first: tests that were read and failed show that the environment bore them.
+    The report decides first: if tests ran and failed, the environment is not at fault.
     """
     said = report[row["instance_id"]]
     found = rules.outcomes(log, row, version)

@@ -1,4 +1,4 @@
-"""Whether a resolved task is believed: experiments that the host makes with its tests, judged by their logs alone.
+"""Decides whether a resolved task is trusted, by experiments with its tests; only their logs count.
 
 `step` says which run is needed next, and gives the verdict when the outputs suffice:
 

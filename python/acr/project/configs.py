@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TEST_NAME = re.compile(r"(^|[^a-z])(py\d*|tests?|unit\w*|check|pytest|default|testing)([^a-z]|$)", re.IGNORECASE)
 _FACTOR = re.compile(r"^[\w{},!.\-]+:\s+(?=\S)")
-MAX_COMMAND = 5_000  # reading a longer one could take the square of its length
+MAX_COMMAND = 5_000  # the time to read a command grows with the square of its length
 _POSARGS = re.compile(r"\{(?:posargs|args|\[\]):?((?:[^{}]|\{[^{}]*\})*)\}")
 
 

@@ -77,6 +77,6 @@ def _named_for(path: str, changed: list[str]) -> bool:
 
 
 def _common(path: str, changed: list[str]) -> int:
-    """How many folders it shares with a changed file, wherever they occur in the path."""
+    """The number of folder names that a path shares with a changed file."""
     parts = set(path.split("/")[:-1]) - {"tests", "test", "src"}
     return max((len(parts & set(other.split("/")[:-1])) for other in changed), default=0)

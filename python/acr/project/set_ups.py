@@ -25,7 +25,7 @@ _ENVIRONMENT = re.compile(r"([\w-]+/)?environment[\w-]*\.ya?ml")
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 _GROUP = re.compile(r"tests?|testing|dev(elop|elopment)?|hatch-test|default|unit", re.IGNORECASE)
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w,. -]*\])?\s*([<>=!~][^;#&|`$\\]*)?(;[^#&|`$\\]*)?")
-_TOOLS = set(  # what is installed beside a project, and what pip does not have
+_TOOLS = set(  # tools that do not belong to a project, and names that pip cannot install
     "python pip conda mamba setuptools wheel nodejs git make uv tox nox pre-commit ruff mypy black isort poetry hatch pdm pixi build "
     "twine codecov pipenv virtualenv flit".split()
 )
@@ -39,7 +39,7 @@ _BUILD = re.compile(
 _MAX_PACKAGES = 80
 _MAX_PLANS = 6
 PIP = "python3 -m pip install"
-OFFLINE = "export PIP_NO_INDEX=1 PIP_NO_BUILD_ISOLATION=false; "  # what is installed has to suffice
+OFFLINE = "export PIP_NO_INDEX=1 PIP_NO_BUILD_ISOLATION=false; "  # without network, pip uses only what is installed
 
 
 def files_of_set_ups(paths: list[str]) -> list[str]:
@@ -51,7 +51,7 @@ def files_of_set_ups(paths: list[str]) -> list[str]:
 
 
 def modules_of_tests(paths: list[str], texts: dict[str, str]) -> list[str]:
-    """Modules from elsewhere that test files cannot do without: imported at their top level, without a try."""
+    """Modules outside the project that test files need: they import them at their top level, without a try."""
     own = {part.removesuffix(".py") for path in paths if path.endswith(".py") for part in path.split("/")}
     known = own | {"__main__"} | set(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
     found: dict[str, None] = {}
@@ -120,7 +120,7 @@ def _run_lines(text: str) -> list[str]:
 
 
 def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str) -> Iterator[tuple[str, str]]:
-    """Those of a file that set the project up, one after the other; nothing if they do not touch the project."""
+    """The commands of a file that set the project up, joined; nothing if none of them uses the project."""
     kept: dict[str, None] = {}
     for line in lines:
         if len(line) > configs.MAX_COMMAND:

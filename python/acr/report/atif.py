@@ -40,7 +40,7 @@ def _count(usage: Any, *names: str) -> int | None:
 
 
 def _called(step: Row, number: int, calls: list[tuple[Any, Row]], results: list[str]) -> Row:
-    """Adds tool calls and what each returned; results that are not one for each call belong to none."""
+    """Adds tool calls and their results; if their numbers differ, no result belongs to a call."""
     names = [f"call_{number}_{at}" for at in range(1, len(calls) + 1)]
     step["tool_calls"] = [
         {"tool_call_id": name, "function_name": _exact(function), "arguments": arguments}

@@ -17,8 +17,8 @@ from acr.report.plain import count_of, line_of, load, member, number_of, rows_of
 from acr.report.story import SCRIPT_VERDICTS, VERDICTS, kind_of, status_words, verdict_of
 
 MAX_ROWS = 10_000
-_PAGE = "(page)"  # not in a task's folder: where its page is
-_MAX_FAILING = 3  # named in a row
+_PAGE = "(page)"  # a key of a task's files that holds the path of its page
+_MAX_FAILING = 3  # most failing tests that a row names
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
 

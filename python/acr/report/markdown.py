@@ -30,7 +30,7 @@ def disarmed(text: str) -> str:
 
 
 def plain_line(value: Any, limit: int) -> str:
-    """Foreign text as one line outside of code: it mentions nobody, names no issue and gives no command."""
+    """Foreign text as one line outside of code, changed so that forges find no mention, issue or command in it."""
     line = _SKIPPING.sub(r"(\1\2)", line_of(value, limit * 4))
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
     return re.sub(r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))

@@ -32,7 +32,7 @@ def tag(name: str, *content: object, **attributes: object) -> Html:
 
 
 def join(parts: Iterable[object]) -> Html:
-    """Parts one behind the other."""
+    """Joins parts."""
     return Html("".join(map(esc, parts)))
 
 
@@ -70,7 +70,7 @@ def _hash(text: str) -> str:
 
 
 def _now() -> tuple[str, str, Html]:
-    """Where live.js writes what runs."""
+    """The element in which live.js shows the running tasks."""
     heads = join(tag("th", head, scope="col") for head in ("task", "stage", "time", "calls", "cost"))
     running = tag("table", tag("caption", "tasks that run"), tag("thead", tag("tr", heads)), tag("tbody"), id="running")
     return section("now", "Now", tag("p", "", id="state", role="status"), tag("div", running, class_="scroll"))

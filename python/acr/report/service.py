@@ -1,4 +1,4 @@
-"""The host's way in: files of a folder, packed -> the report, as bytes."""
+"""The functions that the host calls: files of a folder, packed -> the report, as bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from acr.report import atif, batch_page, junit, pull_request, run_page, sarif, w
 from acr.report.plain import load, member
 from acr.report.story import run_of
 
-OTHER = b"(other run)"  # what follows is of the run compared with
+OTHER = b"(other run)"  # the files after this name are those of the other run
 
 
 def _pairs(fields: list[bytes]) -> dict[str, bytes]:

@@ -22,7 +22,7 @@ VERDICTS = {name: name for name in ("verified", "validated", "unverified", "repr
     "not_reproduced": "not reproduced",
 }
 
-# Results of a script, as files have them -> in words.
+# Results of a script in files -> the words for people.
 RESULTS = {
     "reproduced": "the script fails and shows the issue",
     "passed": "the script passes",
@@ -48,7 +48,7 @@ def verdict_of(result: object) -> str:
 
 
 def kind_of(outcome: str) -> str:
-    """How an outcome of a run or grading is coloured."""
+    """The colour class of an outcome of a run or a grading."""
     good = ("resolved", "verified", "validated", "reproduced")
     return "good" if outcome in good else "warn" if outcome == "unverified" else "bad"
 

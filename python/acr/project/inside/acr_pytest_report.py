@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config, items):
     select, order = acr_test_events.read_request("select"), acr_test_events.read_request("order")
     if select is not None:
         wanted = set(select)
-        names = [{item.nodeid, item.nodeid.split("::")[0]} for item in items]  # a missing file stands for its tests
+        names = [{item.nodeid, item.nodeid.split("::")[0]} for item in items]  # the id of a file selects its tests
         left = [item for item, own in zip(items, names) if wanted.isdisjoint(own)]
         items[:] = [item for item, own in zip(items, names) if not wanted.isdisjoint(own)]
         if left:

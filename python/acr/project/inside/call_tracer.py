@@ -19,7 +19,7 @@ MOST_CALLS = 3000  # most calls below one call of the script
 MOST_TOP, MOST_SHOWN = 40, 12  # most calls of the script that are kept, and that are shown
 MOST_SECONDS = 15.0  # most time for showing values
 RETURNS = ("RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE", "INSTRUMENTED_RETURN_VALUE", "INSTRUMENTED_YIELD_VALUE")
-OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of a code: a function's, neither a module's nor a class's; *args; **kwargs
+OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of a code object: it is a function's; it has *args; it has **kwargs
 
 
 class Call:

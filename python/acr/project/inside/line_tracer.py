@@ -16,8 +16,8 @@ IMPORTING = (
     "_call_with_frames_removed",
     "exec_module",
 )  # functions of importlib, and of pytest, that run a module's code
-NOT_WANTED, IMPORTED, SCRIPT = 0, 1, 2  # what the C side is answered instead of a File's address
-OPTIMIZED = 1  # the flag of a function's code, which a module's and a class's have not
+NOT_WANTED, IMPORTED, SCRIPT = 0, 1, 2  # answers to the C side in place of a File's address
+OPTIMIZED = 1  # the flag that only the code of functions has
 
 
 class Tracer:
@@ -28,7 +28,7 @@ class Tracer:
         self.files = {}  # a code's file -> (path below the root, its lines), or None
         self.locals = {}
         self.has_imports = "ACR_TESTS_IMPORTS" in os.environ
-        self.imports = 0  # modules whose code is running, and is not wanted
+        self.imports = 0  # number of running modules whose lines are not recorded
         self.native, self.buffers = None, {}  # path below the root -> the C side's File
         self.monitoring = getattr(sys, "monitoring", None)
         if self.monitoring is not None and not self._take_tool():
@@ -37,13 +37,13 @@ class Tracer:
             self.native, self.asked = load_native(), self._answer  # one method, which the C side does not keep alive
 
     def _take_tool(self):
-        """Whether events come here; a test may have given the tool's number back, or to another one."""
+        """Whether this tracer gets events: a test may have freed the tool's number, or given it to another tool."""
         if self.monitoring.get_tool(TOOL) is None:
             self.monitoring.use_tool_id(TOOL, NAME)
         if self.monitoring.get_tool(TOOL) != NAME:
             return False
         events = self.monitoring.events
-        # A generator that was started before the test goes on, or has an exception thrown into it.
+        # Events of a generator that was started before the test.
         self.events = events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
         self.monitoring.register_callback(TOOL, events.LINE, self._on_line)
         self.monitoring.register_callback(TOOL, events.PY_START, self._on_start)

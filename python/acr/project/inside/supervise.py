@@ -31,7 +31,7 @@ LINES_BYTES = 40 << 20
 MAX_SECONDS = 1e9
 WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
 LOOK_SECONDS = 0.3  # how often the report is read for a test that should not fail
-MORE_SECONDS = 1  # least time that the tests get after the first such test; most: a quarter of the time until then
+MORE_SECONDS = 1  # least time that the tests get after the first such failure; otherwise a quarter of the time until then
 MAX_NEAR = 20  # test files that run by themselves, before all tests
 KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
 
@@ -147,7 +147,7 @@ class Watch:
         self.report, self.good, self.read, self.start, self.end = report, frozenset(good), 0, time.time(), None
 
     def is_over(self):
-        """Whether it is time to end the run: the others have had a quarter of the time until the first failure."""
+        """Whether to end the run: the other tests had a quarter of the time until the first failure."""
         if self.end is None and os.path.isfile(self.report):
             with open(self.report, "rb") as file:
                 file.seek(self.read)
@@ -202,7 +202,7 @@ def are_texts(values):
 
 
 def is_event(event):
-    """Whether it has the members of an event: a test can write to the report, too."""
+    """Whether a line of the report has the members of an event; tests can write to the report, too."""
     if not isinstance(event, dict):
         return False
     if "collected" in event:

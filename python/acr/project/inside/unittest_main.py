@@ -35,7 +35,7 @@ def place_of(order):
 
 
 def is_wanted(test, name, wanted):
-    """Whether it is one of them, its module could not be imported elsewhere, or it cannot be here, where they are."""
+    """Whether to run a test: it is selected, or its module, or that of a selected test, cannot be imported."""
     if name in wanted or FAILED + module_of(test) in wanted:
         return True
     return type(test).__name__ == "_FailedTest" and any(other.startswith(module_of(test) + ".") for other in wanted)

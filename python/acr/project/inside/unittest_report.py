@@ -76,7 +76,7 @@ def install(path):
 
 def watch_runs():
     """Returns a function that tells whether a test is run by another test, and therefore part of it."""
-    running, run = threading.local(), unittest.TestCase.run  # "tests": those of a thread, one inside the other
+    running, run = threading.local(), unittest.TestCase.run  # "tests": the nested tests that a thread runs
 
     @functools.wraps(run)
     def run_test(self, result=None):
