@@ -414,7 +414,7 @@ static int answer_arguments(Search *self)
 static const char prompt_help[] =
     "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
     "NAME(                lines that call NAME, like 'callers NAME'\n"
-    "TEXT                 lines with TEXT, if it is not a name; /TEXT even if it is a name\n"
+    "TEXT                 lines with TEXT, if not a name; /TEXT also for a name\n"
     "class, method, code  followed by NAME or TEXT: only that kind\n"
     "history              followed by NAME or TEXT: the commits that change it\n"
     "FILE:10-20           lines of a file\n"

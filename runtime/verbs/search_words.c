@@ -291,11 +291,10 @@ char *acr_search_list(const AcrCalls *calls)
         g_autofree char *usage = acr_call_usage(spec);
         g_string_append_printf(text, "%s\n    %s\n", usage, spec->summary);
     }
-    g_string_append(
-        text, "\nShort forms:\n"
-              "NAME or CLASS.NAME [WHERE]: classes and functions of that name\n"
-              "TEXT [WHERE]: lines with TEXT, if it is not a name; /TEXT even if it is a name\n"
-              "NAME( [WHERE]: lines that call NAME; FILE:FROM-TO: lines of a file\n");
+    g_string_append(text, "\nShort forms:\n"
+                          "NAME or CLASS.NAME [WHERE]: classes and functions of that name\n"
+                          "TEXT [WHERE]: lines with TEXT, if not a name; /TEXT also for a name\n"
+                          "NAME( [WHERE]: lines that call NAME; FILE:FROM-TO: lines of a file\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,
                                kinds[i].call_in_file ? " [WHERE]" : "");

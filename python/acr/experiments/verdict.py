@@ -236,7 +236,9 @@ class _Site:
         expected = "the printed values agree with what the script expects without the patch"
         case.require("written out", words, expected, found or "they agree", not found)
         if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
-            case.note("stated", "nothing", "the script states a value that the issue wants", "the script states no such value", False)
+            case.note(
+                "stated", "nothing", "the script states a value that the issue wants", "it states no value", False
+            )
             raise Refusal(
                 f"{self.script.quote()} states no value that the issue wants, so almost any change satisfies it; "
                 "assert that value, as in `assert f(1) == 2`"
@@ -245,7 +247,7 @@ class _Site:
         text = script_variants.replayed(self.script, patched, chosen) if chosen else None
         if text is not None:
             got = yield from case.run("replayed", text, is_patched=False)
-            words = "the project's comparison functions run without the patch, on the values that the patched code returned"
+            words = "the project's comparison functions run without the patch, on values that the patched code returned"
             case.require("replayed", words, "the script passes", got, got.assertion() is None)
 
     # ---- Handlers ----

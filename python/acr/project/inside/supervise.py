@@ -31,7 +31,7 @@ LINES_BYTES = 40 << 20
 MAX_SECONDS = 1e9
 WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
 LOOK_SECONDS = 0.3  # how often the report is read for a test that should not fail
-MORE_SECONDS = 1  # least time that the tests get after the first such failure; otherwise a quarter of the time until then
+MORE_SECONDS = 1  # least time that the tests get after such a failure; else a quarter of the time until then
 MAX_NEAR = 20  # test files that run by themselves, before all tests
 KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
 
