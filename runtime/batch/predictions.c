@@ -80,7 +80,7 @@ static char *patch_text(const AcrRunResult *result)
 
 char *acr_batch_model(const AcrRunSpec *spec)
 {
-    return g_strjoinv("+", spec->models);
+    return spec->models ? g_strjoinv("+", spec->models) : g_strdup("none");
 }
 
 char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SLOWNESS = float(os.environ.get("ACR_SLOWNESS") or 1)
 
 _KEPT = re.compile(r"PATH|LANG|LC_.*|TMPDIR|G_.*|.SAN_OPTIONS|..SAN_OPTIONS|PYTHONMALLOC|SSL_CERT_FILE")
-_SANITIZER = re.compile(rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer")
+_SANITIZER = re.compile(rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer|GLib-CRITICAL")
 
 
 def binary() -> Path:
