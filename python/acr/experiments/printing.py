@@ -383,35 +383,27 @@ class _Inner(ast.NodeTransformer):
             node.slice = node.slice if isinstance(node.slice, (ast.Slice, ast.Tuple)) else self._kind(node.slice)
         return node
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
-        node.iter = self._kind(self.visit(node.iter))
-        node.body, node.orelse = [self.visit(at) for at in node.body], [self.visit(at) for at in node.orelse]
+    def visit_For(self, node: ast.For | ast.comprehension) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        node.iter = self._kind(node.iter)
         return node
 
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self._kind(self.visit(node.iter))
-        node.ifs[:] = [self.visit(at) for at in node.ifs]
-        return node
+    visit_comprehension = visit_For
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:  # noqa: N802
         node.body = [self.visit(at) for at in node.body]  # decorators and annotations stay as they are
         return node
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
         node.value = self.visit(node.value) if node.value else None
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
-        node.body = [self.visit(at) for at in node.body]
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:  # noqa: N802
         return node
 
     def visit_Match(self, node: ast.AST) -> ast.AST:  # noqa: N802
-        node.subject = self._kind(self.visit(node.subject))  # type: ignore[attr-defined]
-        for case in node.cases:  # type: ignore[attr-defined]
-            case.body = [self.visit(at) for at in case.body]
+        self.generic_visit(node)
+        node.subject = self._kind(node.subject)  # type: ignore[attr-defined]
         return node

@@ -353,38 +353,27 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
     if site is None:
         return None
     name, show = word(script.rng), word(script.rng)
-    tell = f"except BaseException as {name}:\n    {show}(type({name}), 'E')\n    raise\n"
     handlers = [at for at in site.awaited() if at.type]
+    waiting = [x for x in ast.walk(site.tree) if isinstance(x, (ast.With, ast.AsyncWith)) and _waits(x)]
+    hiding = [x for x in ast.walk(site.tree) if isinstance(x, ast.Try)
+              and any(_catches(h, _BROAD) and not stops(h) for h in x.handlers)]  # fmt: skip
     if handlers:
-        expected = handlers[0].type
-        site.attempt.body = _telling(site.attempt.body, tell)
-    else:
-        waiting = [x for x in ast.walk(site.tree) if isinstance(x, (ast.With, ast.AsyncWith)) and _waits(x)]
-        if not waiting:
-            return _unhandled_anywhere(script, site, tell, mark, show)
+        at, expected = site.attempt, handlers[0].type
+    elif waiting:
         at = site.at if site.at in waiting else waiting[0]
         expected = at.items[0].context_expr.args[0]
-        at.body = _telling(at.body, tell)
+    elif hiding:
+        at, expected = hiding[0], ast.Name("Exception", ast.Load())
+    else:
+        return None
+    block = ast.parse(
+        f"try:\n    pass\nexcept BaseException as {name}:\n    {show}(type({name}), 'E')\n    raise\n"
+    ).body
+    block[0].body, at.body = at.body, block  # type: ignore[attr-defined]
     first = f"try:\n    {show}({ast.unparse(expected)}, 'C')\nexcept Exception:\n    pass"
     site.swap(site.holder, ast.parse(first).body[0], site.holder)
     site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
     return site.text(), ast.unparse(expected)
-
-
-def _telling(body: list[ast.stmt], tell: str) -> list[ast.stmt]:
-    block = ast.parse("try:\n    pass\n" + tell).body[0]
-    block.body = body  # type: ignore[attr-defined]
-    return [block]
-
-
-def _unhandled_anywhere(script: Script, site: Site, tell: str, mark: str, show: str) -> tuple[str, str] | None:
-    """Like `unhandled`, for the first `try` whose handler catches any error and continues."""
-    for at in ast.walk(site.tree):
-        if isinstance(at, ast.Try) and any(_catches(h, _BROAD) and not stops(h) for h in at.handlers):
-            at.body = _telling(at.body, tell)
-            site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
-            return site.text(), "Exception"
-    return None
 
 
 def _waits(at: ast.With | ast.AsyncWith) -> bool:

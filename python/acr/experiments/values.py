@@ -294,8 +294,9 @@ class Judged:
     def _ends_early(self, base: Rows, patched: Rows) -> str:
         """The reason if a loop, only with the patch, does not reach a value that the script contains."""
         for pair in self.pairs:
-            was, now = [set(map(repr, at.get(pair.tags[int(pair.is_right)], []))) for at in (base, patched)]
-            if pair.equal and pair.is_own and now and any(at in self.script for at in was - now):
+            was, now = ([*map(repr, at.get(pair.tags[int(pair.is_right)], []))] for at in (base, patched))
+            ends = pair.equal and pair.is_own and len(was) > len(now) > 0
+            if ends and any(at in self.script for at in {*was} - {*now}):
                 return "with the patch, the script does not reach a value that it compares without the patch"
         return ""
 
