@@ -32,8 +32,9 @@ typedef struct {
     GHashTable *head;       /* ids of HEAD's blobs, 20 bytes each */
     AcrVcsMarks *marks;     /* borrowed; NULL: marks are not requested */
     GString *path;          /* path of the current file or folder, without trailing slash */
-    guint64 kept_bytes;
-    goffset hashed_bytes; /* sum of the bytes of large files so far */
+    guint64 kept_bytes;     /* of a folder that is only measured: the bytes that would be kept */
+    bool is_measuring;      /* add up sizes, and read no file */
+    goffset hashed_bytes;   /* sum of the bytes of large files so far */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
@@ -48,6 +49,17 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
 /* ---- Contents ---- */
 
+static bool has_room(Walk *walk, guint64 more)
+{
+    walk->kept_bytes += more;
+    return walk->kept_bytes <= ACR_VCS_MAX_WORKTREE_BYTES ||
+           acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
+                        "the %sfiles of '%s' are larger than %u MiB%s",
+                        walk->git ? "changed and untracked " : "", walk->snapshot->repo->workdir,
+                        (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)),
+                        walk->git ? "" : "; name a smaller folder with --repo");
+}
+
 /* Keeps the content in the snapshot, unless HEAD has it. */
 static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
 {
@@ -60,12 +72,8 @@ static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWher
     *out_where = ACR_VCS_KEPT;
     if (g_hash_table_contains(walk->snapshot->kept, id))
         return true;
-    walk->kept_bytes += g_bytes_get_size(content);
-    if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES)
-        return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
-                            "the changed and untracked files of '%s' are larger than %u MiB",
-                            walk->snapshot->repo->workdir,
-                            (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
+    if (!has_room(walk, g_bytes_get_size(content)))
+        return false;
     g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_ref(content));
     return true;
 }
@@ -231,6 +239,8 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
     if (walk->git && !g_hash_table_contains(walk->tracked, path) &&
         (taking == TAKE_TRACKED || acr_vcs_ignore_has(walk->ignore, path, false)))
         return true;
+    if (walk->is_measuring)
+        return st.st_size > (goffset)ACR_VCS_MAX_FILE_BYTES || has_room(walk, (guint64)st.st_size);
     acr_vcs_marks_add(walk->marks, path, &st);
     return S_ISLNK(st.st_mode) ? add_link(walk, folder, name)
                                : add_worktree_file(walk, folder, name);
@@ -283,6 +293,20 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
         g_string_truncate(walk->path, base);
     }
     return true;
+}
+
+/* Refuses a folder without git that is too large, before its files are read. */
+static bool measure_folder(Walk *walk, int fd)
+{
+    AcrVcsMarks *marks = g_steal_pointer(&walk->marks);
+    walk->is_measuring = true;
+    bool fits = walk_folder(walk, fd, TAKE_ALL, 0);
+    for (guint i = 0; i < ACR_VCS_LEFT_LAST; i++)
+        g_ptr_array_set_size(walk->snapshot->left[i], 0);
+    walk->is_measuring = false;
+    walk->kept_bytes = walk->seen = 0;
+    walk->marks = marks;
+    return fits;
 }
 
 /* Walks an open folder, with its .gitignore if that applies. */
@@ -428,6 +452,8 @@ static bool walk_all(Walk *walk)
         return false;
     if (walk->git)
         learn_head(walk, !has_index);
+    if (!walk->git && !measure_folder(walk, fd))
+        return false;
     if (!walk_entered(walk, fd, TAKE_ALL, 0))
         return false;
     if (walk->git)

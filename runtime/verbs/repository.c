@@ -16,7 +16,15 @@ static void say_unparsed(const AcrIndex *index)
 
 bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out, GError **error)
 {
-    if (!acr_workspace_begin(spec->repo, spec->rev, host, spec->verb == ACR_FOR_PATCH, out, error))
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    g_autofree char *path = g_canonicalize_filename(spec->repo ? spec->repo : ".", NULL),
+                    *line = g_strdup_printf("reading the files of %s", path);
+    if (!spec->rev && !spec->verbose)
+        acr_console_await(console, line);
+    bool ok =
+        acr_workspace_begin(spec->repo, spec->rev, host, spec->verb == ACR_FOR_PATCH, out, error);
+    acr_console_end(console);
+    if (!ok)
         return false;
     if (acr_snapshot_remarks(out->snapshot))
         acr_verb_say("%s", acr_snapshot_remarks(out->snapshot));

@@ -169,6 +169,14 @@ def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
     assert "no file matches --in 'lib/*.py'" in missed.err
 
 
+def test_a_folder_that_is_too_large_is_refused_unread(host: Host, tmp_path: Path) -> None:
+    for number in range(65):
+        (tmp_path / f"{number}.bin").touch()
+        os.truncate(tmp_path / f"{number}.bin", 32 * 1024 * 1024)  # takes no room on the disk
+    refused = host.run("search", "--repo", tmp_path, "x").check(3)
+    assert "are larger than 2048 MiB; name a smaller folder with --repo" in refused.err
+
+
 def test_the_list_names_every_call_and_word(host: Host, tmp_path: Path) -> None:
     out = host.run("search", "--list", cwd=tmp_path).check().out
     assert "search_method_in_file(method_name: str, file_name: str)\n    Shows the functions" in out
