@@ -38,6 +38,18 @@ const char *acr_extract_status_name(AcrExtractStatus status)
     return (gsize)status < G_N_ELEMENTS(names) ? names[status] : "NO_PATCH";
 }
 
+const char *acr_extract_status_words(AcrExtractStatus status)
+{
+    static const char *const words[] = {"the model proposed no change",
+                                        "no edit could be read in the model's answers",
+                                        "the model's edits quote code that the files do not have",
+                                        "the model's edits break the syntax of the files",
+                                        "the model's edits change nothing",
+                                        "the model's edits do not quote the code to replace",
+                                        "the edits apply"};
+    return words[MIN((gsize)status, G_N_ELEMENTS(words) - 1)];
+}
+
 void acr_patch_result_clear(AcrPatchResult *result)
 {
     if (!result)

@@ -134,6 +134,8 @@ typedef enum {
     ACR_APPLICABLE_PATCH,
 } AcrExtractStatus;
 const char *acr_extract_status_name(AcrExtractStatus status); /* "NO_PATCH", … */
+/* The same for a person: "the model's edits change nothing". */
+const char *acr_extract_status_words(AcrExtractStatus status);
 
 /* A bug location of the run; it decides between several equal places. Lines 1-based, inclusive. */
 typedef struct {

@@ -192,7 +192,7 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
     if (!apply_answer(work, answer, &result, error) || !save_try(work, answer, &result, error) ||
         !acr_observe_patch(work, &result, error))
         return ACR_STEP_FAILED;
-    acr_loops_note(work->run, "%s", acr_extract_status_name(result.status));
+    acr_loops_note(work->run, "%s", acr_extract_status_words(result.status));
     for (guint i = 0; i < result.edits->len; i++)
         note_edit(work, i + 1, result.edits->pdata[i]);
     acr_step_tell_writer(work, result.message

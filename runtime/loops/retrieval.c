@@ -304,6 +304,9 @@ static AcrRetrievalEvent do_analyse(Driver *driver)
 
 static AcrRetrievalEvent do_locate(Driver *driver)
 {
+    static const char *const roles[] = {[ACR_LOCATED_BUG] = "place to change",
+                                        [ACR_LOCATED_CLASS] = "its class",
+                                        [ACR_LOCATED_OVERRIDDEN] = "the method that it overrides"};
     const AcrRun *run = driver->run;
     const GPtrArray *locations = driver->extraction.locations;
     begin_stage(driver, "locate");
@@ -312,9 +315,8 @@ static AcrRetrievalEvent do_locate(Driver *driver)
     driver->retrieved->located = located;
     for (guint i = 0; i < located->len; i++) {
         const AcrLocated *item = located->pdata[i];
-        acr_loops_note(run, "%s by %s: %s lines %u-%u", acr_located_role_name(item->role),
-                       acr_locate_level_name(item->level), item->place->file, item->place->start,
-                       item->place->end);
+        acr_loops_note(run, "%s: %s lines %u-%u", roles[item->role], item->place->file,
+                       item->place->start, item->place->end);
     }
     if (!acr_loops_write_json(run, driver->work->attempt, acr_locations_to_json(locations),
                               &driver->failure, ACR_DIR_SEARCH ACR_FILE_NAMED_LOCATIONS) ||

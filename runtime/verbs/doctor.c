@@ -129,8 +129,7 @@ static void check_engine(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrImages) images = acr_images_open(doctor->host->interrupt, &error);
-    add_check(doctor, "engine", images ? OK : WARNING,
-              "only --image and eval need one; start the service of docker or podman",
+    add_check(doctor, "engine", images ? OK : WARNING, "only --image and eval need one",
               images ? "a container engine answers" : error->message);
 }
 

@@ -25,6 +25,16 @@ static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *basel
         ACR_JSON("lines", acr_suspects_to_json(index, found->lines, MAX_LINES, false)), NULL);
 }
 
+/* Suspects of one score share their ranks. */
+static void append_rank(GString *text, const AcrSuspect *suspect)
+{
+    g_autofree char *tied = suspect->rank.first < suspect->rank.last
+                                ? g_strdup_printf(" to %u", suspect->rank.last)
+                                : g_strdup("");
+    g_string_append_printf(text, "rank %u%s  score %.4f  ", suspect->rank.first, tied,
+                           suspect->rank.score);
+}
+
 static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 {
     GString *text = g_string_new(NULL);
@@ -37,16 +47,15 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
         const AcrSuspect *suspect = &g_array_index(found->methods, AcrSuspect, i);
         const AcrSymbol *symbol = acr_index_symbol(index, (guint32)suspect->symbol);
         g_autofree char *path = acr_one_line(acr_index_file(index, suspect->file)->path);
-        g_string_append_printf(text, "%u-%u  %.4f  %s:%u  %s\n", suspect->rank.first,
-                               suspect->rank.last, suspect->rank.score, path, suspect->first,
-                               symbol->qualname);
+        append_rank(text, suspect);
+        g_string_append_printf(text, "%s:%u  %s\n", path, suspect->first, symbol->qualname);
     }
     for (guint i = 0; i < MIN(found->lines->len, SHOWN); i++) {
         const AcrSuspect *suspect = &g_array_index(found->lines, AcrSuspect, i);
         g_autofree char *path = acr_one_line(acr_index_file(index, suspect->file)->path);
-        g_string_append_printf(text, "%s%u-%u  %.4f  %s:%u-%u\n", i ? "" : "\nLines:\n",
-                               suspect->rank.first, suspect->rank.last, suspect->rank.score, path,
-                               suspect->first, suspect->last);
+        g_string_append(text, i ? "" : "\nLines:\n");
+        append_rank(text, suspect);
+        g_string_append_printf(text, "%s:%u-%u\n", path, suspect->first, suspect->last);
     }
     return g_string_free(text, FALSE);
 }

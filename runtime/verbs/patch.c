@@ -27,8 +27,8 @@ static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool js
     if (is_one_of_many && result->diff && isatty(STDOUT_FILENO))
         acr_verb_tell("%s:\n", file);
     if (*result->message)
-        acr_verb_tell("%s: %s\n%s\n", file, acr_extract_status_name(result->status),
-                      result->message);
+        acr_verb_tell("%s: %s. The model would be told:\n\n%s\n", file,
+                      acr_extract_status_words(result->status), result->message);
     return acr_out_bytes(result->diff);
 }
 

@@ -60,22 +60,15 @@ static void say_line(AcrConsole *console, AcrTone tone, const char *what, const 
     acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
 }
 
-/* Why a run has no patch, and what may help, by the status of its answers. */
-static const struct {
-    const char *what, *hint;
-} missing[] = {
-    [ACR_NO_PATCH] = {"the model proposed no change", "another model, or more --attempts"},
-    [ACR_RAW_PATCH_BUT_UNPARSED] = {"no edit could be read in the model's answers",
-                                    "another model, or more --tries"},
-    [ACR_RAW_PATCH_BUT_UNMATCHED] = {"the model's edits quote code that the files do not have",
-                                     "more --tries, or another model"},
-    [ACR_MATCHED_BUT_BREAKS_SYNTAX] = {"the model's edits break the syntax of the files",
-                                       "more --tries, or another model"},
-    [ACR_MATCHED_BUT_EMPTY_DIFF] = {"the model's edits change nothing",
-                                    "more --attempts, or another model"},
-    [ACR_MATCHED_BUT_EMPTY_ORIGIN] = {"the model's edits do not quote the code to replace",
-                                      "more --tries, or another model"},
-    [ACR_APPLICABLE_PATCH] = {"a patch was written, but none was selected", "more --attempts"},
+/* What may help a run without a patch, by the status of its answers. */
+static const char *const hints[] = {
+    [ACR_NO_PATCH] = "another model, or more --attempts",
+    [ACR_RAW_PATCH_BUT_UNPARSED] = "another model, or more --tries",
+    [ACR_RAW_PATCH_BUT_UNMATCHED] = "more --tries, or another model",
+    [ACR_MATCHED_BUT_BREAKS_SYNTAX] = "more --tries, or another model",
+    [ACR_MATCHED_BUT_EMPTY_DIFF] = "more --attempts, or another model",
+    [ACR_MATCHED_BUT_EMPTY_ORIGIN] = "more --tries, or another model",
+    [ACR_APPLICABLE_PATCH] = "more --attempts",
 };
 
 /* Why a run ended without a patch, as a sentence; owned. */
@@ -89,8 +82,10 @@ static char *missing_words(const AcrRunResult *result)
                                " tokens; try a larger --context, or a model with a larger one",
                                cost->overflows, cost->calls,
                                cost->calls == 1 ? "request" : "requests", cost->context);
-    return g_strdup_printf("%s%s%s; try %s", missing[result->found.status].what, *why ? ": " : "",
-                           why, missing[result->found.status].hint);
+    AcrExtractStatus status = result->found.status;
+    const char *what = status == ACR_APPLICABLE_PATCH ? "a patch was written, but none was selected"
+                                                      : acr_extract_status_words(status);
+    return g_strdup_printf("%s%s%s; try %s", what, *why ? ": " : "", why, hints[status]);
 }
 
 /* Prints the last line of a run without a result. */

@@ -207,7 +207,7 @@ def test_what_is_no_run_folder(run_host: RunHost, tmp_path: Path) -> None:
 def test_verbose_shows_the_rounds_again(run_host: RunHost, finished: Path) -> None:
     result = run_host("replay", "--verbose", finished).check()
     assert any(line.startswith("round 3: locate (") for line in result.progress)
-    assert "    APPLICABLE_PATCH\n" in result.err
+    assert "    the edits apply\n" in result.err
 
 
 @pytest.mark.parametrize("model", [None, [], 7])

@@ -366,9 +366,9 @@ def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path
     for words in (
         'search_class("SeasonTariff"): nothing found',
         "the extract answer cannot be used: the answer holds no JSON object",
-        f"bug by method+class: {CHANGED} lines 55-70",
+        f"place to change: {CHANGED} lines 55-70",
         "edit 1: ambiguous",
-        "APPLICABLE_PATCH",
+        "the edits apply",
         "--verify=never was given",
     ):
         assert words in result.err
