@@ -1,4 +1,4 @@
-"""Runs the built program as a user would, with an environment of its own, and looks at what came of it."""
+"""Runs the built program as a user would, with an environment of its own, and reads its outputs and files."""
 
 from __future__ import annotations
 

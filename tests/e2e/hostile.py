@@ -1,4 +1,4 @@
-"""What the hostile tests share: runs of the sample, how they end, and repositories and places with something wrong."""
+"""Helpers of the hostile tests: runs of the sample, their ends, and damaged repositories and folders."""
 
 from __future__ import annotations
 

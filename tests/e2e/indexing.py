@@ -1,4 +1,4 @@
-"""What the tests of index and cache share: the calls they ask, the counts, the workers of a run, generated histories."""
+"""Helpers of the tests of index and cache: search calls, row counts, the workers of a run, generated histories."""
 
 from __future__ import annotations
 

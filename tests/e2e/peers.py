@@ -1,4 +1,4 @@
-"""How the program is told of a strict server, for each provider and each way to show a key."""
+"""Options and variables that point the program at a strict server, for each provider and each way to give a key."""
 
 from __future__ import annotations
 

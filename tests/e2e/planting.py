@@ -1,4 +1,4 @@
-"""Git repositories that mean harm: objects whose ids lie, packs and indexes that no git would write."""
+"""Makes hostile git repositories: objects with wrong ids, packs and indexes that git would never write."""
 
 from __future__ import annotations
 

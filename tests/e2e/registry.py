@@ -1,4 +1,4 @@
-"""A registry of container images on loopback, as engines pull from one: the part of its protocol that reading needs."""
+"""A registry of container images on loopback: the part of the protocol that pulling needs."""
 
 from __future__ import annotations
 

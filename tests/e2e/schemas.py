@@ -1,4 +1,4 @@
-"""Every JSON that a run of the program prints or leaves is held against its schema of runtime/schemas."""
+"""Validates every JSON that the program prints or writes by its schema in runtime/schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers of tests that run in a thread of this process."""
+"""Runs test servers in a thread of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of set-ups and of the choice of a Python share: the project, environments, the cache."""
+"""Helpers of the tests of set-ups and of the choice of a Python: the project, environments, the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run folder that is none, is read-only, full, in use, or bound to something else; and where a change is applied."""
+"""Run folders that are damaged, read-only, full, in use, or made by another command; and where --apply writes."""
 
 from __future__ import annotations
 

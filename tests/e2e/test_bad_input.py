@@ -1,4 +1,4 @@
-"""What is wrong from outside is told in one line, with the right exit code, and nothing is lost."""
+"""Wrong input gives one line that names the error, and the right exit code; nothing is lost."""
 
 from __future__ import annotations
 

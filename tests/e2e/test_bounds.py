@@ -1,4 +1,4 @@
-"""What has no end of its own ends: calls, encodings, key commands, few descriptors; and no clock changes a replay."""
+"""Everything that could run forever is bounded: calls, decoding, key commands, descriptors; no clock changes a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outline cache under eight processes at once, under kills and under damage: answers are those without it."""
+"""The outline cache with eight concurrent processes, kills and damage: answers are the same as without a cache."""
 
 from __future__ import annotations
 

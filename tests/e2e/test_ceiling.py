@@ -1,4 +1,4 @@
-"""Ceilings hold: over processes, against servers that lie, over kills; what is spent is known to who goes on."""
+"""Ceilings hold across processes, lying servers and kills; a resumed run counts what was spent before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's configuration file, and the result of a run as one object."""
+"""The user's configuration file, and the result of a run as one JSON object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that lead nowhere: each is given up within twelve calls, with one clear line and the exit code of no patch."""
+"""Models that make no progress: acr-host gives each up within twelve calls, with one clear line and exit code 1."""
 
 from __future__ import annotations
 

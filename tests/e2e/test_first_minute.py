@@ -1,4 +1,4 @@
-"""What a new user need not say: the repository around, a new run folder, an issue by its address."""
+"""Defaults for new users: the enclosing repository, a new run folder, an issue by its URL."""
 
 from __future__ import annotations
 

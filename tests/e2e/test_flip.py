@@ -1,4 +1,4 @@
-"""A reproducer from a script that passes while the issue is there: asked for after two failed tries, turned round by the host."""
+"""After two failed tries, acr-host asks for a script that passes while the bug exists, and inverts its last assertion."""
 
 from __future__ import annotations
 

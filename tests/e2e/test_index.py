@@ -1,4 +1,4 @@
-"""The index on hostile input: every call still answers, counts are right, nothing is touched, nobody is left."""
+"""The index on hostile input: every call answers, counts are right, no file changes, no process is left."""
 
 from __future__ import annotations
 

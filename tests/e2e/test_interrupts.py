@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in each stage: exit 130, and a folder to go on with."""
+"""Ctrl-C and SIGTERM in each stage: exit 130, and a folder that can be resumed."""
 
 from __future__ import annotations
 

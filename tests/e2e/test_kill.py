@@ -1,4 +1,4 @@
-"""A run that is killed, wherever, goes on to the same end; a journal that is damaged is mended or refused."""
+"""A run that is killed at any point can be resumed to the same end; a damaged journal is repaired or rejected."""
 
 from __future__ import annotations
 

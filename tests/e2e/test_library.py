@@ -1,4 +1,4 @@
-"""`run --events`, and the Python package that stands on it, installed in an environment of its own."""
+"""`run --events`, and the Python package that reads these events, installed in its own environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits that only pylint can read: what it says decides, is in the journal, and is obeyed when a run is repeated."""
+"""Edits between whose readings only pylint can decide: its result is recorded, and a replay uses the record."""
 
 from __future__ import annotations
 

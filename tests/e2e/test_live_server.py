@@ -1,4 +1,4 @@
-"""A live model server on loopback drives `run`: the same diff as the script, whatever the server does in between."""
+"""A live model server on loopback drives `run`: the diff is the same as with a script, even if the server fails now and then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project's own tests: how they are found, what they come to, and what a patch breaks and mends."""
+"""A project's own tests: how acr-host finds them, their outcomes, and which of them a patch breaks and fixes."""
 
 from __future__ import annotations
 

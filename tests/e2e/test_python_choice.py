@@ -1,4 +1,4 @@
-"""Which Python a project is run with: the one that is given, that of its `.venv`, or the system's, and that it is said."""
+"""The Python that runs a project: the given one, that of its `.venv`, or the system's; acr-host names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`replay`: the same bytes from the run folder alone, or a clear word on what is amiss; it writes nothing."""
+"""`replay`: prints the same bytes from the run folder alone, or names the difference; writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same command into a run folder goes on where it was; another command is refused and told why."""
+"""The same command with the same run folder resumes the run; another command is rejected with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run folders that nobody named: listed, taken by default, resumed and removed."""
+"""Run folders without --out: listed, used by default, resumed and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundled sample from wherever it may lie, and all that a run of it leaves behind."""
+"""The bundled sample in any folder, and all files that a run of it leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel as a command finds it in every sandbox: which calls, sockets, files of /proc and memory it gets, and what goes on."""
+"""The kernel's interfaces in every sandbox: system calls, sockets, /proc, memory, processes that outlive a command."""
 
 from __future__ import annotations
 

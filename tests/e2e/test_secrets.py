@@ -1,4 +1,4 @@
-"""Keys stay where they were given: not in arguments, files, outputs or cores, even where a server gives them back."""
+"""Keys do not leak into arguments, files, outputs or cores, even if a server repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--service-tier: what is asked for, reserved and charged if the server serves it, another tier, or none; what is refused before anything is sent."""
+"""--service-tier: the requested, reserved and charged tier if the server uses it, another one, or none; early errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs with a model that says much and takes little: all reach the patch writer, end by themselves, and replay."""
+"""A talkative model with a small context window: all runs reach the patch writer, end by themselves, and can be replayed."""
 
 from __future__ import annotations
 

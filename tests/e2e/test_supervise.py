@@ -1,4 +1,4 @@
-"""What runs a project's tests in the sandbox, asked as the host asks it: hostile projects, and every Python."""
+"""Calls the script that runs a project's tests in the sandbox as the host does: hostile projects, every Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a question reaches its model: TLS by a private authority, proxies of the environment, unix sockets."""
+"""How requests reach a model: TLS with a private authority, proxies from the environment, unix sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of a patch and a script that are honest, and pairs that forge: what a run says of them, with the sandbox in between."""
+"""Honest and forged pairs of a patch and a script: the verdict of a run with a sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the loop that proves a patch ends early: what was found of a patch last counts, and nothing is claimed that was not done."""
+"""Early ends of the loop that proves a patch: the last known facts of the patch count, and nothing else is claimed."""
 
 from __future__ import annotations
 

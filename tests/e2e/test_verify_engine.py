@@ -1,4 +1,4 @@
-"""A patch is proved inside an image, or with no walls at all, too: what the script rewrites there is seen."""
+"""A patch is also proved in a container, or without a sandbox; files that the script rewrites there are noticed."""
 
 from __future__ import annotations
 

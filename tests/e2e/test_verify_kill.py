@@ -1,4 +1,4 @@
-"""A verified run that is killed, wherever, goes on to the same end, and its sandbox leaves nothing behind."""
+"""A verified run that is killed at any point can be resumed to the same end, and its sandbox leaves nothing."""
 
 from __future__ import annotations
 

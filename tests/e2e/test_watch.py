@@ -1,4 +1,4 @@
-"""`watch`: a batch or a run seen from outside while it works, when it is over, and when it was killed."""
+"""`watch`: shows a batch or a run while it works, after it ended, and after it was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel that carries the program, in an environment whose own packages the program never imports."""
+"""The wheel that contains the program: the program never imports packages of the environment."""
 
 from __future__ import annotations
 

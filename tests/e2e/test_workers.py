@@ -1,4 +1,4 @@
-"""The index's worker processes killed, stopped and starved: one file is lost this time, nothing else, and nobody is left."""
+"""Workers of the index that are killed, stopped or short of memory: only the current file is lost, and no process is left."""
 
 from __future__ import annotations
 

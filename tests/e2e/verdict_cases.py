@@ -1,4 +1,4 @@
-"""The pairs of tests/cases/verdict as runs: a repository, and the lines of models that lead to each patch and script."""
+"""Makes runs from the pairs in tests/cases/verdict: a repository, and model answers with each patch and script."""
 
 from __future__ import annotations
 

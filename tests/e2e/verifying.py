@@ -1,4 +1,4 @@
-"""What the tests of verification share: a project with one bug, lines of models that prove its fix, and the sandboxes here."""
+"""Helpers of the tests of verification: a project with one bug, model answers that prove its fix, the sandboxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded package, importable as the host makes it so."""
+"""Makes the embedded package importable in the same way as the host does."""
 
 import sys
 from pathlib import Path

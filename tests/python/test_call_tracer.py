@@ -1,4 +1,4 @@
-"""The tree of calls from a script to its failure: what it shows, what it folds, and that it stays small."""
+"""The tree of calls from a script to its failure: its calls, what it folds, and its maximum size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""acr.experiments: the site of a script, its variants, plain code, outcomes, and that a verdict can be repeated."""
+"""acr.experiments: the site of a script, its variants, plain code, outcomes, and repeatable verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process of an extension, without its process: which file an entry point of an installed package leads to."""
+"""The file to which the entry point of an installed extension leads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""acr.lint: which version brings fewer new pylint errors; with the real pylint."""
+"""acr.lint: which version adds fewer pylint errors; with the real pylint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""acr.reproducer_doubts: what a reproducer is doubted for, and that an honest one is not."""
+"""acr.reproducer_doubts: suspicious reproducers raise doubts, honest ones do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""acr.same_change: what counts as one change, and what does not."""
+"""acr.same_change: which patches count as the same change."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Official SDKs as oracles: their requests beside ours, taken down by one intercepting proxy."""
+"""Compares our requests with those of the official SDKs; one intercepting proxy records both."""

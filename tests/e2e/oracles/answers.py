@@ -1,4 +1,4 @@
-"""The shortest whole streamed answer of each dialect, chosen by the path that was asked."""
+"""The shortest complete streamed answer of each dialect, chosen by the path of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SDKs' calls by our client: which model and which environment stand for which SDK."""
+"""Makes the SDKs' calls with our client: the model and the environment for each SDK."""
 
 from __future__ import annotations
 
