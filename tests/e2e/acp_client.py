@@ -74,7 +74,7 @@ class Editor:
         return dict(answer["result"])
 
     def code(self, method: str, **params: Any) -> int:
-        """The error's code of one that fails."""
+        """The error code of a request that fails."""
         self.ask(method, **params)
         answer = self.receive()
         assert "error" in answer, answer
@@ -115,7 +115,7 @@ class Editor:
 
 
 def check_by_schema(name: str, *messages: Message) -> None:
-    """Each is valid by that definition of the protocol's published schema."""
+    """Checks that each value is valid by this definition of the protocol's published schema."""
     schema = json.loads((npm_package(SDK, SDK_VERSION) / "schema" / "v1" / "schema.json").read_text())
     for message in messages:
         jsonschema.validate(message, {"$defs": schema["$defs"], "$ref": f"#/$defs/{name}"})

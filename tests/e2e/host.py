@@ -92,7 +92,7 @@ class Result:
         return lines[0]
 
     def cost_and_line(self, code: int, *words: str) -> str:
-        """The same of a run that had asked a model: what that cost stands in a line before it."""
+        """Like `one_line`, for a run that called a model: a line with its cost comes first."""
         cost, _, rest = self.err.partition("\n")
         assert re.search(r" calls?, ", cost) and " tokens in " in cost, f"expected what it cost\n{self.told()}"
         return replace(self, stderr=rest.encode()).one_line(code, *words)
@@ -107,7 +107,7 @@ class Host:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
-        """What a run sees: little of the caller's; a change to None takes a variable out."""
+        """The environment of a run: a few variables of the caller; None removes a variable."""
         # pytest sets and removes variables of its own meanwhile.
         env = {name: os.environ[name] for name in list(os.environ) if _KEPT.fullmatch(name)}
         env |= {
@@ -122,7 +122,7 @@ class Host:
         return env
 
     def sessions(self) -> set[int]:
-        """Those of the runs that were started, also of what is left of them."""
+        """The sessions of the runs that were started, if any of their processes still runs."""
         return {child.pid for child in self._started}
 
     def start(
@@ -196,7 +196,7 @@ class Host:
 
 
 def without_progress(err: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Standard error without the dated lines, and those without their dates."""
+    """Splits standard error: the text without the dated lines, and these lines without their dates."""
     lines = _PROGRESS.findall(err)
     return _PROGRESS.sub(b"", err), tuple(line.decode("utf-8", "replace") for line in lines)
 

@@ -85,7 +85,7 @@ def journal_of(folder: Path) -> list[Any]:
 
 
 def outcome(folder: Path) -> tuple[Any, ...]:
-    """What must be the same however often a run was stopped: patch, journal, and the other artifacts."""
+    """Everything that must not depend on how often a run was stopped: patch, journal, other artifacts."""
     artifacts = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted((folder / "attempt_0").rglob("*"))
@@ -120,7 +120,7 @@ def take_back(folder: Path, records: int) -> None:
 
 
 def strays(*folders: Path) -> list[Path]:
-    """Temporary files that were left in those trees."""
+    """The temporary files that a run left in these trees."""
     return [p for folder in folders for p in folder.rglob(".acr-*")]
 
 

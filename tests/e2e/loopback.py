@@ -163,7 +163,7 @@ class LoopbackOpenAI:
 
     @property
     def base_url(self) -> str:
-        """What OPENAI_BASE_URL is to be."""
+        """The value for OPENAI_BASE_URL."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
@@ -177,7 +177,7 @@ class LoopbackOpenAI:
         return f"openai/{MODEL}"
 
     def fail(self, *failures: Failure, at: int | None = None) -> None:
-        """Let the next calls fail, one after another, once `at` answers have been given (now)."""
+        """Lets calls fail, one after another, after `at` answers (default: from now on)."""
         with self._lock:
             self._failures.setdefault(self.position if at is None else at, []).extend(failures)
 
@@ -323,7 +323,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         super().finish()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
         self._refuse(405, f"GET {self.path}")

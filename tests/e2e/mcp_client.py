@@ -115,7 +115,7 @@ class Client:
         return dict(answer["result"])
 
     def error(self, method: str, params: Message | None = None) -> Message:
-        """The error of one that fails."""
+        """The error of a request that fails."""
         answer = self.ask(method, params)
         assert "error" in answer, answer
         return dict(answer["error"])
@@ -175,7 +175,7 @@ def run_client(host: Host, command: list[object], job: Message) -> Message:
 
 
 def run_sdk(host: Host, command: list[object], job: Message) -> Message:
-    """The same of one that uses all that is served."""
+    """Like `run_client`, for a client that uses all features of the server."""
     told = run_client(host, command, job)
     assert told["tools"] == list(CALLS) and told["cancelled"]
     return told
@@ -196,7 +196,7 @@ def check_sdk(
 def check_typescript(
     host: Host, repo: Repo, calls: dict[str, dict[str, Any]], connection: Message, folder: Path
 ) -> None:
-    """The same by the TypeScript SDK, in an empty folder."""
+    """Like `check_sdk`, with the TypeScript SDK, in an empty folder."""
     script = folder / "client.mjs"
     script.write_text(SDK_CLIENT.with_suffix(".mjs").read_text())
     (folder / "node_modules").symlink_to(npm_package("@modelcontextprotocol/sdk", "1.25.2").parents[1])

@@ -37,7 +37,7 @@ _UNREACHABLE = re.compile(
 
 
 def cache() -> Path:
-    """The folder of what is kept between test runs."""
+    """The folder for files that are kept between test runs."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "acr-tests"
 
@@ -147,7 +147,7 @@ def installed_pythons(version: str) -> list[Path]:
 
 
 def installed_python(version: str) -> Path:
-    """The first of them; skips the test where there is none."""
+    """The first Python of that version; skips the test if there is none."""
     found = installed_pythons(version)
     if not found:
         pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")

@@ -53,7 +53,7 @@ class _EngineConnection(http.client.HTTPConnection):
 
 @dataclass
 class Sandbox:
-    """One backend, as somebody uses it.
+    """One backend and its options.
 
     `options` go to `exec`; `shifts` says which user runs the program (None: this one); `dir` is the
     tree's path inside, None where it is the repository's own.
@@ -240,7 +240,7 @@ class Engine:
             raise
 
     def kill(self) -> None:
-        """Ends it as a crash does; what it runs goes on."""
+        """Kills the engine; its containers continue."""
         self.process.kill()
         self.process.wait()
 

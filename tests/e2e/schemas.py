@@ -28,15 +28,12 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def faults(name: str, value: Any) -> list[str]:
-    """What is wrong with a value by that schema, a line each."""
+    """The errors in a value by that schema, one a line."""
     return [f"{name}: {error.message[:300]} at {error.json_path}" for error in validator(name).iter_errors(value)]
 
 
 def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
-    """What is wrong with what a run printed, by the words of its command after the program.
-
-    Where a run failed its last line may have been cut.
-    """
+    """The schema errors in a run's output; `words` is its command. is_whole: the last line is complete."""
     options = words[: words.index("--")] if "--" in words else words
     if not {"--json", "--format=json"} & {*options} or options[0] not in PRINTED:
         return
@@ -54,7 +51,7 @@ def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
 
 
 def of_folder(words: list[str]) -> Iterator[str]:
-    """What is wrong with the files in the folder that a run was told to write to."""
+    """The schema errors in the files of a run's folder."""
     if "--out" not in words[:-1] or words[0] not in ("run", "reproduce", "swe-bench", "eval"):
         return
     folder = Path(words[words.index("--out") + 1])

@@ -46,7 +46,7 @@ TREE: dict[str, str | bytes] = {
 
 
 def every(names: list[str]) -> pytest.MarkDecorator:
-    """The test once for each of these backends."""
+    """Runs a test once for each of these backends."""
     return pytest.mark.parametrize("box", names, indirect=True)
 
 
@@ -58,17 +58,17 @@ def owned(repo: Repo, box: Sandbox) -> Repo:
 
 
 def cache(box: Sandbox) -> Path:
-    """Where trees and layers are kept."""
+    """The folder in which trees and layers are cached."""
     return box.host.home / "cache" / "acr-host" / "sandbox"
 
 
 def kept(box: Sandbox) -> set[str]:
-    """The names in it."""
+    """The names of the cache's entries."""
     return {path.name for path in cache(box).iterdir()}
 
 
 def left(box: Sandbox) -> set[str]:
-    """What only a run that is at work may have there."""
+    """Files of the cache that must not exist when no run is active."""
     return {name for name in kept(box) if name.startswith("tmp-") or name.endswith(".lock")}
 
 

@@ -264,7 +264,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone)
 
 @pytest.fixture(scope="module")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that puts the clock of a process CLOCK_OFFSET seconds ahead."""
+    """A library that sets the clock of a process ahead by CLOCK_OFFSET seconds."""
     folder = tmp_path_factory.mktemp("clock")
     (folder / "clock.c").write_text(CLOCK)
     built = subprocess.run(

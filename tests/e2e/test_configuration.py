@@ -39,7 +39,7 @@ def test_file_sets_what_no_option_gives(run_host: RunHost, sample_repo: Repo, tm
 
 
 def test_a_default_goes_with_what_is_asked_for(run_host: RunHost, sample_repo: Repo, config: Path) -> None:
-    """It is left out where an option says otherwise, or where it says nothing by itself."""
+    """A configured option is ignored if it conflicts with a given option, or needs one that is not given."""
     config.write_text("setup-network = true\nsetup-timeout = 100\nimage = none:1\n", "utf-8")
     command = ["exec", "--repo", sample_repo]
     run_host(*command, "--sandbox=plain", "--", "true", env=home(config)).check()

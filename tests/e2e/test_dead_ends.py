@@ -78,7 +78,7 @@ def test_a_model_that_leads_nowhere_is_given_up(case: Case, name: str, verify: s
 
 
 def test_a_stuck_model_still_writes_its_patch(case: Case) -> None:
-    """Only the retrieval ends: what it knows by then is often enough."""
+    """Only the retrieval ends: its findings are often sufficient for a patch."""
     lines = [at for at in of_calls(lambda n: ["search_method('half')"]) if at["agent"] != "patch"]
     result = case.run([*lines, patch(OTHER)], "--verify=never").check()
     assert added(result) == [OTHER]

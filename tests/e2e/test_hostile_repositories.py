@@ -430,7 +430,7 @@ def test_wildcards_that_blow_up_do_not(run_host: Run, make_repo: Make, tmp_path:
 
 @pytest.fixture
 def begun(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> Path:
-    """A run folder that is to be gone on with, as a stranger may hand it over."""
+    """An unfinished run folder, as a stranger might hand it over."""
     out = tmp_path / "out"
     run_host(*tiny_run(tiny, out, script)).check()
     take_back(out, 1)

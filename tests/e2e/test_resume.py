@@ -97,7 +97,7 @@ def test_other_options_are_refused_by_name(run_host: RunHost, sample_repo: Repo,
 
 
 def test_other_prompts_are_refused(run_host: RunHost, sample_repo: Repo, prompts: Path, tmp_path: Path) -> None:
-    """By what they say, not by where they lie."""
+    """The text of the prompts is compared, not their paths."""
     run = arguments(sample_repo, tmp_path / "out")
     first = run_host(*run).check()
     same = run_host(*run, "--prompts", prompts).check()

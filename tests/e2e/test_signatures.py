@@ -92,7 +92,7 @@ def _run(command: list[str], lines: str) -> list[list[str]]:
 
 
 def test_signatures_equal_those_of_botocore(binary: Path) -> None:
-    """Header for header."""
+    """Compares every header."""
     python = packages.pinned_python([BOTOCORE])
     random_ = random.Random(SEED)
     cases = [make_case(random_) for _ in range(CASES)]

@@ -251,7 +251,7 @@ def kill_everything(pid: int) -> None:
 
 
 def kill_the_parent(pid: int) -> None:
-    """SIGKILL to the batch itself: its tasks must not go on without it."""
+    """Kills the batch itself; its tasks must end, too."""
     os.kill(pid, signal.SIGKILL)
 
 

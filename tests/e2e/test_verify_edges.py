@@ -97,7 +97,7 @@ def test_what_is_not_applicable_is_not_validated(case: Case) -> None:
 
 
 def test_a_patch_without_a_reproducer_to_review_it_with_is_validated(case: Case) -> None:
-    """Both were wrong; a new patch came, and no script."""
+    """The review rejected both; the model then wrote a new patch, but no script."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(HALF_RIGHT), review(NO_NO), patch()],
         *[line("test", "I have none.")] * 3,

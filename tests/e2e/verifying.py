@@ -88,7 +88,7 @@ def has_bubblewrap() -> bool:
 
 
 def need_bubblewrap() -> None:
-    """Skips where there is no isolation: what is tested is that nothing gets out."""
+    """Skips the test if there is no isolation."""
     why = missing_bubblewrap()
     if why:
         pytest.skip(why)
@@ -209,7 +209,7 @@ def files_of(out: Path) -> Any:
 
 
 def check_same_files(case: Case, records: int) -> None:
-    """The same, with all artifacts left in place: each of them is found again as it was."""
+    """Like `check_repeated`, with all artifacts in place: each must stay the same."""
     whole, path = files_of(case.out), case.out / "journal.jsonl"
     case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
     lines = path.read_text("utf-8").splitlines(keepends=True)

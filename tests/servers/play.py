@@ -1,4 +1,4 @@
-"""What a server does with one request: a `Play` as data, and the bytes and pauses that it means on a socket."""
+"""A `Play` describes a response as data; the functions turn it into bytes and pauses on a socket."""
 
 from __future__ import annotations
 

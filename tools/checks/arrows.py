@@ -72,7 +72,7 @@ def may_use(room: str, other: str) -> bool:
 
 
 def room_of(path: Path) -> str:
-    """The room a path relative to the root lies in; runtime's own files are the room "main"."""
+    """The room of a path relative to the root; files directly in runtime/ belong to the room "main"."""
     return f"{path.parts[0]}/{path.parts[1] if len(path.parts) > 2 else 'main'}"
 
 

@@ -48,7 +48,7 @@ SERVICES = ("", "_flex", "_priority")
 SERVED = ("openai", "azure", "bedrock", "gemini")
 PRICED = re.compile(r"(.+?)(?:_above_(\d+)k_tokens)?(_flex|_priority)?")
 MAX_TIERS = 3
-# What native/money/price_names.c takes off a name.
+# Suffixes that native/money/price_names.c removes from a name.
 ENDS = tuple(
     re.compile(end + r"\Z")
     for end in (
