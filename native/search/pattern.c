@@ -34,8 +34,8 @@ typedef struct {
     bool refers_back;
     guint64 steps, total_steps; /* steps in this file, and in all files so far */
     gsize at;                   /* position in the text at the last call */
-    guint cut;                  /* number of files with too many steps */
-    gsize first_cut;            /* entry of the first such file */
+    guint cut;                  /* number of files that take too many steps */
+    gsize first_cut;            /* entry of the first file in `cut` */
 } Pattern;
 
 const char *acr_pattern_of(const char *argument)

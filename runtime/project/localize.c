@@ -38,7 +38,7 @@ void acr_localized_clear(AcrLocalized *localized)
 
 /* ---- Numbers of lines ---- */
 
-#define MAX_LINES ((guint64)400 * 1000 * 1000) /* of all tests together, in both passes */
+#define MAX_LINES ((guint64)400 * 1000 * 1000) /* most line numbers read, of all tests */
 
 /* The last line of a file according to the index. */
 static guint32 last_line(const AcrIndex *index, guint32 file)

@@ -16,7 +16,7 @@
 #define LEAST_WINDOW 1024 /* an error that states a smaller context is not believed */
 #define MARGIN 1.05
 #define MAX_ROOM_TOKENS 4096 /* tokens for the answer, if the request does not limit it */
-#define ROOM_PART 4          /* but at most the window divided by this */
+#define ROOM_PART 4          /* the answer gets at most a quarter of the window */
 
 void acr_window_init(AcrWindow *window, gint64 tokens)
 {
