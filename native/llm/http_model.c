@@ -160,12 +160,15 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
                         "the server keeps the response open but sends no content");
     if (error->code == ACR_HTTP_ERROR_TIMEOUT && is_time_over(flow->self))
         return fail_too_late(failure);
-    if (error->code == ACR_HTTP_ERROR_TIMEOUT && flow->reader &&
-        acr_reader_partial(flow->reader)->has_said) {
-        g_autofree char *why =
-            g_strdup_printf("%s, after %" G_GINT64_FORMAT " tokens of an unfinished answer",
-                            error->message, acr_partial_tokens(acr_reader_partial(flow->reader)));
-        return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT, why);
+    if (error->code == ACR_HTTP_ERROR_TIMEOUT) {
+        const AcrPartial *partial = flow->reader ? acr_reader_partial(flow->reader) : NULL;
+        g_autoptr(GString) why = g_string_new(error->message);
+        if (partial && partial->has_said)
+            g_string_append_printf(why,
+                                   ", after %" G_GINT64_FORMAT " tokens of an unfinished answer",
+                                   acr_partial_tokens(partial));
+        g_string_append(why, "; allow more time with --answer-time (ask: --timeout)");
+        return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT, why->str);
     }
     acr_fail(failure, rows[error->code].code, error->message);
     failure->retryable = failure->retryable && !rows[error->code].is_final;

@@ -127,7 +127,7 @@ def test_one_answer_has_limits_of_time_and_tokens(
     limits = ["--answer-time", "3", "--max-answer-tokens", "7000", "--retries", "1"]
     run = arguments(sample_repo.path, tmp_path / "out", *limits, model=server.model)
     result = host.run(*run, env=server.environment).check(3)
-    assert "after 671 tokens of an unfinished answer" in result.err, result.told()
+    assert "after 671 tokens of an unfinished answer; allow more time with --answer-time" in result.err, result.told()
     assert [body["max_tokens"] for body in server.requests] == [7000, 7000]
     server.violations.clear()
 
