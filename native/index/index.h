@@ -41,7 +41,7 @@ GQuark acr_index_error_quark(void);
  *   X  line  message                                       the file could not be parsed; the only row
  */
 /* clang-format on */
-#define ACR_OUTLINE_VERSION 2
+#define ACR_OUTLINE_VERSION 3
 
 /* Why an outliner failed on a file. Borrowed. */
 typedef struct {
@@ -136,8 +136,10 @@ typedef struct {
     bool missing;
     /* `unparsed`, because the outliner failed, which may depend on the machine */
     bool failed;
-    const char *words; /* the file's words, for acr_index_files_with; a part of the rows */
-    guint32 n_words;
+    /* for acr_index_files_with, parts of the rows: the file's words, and a bitmap of three characters */
+    const char *words;
+    const guint8 *threes;
+    guint32 n_words, n_three_bits;
 } AcrIndexFile;
 
 /* Immutable after it is built. Shared; reading is thread-safe. */
@@ -191,9 +193,8 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
 /* All distinct bare names of one kind, sorted; borrowed; for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
-/* The files that contain all words of `text`; no other file can contain the text. Unless `whole` is
- * set, the first and the last word are ignored, because they may be parts of longer words. Owned
- * array of gsize, in order. */
+/* The files that may contain `text`, as its first and last word may be parts of longer words; with
+ * `whole`, the files that contain all its words. Owned array of gsize, in order. */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
 /* The innermost class and function that contain a line of a file; ids, or -1. If the function

@@ -1,7 +1,8 @@
-/* Lets a search for a word skip files that cannot contain it: stores for each file the sorted
- * 16-bit hashes of its words (runs of ASCII letters, digits and underscores that do not begin with
- * a digit). The hashes are computed when a file is outlined, and stored in the cache after its
- * rows, followed by their number.
+/* Lets a search skip files that cannot contain its text: stores for each file the sorted 16-bit
+ * hashes of its words (runs of ASCII letters, digits and underscores that do not begin with a
+ * digit), for searches for whole words, and a bitmap of the hashes of all three characters that
+ * stand together in such runs, for other searches. Both are computed when a file is outlined, and
+ * stored in the cache after its rows, followed by the number of words and of bits.
  *
  * A file without hashes may contain any word: it was not outlined, or its text is not plain UTF-8.
  */
@@ -10,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASHES 65536u /* number of possible hashes */
-#define MAX_ASKED 16u /* most words of a text that are looked up; further words are ignored */
+#define HASHES 65536u  /* number of possible hashes */
+#define MAX_ASKED 64u  /* most hashes of a text that are looked up; the others are ignored */
+#define LEAST_BITS 64u /* of a bitmap; their number is a power of 2 */
+
+static const bool in_word[256] = {
+    ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
 
 /* Finds the next word from *at on and moves *at to its end; false: none. */
 static bool next_word(const char **at, const char *end, const char **out_word, guint16 *out_hash)
 {
-    static const bool in_word[256] = {
-        ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
     const char *stop = *at;
     do {
         guint32 hash = 2166136261u; /* the FNV-1a hash */
@@ -32,38 +35,84 @@ static bool next_word(const char **at, const char *end, const char **out_word, g
     return stop > *out_word;
 }
 
+/* The same for the next three characters of a word; *at moves to the last of them. `state` is 0 at
+ * first. */
+static bool next_three(const char **at, const char *end, guint32 *state, guint16 *out_hash)
+{
+    while (*at < end) {
+        guchar c = (guchar) * (*at)++;
+        *state = in_word[c] ? *state << 8 | c : 0; /* no character of a word is 0 */
+        *out_hash = (guint16)((*state & 0xffffff) * 2654435761u >> 16);
+        if (*state > 0xffff)
+            return true;
+    }
+    return false;
+}
+
+static void add_bit(guint64 *bits, guint16 hash)
+{
+    bits[hash / 64] |= G_GUINT64_CONSTANT(1) << hash % 64;
+}
+
+/* Lays the halves of a bitmap over each other until about half of its bits are set; returns the
+ * number of its bits. */
+static guint32 fold_bits(guint64 *bits)
+{
+    guint32 n = HASHES;
+    for (gsize n_set = 0; n > LEAST_BITS; n /= 2, n_set = 0) {
+        for (guint32 i = 0; i < n / 64; i++)
+            n_set += (gsize)__builtin_popcountll(bits[i]);
+        if (n_set > n / 4)
+            break;
+        for (guint32 i = 0; i < n / 128; i++)
+            bits[i] |= bits[i + n / 128];
+    }
+    return n;
+}
+
 GByteArray *acr_index_words_of(GBytes *source)
 {
-    guint64 seen[HASHES / 64] = {0};
+    guint64 seen[HASHES / 64] = {0}, threes[HASHES / 64] = {0};
     gsize len;
-    const char *word, *at = g_bytes_get_data(source, &len);
+    const char *word, *at = g_bytes_get_data(source, &len), *start = at;
     const char *end = acr_text_is_plain(at, len) ? at + len : at;
     guint16 hash;
+    guint32 state = 0;
     while (next_word(&at, end, &word, &hash))
-        seen[hash / 64] |= G_GUINT64_CONSTANT(1) << hash % 64;
+        add_bit(seen, hash);
+    while (next_three(&start, end, &state, &hash))
+        add_bit(threes, hash);
     GByteArray *words = g_byte_array_new();
     for (guint i = 0; i < HASHES / 64; i++)
         for (guint64 left = seen[i]; left; left &= left - 1) {
             hash = GUINT16_TO_LE((guint16)(i * 64 + (guint)__builtin_ctzll(left)));
             g_byte_array_append(words, (const guint8 *)&hash, sizeof hash);
         }
-    guint32 n = GUINT32_TO_LE(words->len / (guint)sizeof hash);
-    g_byte_array_append(words, (const guint8 *)&n, sizeof n);
+    guint32 n_words = words->len / (guint)sizeof hash, n_bits = fold_bits(threes);
+    for (guint32 i = 0; i < n_bits / 8; i++)
+        g_byte_array_append(words, &(guint8){(guint8)(threes[i / 8] >> i % 8 * 8)}, 1);
+    guint32 counts[] = {GUINT32_TO_LE(n_words), GUINT32_TO_LE(n_bits)};
+    g_byte_array_append(words, (const guint8 *)counts, sizeof counts);
     return words;
 }
 
 gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file)
 {
-    guint32 n = HASHES + 1;
-    if (len >= sizeof n)
-        memcpy(&n, rows + len - sizeof n, sizeof n);
-    n = GUINT32_FROM_LE(n);
-    if (n > HASHES || len < sizeof n + n * sizeof(guint16))
+    guint32 counts[2];
+    if (len < sizeof counts)
         return len;
-    gsize rows_len = len - sizeof n - n * sizeof(guint16);
-    file->words = rows + rows_len;
+    memcpy(counts, rows + len - sizeof counts, sizeof counts);
+    guint32 n = GUINT32_FROM_LE(counts[0]), n_bits = GUINT32_FROM_LE(counts[1]);
+    bool is_known =
+        n <= HASHES && n_bits >= LEAST_BITS && n_bits <= HASHES && (n_bits & (n_bits - 1)) == 0;
+    gsize behind = sizeof counts + n * sizeof(guint16) + n_bits / 8;
+    if (!is_known || len < behind)
+        return len;
+    file->words = rows + len - behind;
+    file->threes = (const guint8 *)file->words + n * sizeof(guint16);
     file->n_words = n;
-    return rows_len;
+    file->n_three_bits = n_bits;
+    return len - behind;
 }
 
 static int compare_hashes(const void *asked, const void *kept)
@@ -73,10 +122,12 @@ static int compare_hashes(const void *asked, const void *kept)
     return *(const guint16 *)asked - GUINT16_FROM_LE(hash);
 }
 
-static bool may_hold(const AcrIndexFile *file, guint16 asked)
+static bool may_hold(const AcrIndexFile *file, guint16 asked, bool whole)
 {
-    return file->n_words == 0 ||
-           bsearch(&asked, file->words, file->n_words, sizeof asked, compare_hashes);
+    guint32 bit = asked & (file->n_three_bits - 1);
+    return file->n_words == 0 || (whole ? bsearch(&asked, file->words, file->n_words, sizeof asked,
+                                                  compare_hashes) != NULL
+                                        : file->threes[bit / 8] >> bit % 8 & 1);
 }
 
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole)
@@ -84,12 +135,14 @@ GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole
     GArray *files = g_array_sized_new(FALSE, FALSE, sizeof(gsize), index->files->len);
     const char *word, *at = text, *end = text + strlen(text);
     guint16 asked[MAX_ASKED], hash;
+    guint32 state = 0;
     guint n_asked = 0, met;
-    while (n_asked < MAX_ASKED && next_word(&at, end, &word, &hash))
-        if (whole || (word > text && at < end))
-            asked[n_asked++] = hash;
+    while (n_asked < MAX_ASKED &&
+           (whole ? next_word(&at, end, &word, &hash) : next_three(&at, end, &state, &hash)))
+        asked[n_asked++] = hash;
     for (gsize i = 0; i < index->files->len; i++) {
-        for (met = 0; met < n_asked && may_hold(acr_index_file(index, i), asked[met]); met++)
+        const AcrIndexFile *file = acr_index_file(index, i);
+        for (met = 0; met < n_asked && may_hold(file, asked[met], whole); met++)
             continue;
         if (met == n_asked)
             g_array_append_val(files, i);
