@@ -161,7 +161,8 @@ static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char 
             int kind = search->file_of_entry[i] >= 0   ? INDEXED
                        : acr_search_is_test(search, i) ? TEST
                                                        : OTHER;
-            if (kind == wanted && (is_glob ? fits_glob(path, at) : is_below_folder(at, path)))
+            if (kind == wanted &&
+                (!*path || (is_glob ? fits_glob(path, at) : is_below_folder(at, path))))
                 add_matching_file(match, i);
         }
     }
@@ -189,7 +190,7 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     match->set = g_hash_table_new(g_direct_hash, g_direct_equal);
     match->note = NULL;
     g_autofree char *path = plain_path(argument);
-    if (!*path || match_tail(match, search, path))
+    if (*path ? match_tail(match, search, path) : !search->mode.globs || *argument != '.')
         return;
     /* for people, the package's folder comes before its __init__.py */
     if (search->mode.globs && match_for_people(match, search, path))

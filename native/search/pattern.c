@@ -195,6 +195,8 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
         if (!acr_search_content(reply->search, entry, &content, error))
             return false;
         pattern.steps = 0;
+        if (content && pattern.by_line && memchr(content->text.text, 0, content->text.len))
+            continue; /* a binary file */
         if (content && !find_in(&pattern, reply, entry, content) && pattern.cut++ == 0)
             pattern.first_cut = entry;
         pattern.total_steps += pattern.steps;

@@ -144,7 +144,7 @@ static void tell_width(const Manner *manner)
 {
     if (manner->width == IN_TESTS && !manner->spec->with_tests)
         acr_verb_say("found in tests only");
-    else if (manner->width == IN_ALL_FILES)
+    else if (manner->width == IN_ALL_FILES && !manner->spec->in_file)
         acr_verb_say("found in no Python file; these are files of other types");
 }
 
@@ -162,7 +162,9 @@ static guint widest(const AcrCall *call, const Manner *manner)
 static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAnswer *out,
                        GError **error)
 {
-    for (manner->width = IN_CODE; manner->width <= widest(call, manner); manner->width++) {
+    guint last = widest(call, manner);
+    bool is_all = last == IN_ALL_FILES && manner->spec->in_file; /* a named folder, as a whole */
+    for (manner->width = is_all ? last : IN_CODE; manner->width <= last; manner->width++) {
         g_auto(AcrAnswer) answer = {0};
         if (!run_call(self, call, manner, &answer, error))
             return false;
@@ -289,7 +291,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
     bool is_text = false;
     for (guint step = 0; !named.is_found && step <= 2 * IN_ALL_FILES + 1; step++) {
         is_text = step > IN_ALL_FILES;
-        manner->width = step % (IN_ALL_FILES + 1);
+        manner->width = is_text && manner->spec->in_file ? IN_ALL_FILES : step % (IN_ALL_FILES + 1);
         if (!(is_text ? ask_name(self, "code", name, manner, &named, error)
                       : ask_kinds(self, name, manner, &named, error)))
             return ACR_OUT_FAILED;
@@ -326,10 +328,8 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     AcrOut out = ask_question(self, question, &asked, error);
     if (self->has_missed && !asked.in_file &&
         acr_search_has_file(self->workspace->search, question->text))
-        acr_verb_say(
-            "'%s' is a file or folder: FILE:1-20 shows lines of a file, TEXT FILE searches "
-            "in it",
-            question->text);
+        acr_verb_say("'%s' is a file or folder: FILE:1-20 shows lines, TEXT FILE searches it",
+                     question->text);
     self->has_missed = self->has_missed || had_missed;
     return out;
 }

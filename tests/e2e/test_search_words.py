@@ -105,6 +105,8 @@ TEST = {
     "use.py": "import native\n\n\nclass Use:\n    def go(self):\n        native.begin()\n",
     "old.py": "class Old:\n    print 'x'\n",
     "app.toml": 'key = "value"\n',
+    "doc/conf.py": "value = 1\n",
+    "doc/value.txt": "the value\n",
 }
 
 
@@ -119,6 +121,8 @@ TEST = {
         ("code return --files-with-matches", "app/box.py\napp/shelf.py\n"),
         ("code return --in app/s*.py", "app/shelf.py:2:    return (x,)\n"),
         ("code (x, --in app/", "app/shelf.py:2:    return (x,)\n"),
+        ("value . -c", "app.toml:1\ndoc/conf.py:1\ndoc/value.txt:1\n"),
+        ("-e val.e doc/ -l", "doc/conf.py\ndoc/value.txt\n"),
         ("code Box( --vimgrep --tests", "tests/test_box.py:6:9:        Box().put(1)\n"),
         ("method test_put --tests --limit 1 --vimgrep", "tests/test_box.py:5:5:    def test_put(self):\n"),
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
