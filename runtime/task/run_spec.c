@@ -20,6 +20,23 @@ const AcrOption *acr_option_find(const char *name, gsize len, guint verb)
     return NULL;
 }
 
+const char *acr_option_nearest(const char *word, guint verb)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; i < acr_n_options; i++) {
+        guint flags = acr_options[i].flags;
+        if (verb ? (acr_options[i].verbs & verb) && !(flags & ACR_OPTION_INNER)
+                 : flags & ACR_OPTION_CONFIG)
+            g_ptr_array_add(names, (char *)acr_options[i].name);
+    }
+    if (verb) {
+        g_ptr_array_add(names, (char *)"help");
+        g_ptr_array_add(names, (char *)"help-all");
+    }
+    g_ptr_array_add(names, NULL);
+    return acr_nearest_name(word, (const char *const *)names->pdata);
+}
+
 static void *member(const AcrRunSpec *spec, const AcrOption *option)
 {
     return (char *)spec + option->offset;

@@ -236,6 +236,9 @@ extern const AcrOptionGroup acr_option_groups[];
 
 /* The verb's option with that name (of `len` bytes); `verb` 0: any verb. NULL: none. */
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
+/* The option of the verb that a mistyped word may mean (0: of those that a configuration file may
+ * set); NULL: none. */
+const char *acr_option_nearest(const char *word, guint verb);
 /* Whether the option has a value; after acr_run_spec_complete this may be a default. */
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
 /* The option that conflicts with this one, if it is given; else NULL. */

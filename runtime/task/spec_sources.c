@@ -110,8 +110,12 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
     const AcrOption *option = find_for_file(name, before->verb), *other = find_for_file(name, 0),
                     *any = acr_option_find(name, strlen(name), 0);
+    const char *nearest = any ? NULL : acr_option_nearest(name, 0);
+    g_autofree char *hint =
+        g_strdup_printf("is not an option%s%s%s", nearest ? "; did you mean '" : "",
+                        nearest ? nearest : "", nearest ? "'?" : "");
     if (!any || (any->flags & ACR_OPTION_INNER))
-        return refuse_line(error, name, "is not an option");
+        return refuse_line(error, name, hint);
     if (!other)
         return refuse_option(error, any);
     g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "http/http.h"
-#include "search/search.h"
 
 typedef struct {
     const AcrVerb *verb;
@@ -31,16 +30,8 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
     if (other && !(other->flags & ACR_OPTION_INNER))
         return acr_task_refuse(error, "--%.*s does not apply to '%s'", (int)len, name,
                                parser->verb->name);
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (guint i = 0; i < acr_n_options; i++)
-        if ((acr_options[i].verbs & parser->verb->takes) &&
-            !(acr_options[i].flags & ACR_OPTION_INNER))
-            g_ptr_array_add(names, (char *)acr_options[i].name);
-    g_ptr_array_add(names, (char *)"help");
-    g_ptr_array_add(names, (char *)"help-all");
-    g_ptr_array_add(names, NULL);
     g_autofree char *word = g_strndup(name, len);
-    const char *nearest = acr_nearest_name(word, (const char *const *)names->pdata);
+    const char *nearest = acr_option_nearest(word, parser->verb->takes);
     return acr_task_refuse(error, "there is no option --%s%s%s%s", word,
                            nearest ? "; did you mean --" : "", nearest ? nearest : "",
                            nearest ? "?" : "");

@@ -77,9 +77,12 @@ static int run_config(AcrHost *host, AcrRunSpec *spec)
 {
     const char *name = spec->arguments[0] ? spec->arguments[0] : "run";
     const AcrVerb *verb = find_verb(name);
+    const char *nearest = verb ? NULL : acr_verb_nearest(name);
     g_autoptr(GError) error = NULL;
     if (!verb || (spec->arguments[0] && spec->arguments[1]))
-        return acr_verb_usage("give one verb and its options, not '%s'", name);
+        return acr_verb_usage("give one verb and its options, not '%s'%s%s%s", name,
+                              nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                              nearest ? "'?" : "");
     g_auto(AcrRunSpec) shown = acr_run_spec_of(verb->takes);
     g_autofree guint8 *from = g_malloc(acr_n_options);
     g_autofree char *path = acr_user_path("XDG_CONFIG_HOME", ".config", "config");

@@ -225,6 +225,7 @@ PLACE_TEST("/task/spec_sources", a_bad_line_is_named)
         const char *text, *said;
     } rows[] = {
         {"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
+        {"sandbxo = plain\n", "'sandbxo' is not an option; did you mean 'sandbox'?"},
         {"rounds = 2\nrounds\n", "line 2: must be 'name = value'"},
         {"rounds = 2\n\ns3cret\n", "line 3: must be 'name = value'"},
         {"cGFzc3dvcmQs3cret=\n", "line 1: is not an option"},
