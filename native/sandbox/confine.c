@@ -1,8 +1,6 @@
-/*
- * Confines this process: Landlock limits files, seccomp limits system calls. Neither needs
+/* Confines this process: Landlock limits files, seccomp limits system calls. Neither needs
  * privileges or namespaces, so both work where bubblewrap does not. If the kernel has only one of
- * them, only that one is used.
- */
+ * them, only that one is used. */
 #include "sandbox/confine.h"
 #include "sandbox/sandbox_private.h"
 

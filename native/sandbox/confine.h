@@ -1,20 +1,13 @@
-/*
- * Lets a process of this program give up rights before it reads untrusted data, permanently and for
- * all threads that it starts later.
- */
-#ifndef ACR_SANDBOX_CONFINE_H
-#define ACR_SANDBOX_CONFINE_H
+/* Lets a process of this program give up rights before it reads untrusted data, permanently and for
+ * all threads that it starts later. */
+#pragma once
 
 #include "base/base.h"
 
-/*
- * From now on the calling thread cannot start processes, open sockets or access other processes. It
+/* From now on the calling thread cannot start processes, open sockets or access other processes. It
  * can only read the files and folders in `readable` (NULL-terminated; missing ones are ignored),
  * and only write to the folder `writable` (NULL: none) and to /dev/null. Best effort: the kernel
  * must have Landlock (Linux 5.13) for files, and seccomp for the rest. Open descriptors stay
  * usable. `program` (NULL: none): the only program that the process may become (execve), with these
- * limits.
- */
+ * limits. */
 void acr_confine(const char *const *readable, const char *writable, const char *program);
-
-#endif

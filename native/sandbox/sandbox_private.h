@@ -1,5 +1,4 @@
-#ifndef ACR_SANDBOX_PRIVATE_H
-#define ACR_SANDBOX_PRIVATE_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -15,11 +14,9 @@ bool acr_sandbox_fail_errno(GError **error, int err, const char *what, const cha
 
 /* ---- Why this machine refuses a user namespace (namespace_refusal.c) ---- */
 
-/*
- * Why the machine refuses namespaces, and the remedy, in one line; owned (g_free). `root`: the
+/* Why the machine refuses namespaces, and the remedy, in one line; owned (g_free). `root`: the
  * folder that contains the machine's /proc, /run and so on ("" for this machine). `err`: the errno
- * of the failed step.
- */
+ * of the failed step. */
 char *acr_namespace_refusal(const char *root, int err) ACR_MUST_USE;
 
 /* ---- Control groups (memory_group.c) ---- */
@@ -50,11 +47,9 @@ void acr_memory_group_remove(AcrMemoryGroup *group);
 
 /* ---- Filters of kernel calls (seccomp.c) ---- */
 
-/*
- * The filter of system calls for a command: an array of struct sock_filter, in the form that
+/* The filter of system calls for a command: an array of struct sock_filter, in the form that
  * bubblewrap reads. `refuses_unmapped`: also refuse calls for memory that no process maps, because
- * only a control group counts it. Owned.
- */
+ * only a control group counts it. Owned. */
 GBytes *acr_seccomp_walls(bool refuses_unmapped) ACR_MUST_USE;
 /* Installs that filter for this process, and also forbids new processes and sockets; threads are
  * allowed, and with `may_exec` becoming another program. False if the kernel cannot do that. */
@@ -77,11 +72,9 @@ typedef struct {
 } AcrSandboxPython;
 void acr_sandbox_python_clear(AcrSandboxPython *python);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
-/*
- * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv if it is not part
+/* Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv if it is not part
  * of the snapshot, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, a virtual
- * environment in PATH), else the system's. Executes nothing. Errors: UNAVAILABLE.
- */
+ * environment in PATH), else the system's. Executes nothing. Errors: UNAVAILABLE. */
 bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
                              AcrSandboxPython *out, GError **error) ACR_MUST_USE;
 
@@ -131,5 +124,3 @@ void acr_helper_offer_to_end(const char *score);
 /* Runs the command of a spec and then kills all processes that it left behind. Returns its
  * status as from wait(). */
 bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error) ACR_MUST_USE;
-
-#endif

@@ -1,13 +1,11 @@
-/*
- * The system calls that a command cannot make: calls that no project's test needs, and with which a
+/* The system calls that a command cannot make: calls that no project's test needs, and with which a
  * command could leave the sandbox, control its first process, or attack the kernel. Tables list
  * refused calls, calls that are refused with one value of an argument, and allowed kinds of
  * sockets. A call that is newer than the tables fails as if this kernel lacked it.
  *
  * Namespaces do not separate keyrings: a command of an ordinary user has the same user id outside,
  * so it could read keys in the host's keyrings by their numbers. They do not separate vsock either,
- * by which a virtual machine reaches its host.
- */
+ * by which a virtual machine reaches its host. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>

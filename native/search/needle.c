@@ -44,8 +44,7 @@ AcrNeedle *acr_needle_new(const char *text)
 
 void acr_needle_free(AcrNeedle *needle)
 {
-    g_free(needle->text);
-    g_free(needle);
+    ACR_FREE(needle->text, needle);
 }
 
 gsize acr_needle_len(const AcrNeedle *needle)

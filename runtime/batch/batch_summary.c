@@ -1,6 +1,4 @@
-/*
- * The summary of a batch: keeps rows as JSON, and makes the sums and the table from them.
- */
+/* The summary of a batch: keeps rows as JSON, and makes the sums and the table from them. */
 #include "batch/batch_summary.h"
 
 #include <stdlib.h>
@@ -114,9 +112,7 @@ void acr_batch_summary_free(AcrBatchSummary *summary)
     if (!summary)
         return;
     g_clear_pointer(&summary->rows, g_array_unref);
-    g_free(summary->path);
-    g_free(summary->dataset);
-    g_free(summary);
+    ACR_FREE(summary->path, summary->dataset, summary);
 }
 
 void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset)

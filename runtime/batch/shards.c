@@ -1,9 +1,7 @@
-/*
- * Shards of a batch. Each shard writes its tasks into its folder (shard.json) before it begins,
+/* Shards of a batch. Each shard writes its tasks into its folder (shard.json) before it begins,
  * with digests of what must be equal in all shards. So shards of different batches are never mixed,
  * and merging knows which tasks are missing. Task k of shard I of N is task k * N + I - 1 of the
- * whole batch.
- */
+ * whole batch. */
 #include "batch/shards.h"
 
 #include <errno.h>

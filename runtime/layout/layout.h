@@ -1,10 +1,7 @@
-/*
- * layout: the name of every file and folder that a run, a batch, a shard or an evaluation leaves on
+/* layout: the name of every file and folder that a run, a batch, a shard or an evaluation leaves on
  * disk. No other C file contains these names; python/acr/layout.py repeats those that Python reads.
- * A name with "%u" is a format. tools/checks/layout.py checks both.
- */
-#ifndef ACR_LAYOUT_H
-#define ACR_LAYOUT_H
+ * A name with "%u" is a format. tools/checks/layout.py checks both. */
+#pragma once
 
 /* ---- A run folder ---- */
 #define ACR_FILE_META "meta.json" /* its presence makes a folder a run folder; written first */
@@ -72,5 +69,3 @@
 #define ACR_FILE_VERDICT "verdict.json"        /* for a prediction: our verdict */
 #define ACR_FILE_WATCHED_OUTPUT                                                                    \
     "watched_output.txt" /* for a prediction: the output of the experiment with canaries */
-
-#endif

@@ -1,13 +1,11 @@
-/*
- * The three machines: a table of (state, event, next) for each, and the counters that are updated
+/* The three machines: a table of (state, event, next) for each, and the counters that are updated
  * after it.
  *   retrieval  select -> extract -> search -> analyse, round by round, until bug locations are
  *              found
  *   attempt    guard -> reproducer -> retrieval -> patch -> review, or without a reproducer
  *              validation -> regressions -> select; after an impossible step the next one begins
  *   review     the test runs with the patch; both are judged; the wrong ones are rewritten, the
- *              patch before the test, until both are right or the rounds are used up
- */
+ *              patch before the test, until both are right or the rounds are used up */
 #include "loops/machines.h"
 
 #define ANY (-1) /* matches every state except end states */

@@ -1,7 +1,5 @@
-/*
- * The patch writer: starts its conversation, shortens it if it is too long, and performs each try,
- * from the answer to the files of the run folder.
- */
+/* The patch writer: starts its conversation, shortens it if it is too long, and performs each try,
+ * from the answer to the files of the run folder. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * Proves an approved patch by experiments. Python decides which run is next
+/* Proves an approved patch by experiments. Python decides which run is next
  * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only the
  * way in which the run ended counts. The journal has the random seed of all variants, so that a
- * replay requests the same runs.
- */
+ * replay requests the same runs. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * The reproducer: asks whether the issue can be reproduced, lets the model write the script, runs
- * it, and writes its files to the run folder. Also the run of `reproduce`.
- */
+/* The reproducer: asks whether the issue can be reproduced, lets the model write the script, runs
+ * it, and writes its files to the run folder. Also the run of `reproduce`. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

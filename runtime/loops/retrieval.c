@@ -1,8 +1,6 @@
-/*
- * Drives the retrieval machine: each state has a function that does its work and returns the
+/* Drives the retrieval machine: each state has a function that does its work and returns the
  * resulting event. Each round writes the conversation to disk before it is parsed. The struct
- * Driver holds all state.
- */
+ * Driver holds all state. */
 #include "loops/attempt_work.h"
 
 /* index of the first answer, after the system prompt and the text */

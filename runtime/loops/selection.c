@@ -1,9 +1,7 @@
-/*
- * Selects among all candidates if a run gathers several samples or got patches with --candidate.
+/* Selects among all candidates if a run gathers several samples or got patches with --candidate.
  * Given patches are checked in the same way as those of the attempts. The reproducers of all
  * attempts and the issue's examples run with each candidate, and candidates with equal changes or
- * equal behaviour are counted. Also makes the table of candidates of every run.
- */
+ * equal behaviour are counted. Also makes the table of candidates of every run. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Ranks code by the tests that run it: numbers the traced lines, makes a spectrum of the numbers,
+/* Ranks code by the tests that run it: numbers the traced lines, makes a spectrum of the numbers,
  * and converts its ranks to lines and methods of the index. Ignores test files, and files that are
- * not in the index.
- */
+ * not in the index. */
 #include "project/project_private.h"
 
 #include <string.h>

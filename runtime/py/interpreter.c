@@ -1,7 +1,5 @@
-/*
- * Starts CPython on the calling thread, isolated from the user's environment and from the `python3`
- * in PATH, and checks that it is the version of the build.
- */
+/* Starts CPython on the calling thread, isolated from the user's environment and from the `python3`
+ * in PATH, and checks that it is the version of the build. */
 #include "py/py_object_private.h"
 
 #include <string.h>

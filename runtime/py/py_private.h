@@ -1,9 +1,6 @@
-/*
- * Shared inside the library, without Python's types (py_object_private.h has those), so that tests
- * can include this header too.
- */
-#ifndef ACR_PY_PRIVATE_H
-#define ACR_PY_PRIVATE_H
+/* Shared inside the library, without Python's types (py_object_private.h has those), so that tests
+ * can include this header too. */
+#pragma once
 
 #include "py/py.h"
 
@@ -22,10 +19,8 @@
  * 300 KiB of text that names one as its encoding take minutes. Source code never uses them. */
 #define ACR_PY_SLOW_CODECS "encodings.idna encodings.punycode"
 
-/*
- * Initialises the interpreter on the calling thread, checks its version, and imports the package.
- * Errors: ENVIRONMENT.
- */
+/* Initialises the interpreter on the calling thread, checks its version, and imports the package.
+ * Errors: ENVIRONMENT. */
 bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Whether a libpython of version `running` ("3.11.2 (main, …") can be used by a program built
  * for version `built` ("3.11.2"). */
@@ -47,5 +42,3 @@ GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 /* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL if `data` is
  * not a list of fields. */
 GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;
-
-#endif

@@ -1,10 +1,8 @@
-/*
- * A worker: a process of this program in which Python reads code of a repository or a model. It
+/* A worker: a process of this program in which Python reads code of a repository or a model. It
  * gives up its rights before Python starts, and can import only installed modules. A worker for an
  * extension keeps the rights that the user's own code needs, but gets no environment variables of
  * the program. If a file makes the worker crash, hang or use all memory, only the worker ends; the
- * main process kills it at a deadline.
- */
+ * main process kills it at a deadline. */
 #include "base/peer.h"
 #include "py/py_private.h"
 #include "sandbox/confine.h"

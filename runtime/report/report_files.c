@@ -1,7 +1,5 @@
-/*
- * Selects the files of a run folder, or of a folder of many runs, for a report. Reads them within
- * limits and never through a link; the report lists unreadable files.
- */
+/* Selects the files of a run folder, or of a folder of many runs, for a report. Reads them within
+ * limits and never through a link; the report lists unreadable files. */
 #include <glib/gstdio.h>
 #include <string.h>
 

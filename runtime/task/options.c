@@ -1,7 +1,5 @@
-/*
- * The table of all options, one row each. If a name has different meanings in two verbs, it has two
- * rows.
- */
+/* The table of all options, one row each. If a name has different meanings in two verbs, it has two
+ * rows. */
 #include "money/money.h"
 #include "task/run_spec.h"
 

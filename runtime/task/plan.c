@@ -1,7 +1,5 @@
-/*
- * Makes the plan of a run without calling a model: the folder, the code, the models with their keys
- * and prices, the limits, and how code would be run.
- */
+/* Makes the plan of a run without calling a model: the folder, the code, the models with their keys
+ * and prices, the limits, and how code would be run. */
 #include "task/recorded.h"
 #include "task/run_folder.h"
 

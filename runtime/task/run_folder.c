@@ -1,8 +1,6 @@
-/*
- * A folder with meta.json is a run folder. meta.json is written three times, each time atomically:
+/* A folder with meta.json is a run folder. meta.json is written three times, each time atomically:
  * first with the state "new", then when all files that the run needs are in the folder ("ready"),
- * and then with the result ("done"). A folder that has other contents is never changed.
- */
+ * and then with the result ("done"). A folder that has other contents is never changed. */
 #include "task/run_folder.h"
 
 #include <errno.h>
@@ -238,10 +236,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     return false;
 }
 
-/*
- * Removes temporary files that killed processes left. The caller holds the lock, so nobody uses
- * these files. If one cannot be removed, that does no harm.
- */
+/* Removes temporary files that killed processes left. The caller holds the lock, so nobody uses
+ * these files. If one cannot be removed, that does no harm. */
 static void sweep_folder(const char *path, guint depth)
 {
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);

@@ -1,9 +1,7 @@
-/*
- * Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
+/* Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
  * attempts with a model that is wrapped by the journal. For a finished folder it returns the saved
  * result, unless the patch must be applied. A replay runs the same code with only the journal, and
- * compares artifacts instead of writing them.
- */
+ * compares artifacts instead of writing them. */
 #include "task/live.h"
 #include "task/recorded.h"
 

@@ -1,7 +1,5 @@
-/*
- * Runs trials in the sandbox of a run: opens the sandbox on demand (a replay needs none), and runs
- * scripts, commands and experiments in it. recorded_executor.c records the results.
- */
+/* Runs trials in the sandbox of a run: opens the sandbox on demand (a replay needs none), and runs
+ * scripts, commands and experiments in it. recorded_executor.c records the results. */
 #include "task/recorded.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * acr-host doctor: checks what works on this machine: one row for each check, with its remedy. If a
- * row fails, `run` does not work; if a row warns, a part of `run` does not work.
- */
+/* acr-host doctor: checks what works on this machine: one row for each check, with its remedy. If a
+ * row fails, `run` does not work; if a row warns, a part of `run` does not work. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

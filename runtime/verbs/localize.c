@@ -1,7 +1,5 @@
-/*
- * acr-host localize: ranks the methods and lines that most likely cause a failure, by the tests
- * that run them.
- */
+/* acr-host localize: ranks the methods and lines that most likely cause a failure, by the tests
+ * that run them. */
 #include "verbs/test_place.h"
 
 #include <string.h>

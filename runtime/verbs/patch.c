@@ -1,7 +1,5 @@
-/*
- * acr-host patch: turns saved answers of models into diffs, without a model. Indexes the repository
- * only if an answer needs it.
- */
+/* acr-host patch: turns saved answers of models into diffs, without a model. Indexes the repository
+ * only if an answer needs it. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * Default places: the enclosing repository of the current folder, and a new run folder.
- */
+/* Default places: the enclosing repository of the current folder, and a new run folder. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/*
- * acr-host report: writes a run folder, or a folder of many runs, as a page or in another format.
+/* acr-host report: writes a run folder, or a folder of many runs, as a page or in another format.
  */
 #include <string.h>
 

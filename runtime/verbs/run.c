@@ -1,7 +1,5 @@
-/*
- * acr-host run: fixes one issue of one repository. The patch is printed on stdout and written to
- * the run folder.
- */
+/* acr-host run: fixes one issue of one repository. The patch is printed on stdout and written to
+ * the run folder. */
 #include <string.h>
 
 #include "verbs/test_place.h"

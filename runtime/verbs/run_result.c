@@ -1,6 +1,4 @@
-/*
- * Prints the result of a run, for all verbs that perform or replay one.
- */
+/* Prints the result of a run, for all verbs that perform or replay one. */
 #include <string.h>
 
 #include "layout/layout.h"

@@ -1,7 +1,5 @@
-/*
- * Parses search calls that people write as words, "class Session" or "code 'def save(' --in
- * models.py", and writes the list of `search --list`.
- */
+/* Parses search calls that people write as words, "class Session" or "code 'def save(' --in
+ * models.py", and writes the list of `search --list`. */
 #include <string.h>
 
 #include "verbs/search_input.h"
@@ -182,8 +180,7 @@ bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *o
 
 void acr_question_clear(AcrQuestion *question)
 {
-    g_free(question->text);
-    g_free(question->where);
+    ACR_FREE(question->text, question->where);
     *question = (AcrQuestion){0};
 }
 

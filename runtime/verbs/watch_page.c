@@ -1,7 +1,5 @@
-/*
- * Serves the page and its events. The server's thread only records requests; the main thread makes
- * the page with Python, as `report` does, and sends changes.
- */
+/* Serves the page and its events. The server's thread only records requests; the main thread makes
+ * the page with Python, as `report` does, and sends changes. */
 #include "verbs/watch_page.h"
 
 #include <pthread.h>
