@@ -1,6 +1,7 @@
 #include "verbs/verbs_private.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
 
@@ -18,8 +19,10 @@ bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *ou
 {
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     g_autofree char *path = g_canonicalize_filename(spec->repo ? spec->repo : ".", NULL),
+                    *git = g_build_filename(path, ".git", NULL),
                     *line = g_strdup_printf("reading the files of %s", path);
-    if (!spec->rev && !spec->verbose)
+    bool is_shown = isatty(STDERR_FILENO) || !g_file_test(git, G_FILE_TEST_EXISTS);
+    if (is_shown && !spec->rev && !spec->verbose)
         acr_console_await(console, line);
     bool ok =
         acr_workspace_begin(spec->repo, spec->rev, host, spec->verb == ACR_FOR_PATCH, out, error);
