@@ -26,6 +26,13 @@ SIDED = {*NEAR, *_EQUAL, "assertCountEqual", "assertSequenceEqual"}
 _CLASSES = {"isinstance", "assertIsInstance"}
 # Special methods that decide whether two objects are equal, which is smaller, or whether an object is true.
 EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
+# Special methods that decide the result of a comparison or a truth test.
+COMPARING = {
+    f"__{name}__"
+    for name in "eq ne lt le gt ge bool len contains iter getattr getattribute class instancecheck subclasscheck "
+    "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
+    "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
+}
 # For each assertion of unittest, the operator by which it compares its first two arguments.
 _UNITTEST = {
     "assertNotEqual": "NotEq", "assertIs": "Is", "assertIsNot": "IsNot", "assertIn": "In", "assertNotIn": "NotIn",
@@ -85,6 +92,15 @@ class Pair:
         if self.how in ("Eq", "NotEq"):
             return self.holds is (self.how == "Eq")
         return self.how in _EQUAL | {"assertAlmostEqual"} and self.holds is True
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a function of a library decides whether both sides are near, by its own tolerance."""
+        call = self.call.get() if self.call else None
+        given = {at.arg: getattr(at.value, "value", None) for at in getattr(call, "keywords", [])}
+        loose = [at for name, at in given.items() if name in ("rtol", "atol", "decimal")]
+        by_function = tail(call) in LIKE | {"allclose", "array_equal"} and self.holds is True
+        return self.how in NEAR or by_function and all(isinstance(at, float) and at <= 0.01 for at in loose)
 
     @property
     def expected(self) -> Slot:
@@ -401,6 +417,8 @@ def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
     name = tail(test)
     if name in SIDED | _CLASSES and len(test.args) > 1:
         return [Pair(name, want, Slot(test.args, 0), Slot(test.args, 1))]
+    if name == "all" and isinstance(test.func, ast.Attribute) and isinstance(test.func.value, ast.Compare):
+        return of_test(Slot(test.func, "value"), want or None)
     if name in ("any", "all", "bool") and len(test.args) == 1:
         want = want if name == "bool" or (name == "all") == want else None
         if isinstance(test.args[0], (ast.GeneratorExp, ast.ListComp)):

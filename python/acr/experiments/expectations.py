@@ -76,7 +76,7 @@ class Edit:
         found = [x for x in found if self.another(x.value, True) is not None]
         if not found or self.number >= 2 * len(found):
             return None
-        at = found[self.number // 2]
+        at = found[self.number // 2] if 2 * len(found) <= MAX_TRIES else self.rng.choice(found)
         at.value = self.another(at.value, far or self.number % 2 == 1)
         self.words = f"`{_short(new)}` in place of `{_short(node)}`"
         return self.gated(node, new)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import EQUALITY, LIKE, origin, others, pairs
+from acr.experiments.comparisons import COMPARING, EQUALITY, LIKE, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
 from acr.experiments.site import FUNCTIONS, ancestors, is_stop, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Writes a value as plain data, with attributes instead of equality and classes by name. The second function writes only
 # the classes of a value, and only for a limited number of evaluations.
 SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
-    import collections, os
+    import collections, numbers, os
     t, me = type(x), {name}
     held = ((str, str.__str__), (int, int.__int__), (float, float.__float__), (dict, dict), (list, list), (tuple, tuple),
         (set, set), (frozenset, set), (collections.deque, list), (type({{}}.keys()), list), (type({{}}.values()), list),
@@ -45,8 +45,9 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
             if not isinstance(x, type): {calls}(t)
             if isinstance(x, type): s = ['class', [name_of(c) for c in x.__mro__[:-1]]]
             else:
-                own = {{'': get(x) for c, get in held if isinstance(x, c)}}
-                if t.__module__.split('.')[0] == 'numpy' and t.__name__ == 'ndarray' and x.dtype == object: own = {{'': x.tolist()}}
+                own = {{'=' * (t.__eq__ is c.__eq__ and '_' not in c.__name__): get(x) for c, get in held if isinstance(x, c)}}
+                if t.__module__.split('.')[0] == 'numpy' and hasattr(x, 'tolist'): own = {{'=': x.tolist() if x.size < 20000 else '...'}}
+                elif isinstance(x, numbers.Number) and not own: own = {{'': int(x) if isinstance(x, numbers.Integral) else complex(x)}}
                 if t.__module__ not in ('builtins', 'module'): own.update(getattr(x, '__dict__', None) or {{}})
                 for c in t.__mro__:
                     names = c.__dict__.get('__slots__', ())
@@ -72,7 +73,9 @@ def {kind}(x, tag, depth=0, count={{}}):
     if t in (int, float, complex, str, bytes, bool, type(None)): s = 'plain'
     elif t in (list, tuple, set, frozenset) and depth < 8: s = ['list'] + [down(y) for y in list(x)[:30]]
     elif t is dict and depth < 8: s = ['list'] + [down(y) for y in list(x) [:30] + list(x.values())[:30]]
-    else: s = ['object', [c.__module__ + ':' + c.__qualname__ for c in t.__mro__[:-1]]]
+    else:
+        {calls}(t)
+        s = ['object', [c.__module__ + ':' + c.__qualname__ for c in t.__mro__[:-1]]]
     if tag:
         os.write(1, ('\\n{mark}' + tag + ' ' + ascii(s)[:9000] + '\\n').encode())
         return x
@@ -80,30 +83,60 @@ def {kind}(x, tag, depth=0, count={{}}):
 """
 
 
-# Writes, once for each class of a project, the names that its comparisons call, directly or indirectly: tag "K".
-CALLS = """def {calls}(kind, known=set()):
-    import dis, os, sys
-    if kind in known or kind.__module__.split('.')[0] in getattr(sys, 'stdlib_module_names', ('builtins',)): return
-    known.add(kind)
+# Writes, for each class of a project that a printed value has or that a changed file defines, how its objects compare:
+# a sum of the code of its equality and of all that this calls or reads; a sum of its other methods that may decide a
+# comparison; the names that the first calls, with "*" before the beginning of an operator's; and the names of the others
+# that stand in changed files. Tag "K"; again at the end.
+CALLS = """def {calls}(kind=None, known={{}}, codes={{}}):
+    import dis, os, sys, zlib
+    if kind is None:
+        for m in list(sys.modules.values()):
+            known.update((c, '') for c in list(getattr(m, '__dict__', {{}}).values()) if isinstance(c, type) and str(getattr(m, '__file__', '')).endswith({changed!r}))
+        for c in [*known]: {calls}(c, {{}})
+    library = getattr(sys, 'stdlib_module_names', ('builtins',))
+    if kind is None or kind in known or str(kind.__module__).split('.')[0] in library: return
+    known[kind] = ''
+    signs = dict(zip('+ - * / // % ** & | ^ @ [] SUBSCR'.split(), 'add sub mul tru flo mod pow and or xor mat getitem getitem'.split()))
+    sum_of = lambda x: zlib.crc32(ascii(x).encode())
     at = lambda n: [c.__dict__[n] for c in kind.__mro__[:-1] if n in c.__dict__]
-    near = [y for n in {equality!r} for y in at(n)]
-    found = set()
+    def code_of(y):
+        y = getattr(y, 'fget', None) or getattr(y, '__func__', y)
+        return y, getattr(y, '__code__', None)
+    def parts(code):
+        if code not in codes:
+            inner = [parts(c) for c in code.co_consts if hasattr(c, 'co_names')]
+            consts = [c for c in code.co_consts if not hasattr(c, 'co_names')]
+            used = [i.argrepr.strip('=') or i.opname.split('_')[1] for i in dis.get_instructions(code) if i.opname.startswith(('BINARY_', 'UNARY_'))]
+            called = {{*code.co_names, *['*' + signs.get(x, x[:3].lower()) for x in used]}}.union(*[x for x, _ in inner])
+            codes[code] = sorted(called), sum_of([code.co_code, consts, code.co_names, inner])
+        return codes[code]
+    def data(y, depth=0):
+        if type(y) in (int, float, str, bytes, bool, type(None)): return y
+        if type(y) not in (list, tuple, dict, set, frozenset) or depth > 2 or len(y) > 99:
+            return y.__qualname__ if type(y) in (type(len), type(object.__eq__), type) else type(y).__name__
+        return sorted([ascii(data(z, depth + 1)) for z in (y.items() if type(y) is dict else y)])
+    near, found, sums = [y for n in {equality!r} for y in at(n)], set(), []
     for depth in range(6):
         near = near[:300]
-        held = [z for y in near for z in (y.values() if type(y) is dict else y if type(y) in (list, tuple) else ())]
-        held += [z for y in near for z in getattr(y, '__defaults__', None) or ()]
-        found.update(z.__name__ for z in held if hasattr(z, '__code__'))
-        near += held
-        codes, near = [(y, getattr(getattr(y, 'fget', None) or getattr(y, '__func__', y), '__code__', None)) for y in near], []
-        for y, code in codes:
-            for code in [code, *[c for c in code.co_consts if hasattr(c, 'co_names')]] if code else ():
-                found.update(code.co_names)
-                ops = [at for at in dis.get_instructions(code) if at.opname.startswith(('BINARY_', 'UNARY_'))]
-                found.update(at.argrepr.strip('=') or at.opname for at in ops)
-                own = getattr(getattr(y, 'fget', None) or getattr(y, '__func__', y), '__globals__', {{}})
-                inside = [vars(own[n]) for n in code.co_names if type(own.get(n)) is type(os)]
-                for n in code.co_names: near += at(n) + [d[n] for d in [own, *inside] if n in d]
-    os.write(1, ('\\n{mark}K ' + ascii([kind.__module__ + ':' + kind.__qualname__, sorted(found)])[:60000] + '\\n').encode())
+        near += [z for y in near if type(y) in (dict, list, tuple) for z in (y.values() if type(y) is dict else y) if hasattr(z, '__code__')]
+        now, near = near, []
+        for y, code in map(code_of, now):
+            sums.append(parts(code) if code else data(y))
+            if not code: continue
+            found.update(parts(code)[0])
+            if code.co_filename.endswith({changed!r}): found.update(y.__qualname__.split('.'))
+            if code.co_filename[0] == '<': found.add('<made>')
+            own = getattr(y, '__globals__', {{}})
+            inside = [getattr(x, '__dict__', {{}}) for n in parts(code)[0] if n in own and not hasattr(own[n], '__code__') for x in (type(own[n]), own[n])]
+            near += [c.cell_contents for c in y.__closure__ or () if c != type(c)()] + list(y.__defaults__ or ())
+            for n in parts(code)[0]: near += at(n) + [d[n] for d in [own, *inside] if n in d]
+    others = [(y, code) for n in {comparing!r} for y, code in map(code_of, at(n))]
+    new = {{n for y, code in others if code and code.co_filename.endswith({changed!r}) for n in y.__qualname__.split('.')}}
+    others = [parts(code)[1] if code else type(y).__name__ for y, code in others] + [c.__name__ for c in kind.__mro__]
+    row = [kind.__module__ + ':' + kind.__qualname__, sum_of(sums), sum_of(others), sorted(found), sorted(new)]
+    os.write(1, ('\\n{mark}K ' + ascii(row)[:60000] + '\\n').encode())
+import atexit
+atexit.register({calls})
 """
 
 
@@ -123,21 +156,34 @@ EVEN = """def {even}(x, tag, judge):
 """
 
 
-# Writes at the end, for each module of the standard library, a checksum of its functions and classes.
-LIBRARY = """def {library}():
-    import sys, zlib
-    def text(v):
-        if isinstance(v, tuple): return [text(y) for y in v]
-        if type(v) in (int, float, str, bool, type(None)): return v
+# Writes at the end the state that Python's library and other packages share with the script: for each module a checksum
+# of its functions, and of its classes and public data if it is of the standard library. Tag "T", also when the site is
+# reached first.
+LIBRARY = """def {library}(early=False, was={{}}, done=[]):
+    import os, sys, zlib
+    plain = (int, float, str, bytes, bool, type(None))
+    def text(v, depth=0):
+        if type(v) in (list, tuple, dict, set, frozenset) and depth < 5:
+            return sorted([ascii(text(y, depth + 1)) for y in (v.items() if type(v) is dict else v)])
+        if type(v) in plain: return v
         code = getattr(getattr(v, '__func__', v), '__code__', None)
         return (code.co_filename, code.co_name) if hasattr(code, 'co_name') else type(v).__qualname__
+    if not was:
+        was.update(os.environ)
+        return
+    if early and done: return
+    done.append(early)
     sums, known = {{}}, getattr(sys, 'stdlib_module_names', ())
+    getattr(sys.modules.get('mimetypes'), 'guess_type', str)('')
     for name, module in sorted(sys.modules.items()):
-        if name.split('.')[0] not in known or name in ('__main__', 'sys'): continue
-        held = [(n, v) for n, v in sorted(vars(module).items()) if callable(v)]
-        texts = [(n, text(v), getattr(v, '__qualname__', '')) for n, v in held]
-        own = [v for n, v in held if isinstance(v, type) and v.__module__ == name]
-        texts += [(k, text(y)) for v in own for k, y in sorted(v.__dict__.items())]
+        ours = name.split('.')[0] in known
+        if name in ('__main__', 'sys', 'site', 'linecache') or not ours and '-packages' not in str(getattr(module, '__file__', '')): continue
+        held = sorted(getattr(module, '__dict__', {{}}).items())
+        data = (*plain, list, tuple, dict, set) if ours and name != 'inspect' else ()
+        shared = lambda n, v: type(v) in data and n[0] != '_' and n not in ('tempdir', 'onceregistry', 'cache')
+        texts = [(n, text(v), getattr(v, '__qualname__', '')) for n, v in held if callable(v) or shared(n, v)]
+        own = [v for n, v in held if ours and isinstance(v, type) and v.__module__ == name]
+        texts += [(k, text(y, 5)) for v in own for k, y in sorted(v.__dict__.items())]
         sums[name] = zlib.crc32(ascii(texts).encode())
     if 'decimal' in sums:
         now = sys.modules['decimal'].getcontext()
@@ -146,13 +192,12 @@ LIBRARY = """def {library}():
         root = sys.modules['logging'].root
         loggers = [(n, g) for n, g in [('', root), *sorted(root.manager.loggerDict.items())] if hasattr(g, 'disabled')]
         sums.update(('logging ' + n, [g.disabled, g.level > 50, len(g.filters), getattr(g, 'propagate', 1), root.manager.disable]) for n, g in loggers)
-    if 'numpy' in sys.modules:
-        numpy = sys.modules['numpy']
-        sums['numpy '] = ascii([sorted(numpy.geterr().items()), sorted(map(str, numpy.get_printoptions().items()))])
-    if 'warnings' in sums: sums['warnings '] = zlib.crc32(ascii([at[0] for at in sys.modules['warnings'].filters]).encode())
+    if 'numpy' in sums:
+        sums['numpy '] = ascii([sorted(map(str, y().items())) for y in (sys.modules['numpy'].geterr, sys.modules['numpy'].get_printoptions)])
+    sums['os.environ '] = sorted(n for n in {{*was, *os.environ}} if was.get(n) != os.environ.get(n))
     sums['sys '] = [sys.getrecursionlimit(), type(sys.stdout).__name__, type(sys.stderr).__name__, type(sys.excepthook).__name__]
-    {name}(sums, 'T')
-import atexit
+    os.write(1, ('\\n{mark}T ' + ascii(sums) + '\\n').encode())
+{library}()
 atexit.register({library})
 del atexit
 """
@@ -189,9 +234,9 @@ _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_f
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 
 
-def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
+def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> tuple[str, list[Pair]] | None:
     """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
-    those of the site first, with tags "L" and "R".
+    those of the site first, with tags "L" and "R". files: those that the patch changes.
     carries_on: the script continues after a failed assertion, and says of each helper whether it compares.
     """
     site = script.site()
@@ -205,6 +250,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
         pair.tags = (f"{kinds[0]}{number}", f"{kinds[1]}{number}")
         inner.known |= {id(pair.left.get()), id(pair.right.get())}
+    calls, deeds, library = (word(script.rng) for _ in range(3))
     kept = [(pair, name, x) for pair in found for name, value in _kept(pair)
             for x in before if isinstance(x, ast.Assign) and x.value is value]  # fmt: skip
     inner.visit(site.tree)
@@ -221,20 +267,21 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
             getattr(up, "name", "").startswith("test") for up in ancestors(at)
         )
         reached = f"{names.name}(0, 'M{number}{_is_certain(at) * 's'}')"
-        marks = [f"{names.name}(0, 'N')"] * (at is site.holder) + [reached] * (_is_reached(at) and not is_run)
+        marks = [f"{names.name}(0, 'N')", f"{library}(True)"] * (at is site.holder)
+        marks += [reached] * (_is_reached(at) and not is_run)
         failed = f"{names.name}(0, 'F')" if at in (site.at, site.holder) else "pass"
         marks += [failed] * is_stop(at)
         new = carried_on(at, failed) if carries_on and not is_run else at
         site.swap(at, *[ast.parse(text).body[0] for text in marks], new)
     if not re.search(r"exit|quit|main", script.source):
         site.tree.body += ast.parse(f"{names.name}(0, 'M')").body
-    calls, deeds = word(script.rng), word(script.rng)
+    comparing, changed = sorted(COMPARING - EQUALITY), tuple(f"/{at}" for at in files)
     site.insert(
-        CALLS.format(calls=calls, mark=mark, equality=sorted(EQUALITY))
+        CALLS.format(calls=calls, mark=mark, equality=sorted(EQUALITY), comparing=comparing, changed=changed)
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
         + DEEDS.format(deeds=deeds, mark=mark, events=_EVENTS, unpickled=_UNPICKLED)
         + EVEN.format(even=names.evens, name=names.name)
-        + LIBRARY.format(name=names.name, library=word(script.rng))
+        + LIBRARY.format(library=library, mark=mark)
     )
     return site.text(), found
 

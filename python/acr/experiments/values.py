@@ -5,41 +5,16 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import EQUALITY, NEAR, ORDERS
+from acr.experiments.comparisons import COMPARING, NEAR, ORDERS
 from acr.experiments.plain_names import LIBRARY
 from acr.experiments.script_variants import is_plain, literal
-from acr.experiments.site import tail
-from acr.experiments.tree_variants import changed_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from acr.experiments.comparisons import Pair
-    from acr.experiments.tree_variants import Files
 
     Rows = dict[str, list[object]]
 
-# Special methods that decide the result of a comparison or a truth test.
-COMPARING = {
-    f"__{name}__"
-    for name in "eq ne lt le gt ge bool len contains iter getattr getattribute class instancecheck subclasscheck "
-    "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
-    "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
-}
-# Operators, by their names in a syntax tree and in the bytecode of Python's versions -> suffix of their special
-# methods.
-_OPERATORS = {
-    name: methods.split()[0]
-    for methods in (
-        "add Add + BINARY_ADD", "sub Sub - BINARY_SUBTRACT", "mul Mult * BINARY_MULTIPLY", "truediv Div / BINARY_TRUE_DIVIDE",
-        "floordiv FloorDiv // BINARY_FLOOR_DIVIDE", "mod Mod % BINARY_MODULO", "pow Pow ** BINARY_POWER",
-        "and BitAnd & BINARY_AND", "or BitOr | BINARY_OR", "xor BitXor ^ BINARY_XOR", "neg USub UNARY_NEGATIVE",
-        "pos UAdd UNARY_POSITIVE CALL_INTRINSIC_1", "invert Invert UNARY_INVERT", "matmul MatMult @ BINARY_MATRIX_MULTIPLY",
-        "getitem Subscript BINARY_SUBSCR []",
-    )
-    for name in methods.split()
-}  # fmt: skip
 UNREADABLE = object()
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -61,88 +36,42 @@ def read(out: str, mark: str, until: str = "") -> Rows:
 
 
 class Changed:
-    """The classes that a patch adds, and those whose comparing methods, decorators or bases it changes, also
-    indirectly."""
+    """The classes whose objects compare in another way with a patch than without it, by the rows "K" of both runs."""
 
-    def __init__(self, base: Files, patched: Files) -> None:
-        self.names: set[str] = set()
-        self.equal: set[str] = set()  # the changed classes whose equality, order or truth changes
-        self.called: set[str] = set()  # unchanged classes whose comparisons call changed code
-        self.functions = functions = changed_functions(base, patched)
-        for path, text in patched.items():
-            if path.endswith(".py") and text is not None:
-                old = dict(_classes(ast.parse(base.get(path) or b""), set()))
-                new = dict(_classes(ast.parse(text), functions))
-                module = path[:-3].replace("/", ".")
-                module = module[:-9] if module.endswith(".__init__") else module
-                self.names |= {f"{module}:{name}" for name, at in new.items() if at != old.get(name)}
-                self.equal |= {
-                    f"{module}:{name}" for name, at in new.items() if at[0] != old.get(name, at)[0] or name not in old
-                }
-
-    def learn(self, rows: list[object]) -> None:
-        """Adds, from rows "K", every class whose comparisons call code that the patch changes."""
-        for row in rows:
-            if isinstance(row, list) and len(row) == 2:
-                if {*row[1], *_methods(row[1])} & self.functions:
-                    self.called.add(str(row[0]))
+    def __init__(self, functions: set[str], base: Rows, patched: Rows) -> None:
+        was, now = [[at for at in side.get("K", []) if isinstance(at, list)] for side in (base, patched)]
+        known = {at[0] for at in was}
+        before = {(at[0], number, at[number]) for at in was for number in (1, 2)}
+        self.equal: set[object] = set()  # the classes of which the equality, order or truth changes
+        self.names: set[object] = set()  # these, and those of which another method changes that may decide a comparison
+        for row in now:
+            name, _, _, found, others = row
+            differs = [name in known and (name, number, row[number]) not in before for number in (1, 2)]
+            signs = [at[1:] for at in found if at[:1] == "*"]
+            calls = functions & set(found) or any(sign in at for at in functions & COMPARING for sign in signs)
+            if calls or differs[0] or "<made>" in found and name not in known:
+                self.equal.add(name)
+            if name in self.equal or differs[1] or functions & set(others):
+                self.names.add(name)
 
     def has(self, bases: object, equal: bool = False) -> str:
         """The first of an object's classes that is a changed one, or ""."""
-        for at in bases if isinstance(bases, list) else []:
-            module, _, name = str(at).partition(":")
-            if at in self.called:
-                return name
-            for known in self.equal if equal else self.names:
-                where, _, own = known.partition(":")
-                if own == name and (where == module or where.endswith("." + module) or module == "__main__"):
-                    return name
-        return ""
-
-
-def _classes(tree: ast.AST, functions: set[str], prefix: str = "") -> Iterator[tuple[str, tuple[str, str]]]:
-    """(qualified name, the code that decides equality, the other code that decides comparisons) of each class;
-    `functions`: names that the patch changes; calls of them count."""
-    for at in ast.iter_child_nodes(tree):
-        if isinstance(at, ast.ClassDef):
-            methods = [x for x in at.body if _names(x) & COMPARING]
-            head = [*at.bases, *at.decorator_list, *(x for x in methods if _names(x) & EQUALITY)]
-            inner = [x for part in head for x in ast.walk(part)]
-            used = {tail(x) for x in inner if isinstance(x, (ast.Attribute, ast.Name))}
-            used |= _methods(type(getattr(x, "op", x)).__name__ for x in inner)
-            used = (used | {f"__{name}__" for name in used}) & functions
-            yield prefix + at.name, ("".join([*map(ast.dump, head), *sorted(used)]), "".join(map(ast.dump, methods)))
-            yield from _classes(at, functions, f"{prefix}{at.name}.")
-        elif isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _classes(at, functions, f"{prefix}{at.name}.<locals>.")
-        elif not isinstance(at, ast.expr):
-            yield from _classes(at, functions, prefix)
-
-
-def _methods(operators: Iterable[str]) -> set[str]:
-    """The special methods that the operators call."""
-    return {f"__{side}{_OPERATORS[at]}__" for at in operators if at in _OPERATORS for side in ("", "r")}
-
-
-def _names(at: ast.stmt) -> set[str]:
-    if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return {at.name}
-    targets = at.targets if isinstance(at, ast.Assign) else [getattr(at, "target", None)]
-    return {x.id for x in targets if isinstance(x, ast.Name)}
+        known = self.equal if equal else self.names
+        return next((str(at).partition(":")[2] for at in bases if at in known), "") if isinstance(bases, list) else ""
 
 
 class Judged:
     """The values printed without and with the patch, and the reasons that they give against the patch."""
 
-    def __init__(self, script: str, pairs: list[Pair], changed: Changed) -> None:
-        self.script, self.pairs, self.changed = script, pairs, changed
+    def __init__(self, script: str, pairs: list[Pair], functions: set[str]) -> None:
+        self.script, self.pairs, self.functions = script, pairs, functions
 
     def contradiction(self, first: Rows, base: Rows, patched: Rows) -> str:
         """The reason why the printed values do not support the verdict, or "".
 
         first: what the base printed until it failed; base: what it printed when it continued after failed assertions.
         """
-        self.changed.learn(base.get("K", []) + patched.get("K", []))
+        self.changed = Changed(self.functions, base, patched)
         for pair in self.pairs:
             why = "" if pair.tags[0][:1] == "B" else self._of_pair(pair, first, patched)
             if why:
@@ -211,8 +140,8 @@ class Judged:
         for one, other in zip(*(patched.get(tag, []) for tag in pair.tags)):
             if self._is_missing(pair, one, other):
                 return "an equality that the patch changes finds a value that is not among the printed values"
-        for want, got in zip(first.get(sides[1], []), observed):
-            why = self._data_differ(pair, want, got)
+        for want, got, was in zip(first.get(sides[1], []), observed, first.get(sides[0], [])):
+            why = self._data_differ(pair, want, got, was)
             if why:
                 return why
         rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
@@ -230,9 +159,8 @@ class Judged:
         decides = pair.how in ("Eq", "NotEq")  # only equality decides, not the other methods of the class
         one, other = _liar(got, self.changed, decides), _liar(want, self.changed, decides)
         tests_itself = pair.holds is None and any({one, other} & at for at in pair.built)
-        if bool(one) == bool(other) or tests_itself or is_object(want) and is_object(got) and _shares(want[1], got[1]):  # type: ignore[index]
-            return ""
-        if pair.how in ("In", "NotIn") and not one:
+        akin = is_object(want) and is_object(got) and {*want[1]} & {*got[1]}  # type: ignore[index]
+        if bool(one) == bool(other) or tests_itself or akin or pair.how in ("In", "NotIn") and not one:
             return ""
         how = "`__eq__`" if pair.equal else "a comparison"
         return f"the script relies on {how} of {one or other}, which the patch changes; use --validate"
@@ -259,17 +187,22 @@ class Judged:
             wanted, there = there, wanted
         return sets and pair.how in ORDERS and not set(wanted) <= set(there)
 
-    def _data_differ(self, pair: Pair, want: object, got: object) -> str:
+    def _data_differ(self, pair: Pair, want: object, got: object, was: object) -> str:
+        """The reason if what is observed is not, as data, what the base expects. was: what the base observed."""
         if UNREADABLE in (want, got) or pair.is_relation:
             return ""
         if "sinstance" in pair.how or "IsInstance" in pair.how:
             return _other_class(want, got, self.changed) if pair.holds is not False else ""
-        if pair.holds is True and (pair.equal or pair.how in NEAR) and _is_number(want) and _is_number(got):
-            return "" if abs(want - got) <= 0.01 * max(1, abs(want)) else "the numbers differ"  # type: ignore[operator]
-        want, got = _held(want), _held(got)
-        if pair.equal and not _has_object(want) and not _has_object(got):
-            return "" if _alike(want, got) else "the printed values differ"
-        return ""
+        near, found = pair.is_near, pair.how == "In" and pair.holds is True
+        if not (pair.equal or near and pair.holds is True or found):
+            return ""
+        if _new_classes(was, want, got):
+            return "an object stands for plain data"
+        spreads = any(is_object(at) and "numpy:ndarray" in at[1] for at in (want, got))  # type: ignore[index]
+        was, want, got = _held(was), _held(want), _held(got)
+        if found or _has_object(want) or _has_object(got) or near and not (_numbers(want) and _numbers(got)):
+            return _strays(was, want, got) if pair.equal else ""
+        return "" if _alike(want, got, 0.01 if near else 1e-6, spreads) else "the printed values differ"
 
     def _judge_changed(self, pair: Pair, first: Rows, patched: Rows) -> str:
         """The reason if a failing comparison gets the same values with the patch: then the comparing code has changed."""
@@ -344,16 +277,20 @@ def _are_other(want: object, got: object) -> bool:
 
 
 def _held(value: object) -> object:
-    """The number or text in an object whose class inherits from a number or text class; otherwise the value."""
-    rows = value[2] if is_object(value) and len(value) > 2 else []  # type: ignore[arg-type, index]
-    held = [at[1] for at in rows if isinstance(at, list) and at[0] == ""] if isinstance(rows, list) else []
-    return held[0] if held and is_plain(held[0]) else value
+    """The data that an object is by a class of Python below its own, if it compares as such; otherwise the value."""
+    if not isinstance(value, list):
+        return value
+    rows = value[2] if is_object(value) and len(value) > 2 else []
+    held = dict(at for at in rows[1:] if at[0] in ("", "=")) if isinstance(rows, list) else {}
+    if "=" in held:
+        return _held(held["="])
+    return held[""] if is_plain(held.get("", [])) else [_held(at) for at in value]
 
 
 def _library(base: Rows, patched: Rows) -> str:
-    """The reason if the patch changes a module of the standard library while it runs."""
-    was, now = [dict(at["T"][-1][1:]) if isinstance(at.get("T", [0])[-1], list) else {} for at in (base, patched)]  # type: ignore[index]
-    changed = sorted(name for name in {*was} & {*now} if was[name] != now[name])
+    """The reason if the patch changes, while it runs, what the library or another package shares with the script."""
+    rows = [at for at in zip(base.get("T", []), patched.get("T", [])) if UNREADABLE not in at]
+    changed = [name for was, now in rows for name in sorted({*was} & {*now}) if was[name] != now[name]]  # type: ignore
     return f"the patch changes the library's module {changed[0].strip()} while it runs" if changed else ""
 
 
@@ -376,11 +313,6 @@ def is_object(value: object) -> bool:
     return isinstance(value, list) and value[:1] == ["object"]
 
 
-def _shares(one: object, other: object) -> bool:
-    """Whether two objects have a class in common below `object`."""
-    return bool(set(map(str, one)) & set(map(str, other)))  # type: ignore[call-overload]
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex))
 
@@ -392,15 +324,54 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool) or isinstance(value, list) and len(value) > 1 and all(map(_is_bool, value[1:]))
 
 
+def _new_classes(was: object, want: object, got: object) -> set[str]:
+    """The classes of the objects that stand, only with the patch, where plain data is expected. One object of a class
+    that compares with True or False may take the place of another."""
+    found = [_classes_of(_held(at)) for at in (was, want, got)]
+    return set() if found[1] or found[0] and isinstance(want, bool) else found[2] - found[0]
+
+
+def _classes_of(value: object) -> set[str]:
+    """The classes of the objects in a value, without those of Python's own containers and iterators."""
+    own = {str(value[1][0])} if is_object(value) else set()  # type: ignore[index]
+    own = {at for at in own if not at.startswith(("builtins:", "collections:"))}
+    return own.union(*map(_classes_of, value)) if isinstance(value, list) else own
+
+
 def _has_object(value: object) -> bool:
     return is_object(value) or isinstance(value, list) and any(map(_has_object, value))
 
 
-def _alike(want: object, got: object) -> bool:
-    """Whether two plain values are alike, ignoring only what Python's equality ignores: number types and kinds of sets."""
+def _alike(want: object, got: object, near: float = 1e-6, spreads: bool = False) -> bool:
+    """Whether two plain values are alike, ignoring only what Python's equality ignores: number types and kinds of sets.
+    near: how far numbers may differ; spreads: a single value is compared with each number of an array."""
+    if spreads:
+        wants, gots = _numbers(want), _numbers(got)
+        longest = max(len(wants), len(gots))
+        wants, gots = [at * longest if len(at) == 1 else at for at in (wants, gots)]
+        return len(wants) != len(gots) or all(_alike(*at, near) for at in zip(wants, gots))
     if isinstance(want, list) and isinstance(got, list):
-        return len(want) == len(got) and all(map(_alike, want, got))
-    return want == got or {str(want), str(got)} == {"nan"}
+        return len(want) == len(got) and all(_alike(*at, near) for at in zip(want, got))
+    if _is_number(want) and _is_number(got) and not (isinstance(want, int) and isinstance(got, int) and near < 0.01):
+        return abs(want - got) <= near * max(1, abs(want))  # type: ignore[operator]
+    return want == got or {str(want), str(got)} == {"nan"} or "..." in (want, got)
+
+
+def _numbers(value: object) -> list[object]:
+    """The elements of nested sequences, if all are plain data but no text; otherwise an empty list."""
+    if not isinstance(value, list):
+        return [value] if is_plain(value) and not isinstance(value, (str, bytes)) else []
+    parts = [_numbers(at) for at in value[1:]] if value[:1] in (["list"], ["tuple"]) else []
+    return [x for at in parts for x in at] if all(parts) else []
+
+
+def _strays(was: object, want: object, got: object) -> str:
+    """The reason if a part of an object was what the script expects, and is not with the patch."""
+    if all(isinstance(at, list) for at in (was, want, got)) and len(was) == len(want) == len(got):  # type: ignore[arg-type]
+        return next(filter(None, map(_strays, was, want, got)), "")  # type: ignore[call-overload]
+    alike = type(was) is type(got) or _is_number(was) and _is_number(got)
+    strays = was == want != got and alike and not isinstance(got, list) and "..." not in (was, got)
+    return f"a part of the object was {was!r}, as the script expects, and is {got!r} with the patch" if strays else ""
 
 
 def _other_class(want: object, got: object, changed: Changed) -> str:

@@ -163,7 +163,7 @@ class _Site:
 
     def observe(self) -> Steps:
         """Runs the base once and prints all compared values: which evaluation of the site failed, and what it expected."""
-        made = printing.shown(self.script, self.mark, True)
+        made = printing.shown(self.script, self.mark, True, self.case.patched)
         if made is None:
             return
         text, self.pairs = made
@@ -224,13 +224,14 @@ class _Site:
         self.case.require("pinned", changed, "the script passes", got, got.passed)
 
     def written_out(self) -> Steps:
-        case, made = self.case, printing.shown(self.script, self.mark, False)
+        case, made = self.case, printing.shown(self.script, self.mark, False, self.case.patched)
         if made is None:
             case.skip("written out", f"the values of {self.script.quote()} cannot be printed")
             return
         got = yield from case.run("written out", made[0], seed=self.seed)
         patched = values.read(got.out, self.mark)
-        judged = values.Judged(case.script, self.pairs, values.Changed(case.base, case.patched))
+        functions = tree_variants.changed_functions(case.base, case.patched)
+        judged = values.Judged(case.script, self.pairs, functions)
         found = judged.contradiction(self.base_rows, self.base_all, patched) or judged.unheld(made[0], patched)
         words = f"both sides are printed as plain data ({self.script.quote()})"
         expected = "the printed values agree with what the script expects without the patch"
