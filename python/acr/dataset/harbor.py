@@ -63,7 +63,7 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
     environment, verifier = task.get("environment") or {}, task.get("verifier") or {}
     own = verifier.get("environment") or {}
     is_separate = verifier.get("environment_mode", "separate" if own else "shared") == "separate"
-    dockerfile = _load(folder / "environment" / "Dockerfile")
+    dockerfile = _body(folder / "environment" / "Dockerfile")
     repo, commit = _origin(folder, task.get("metadata") or {}, dockerfile)
     found = re.findall(r"^\s*WORKDIR\s+(/\S+)", dockerfile, re.MULTILINE)
     place = environment.get("workdir") or (found[-1] if found else FOLDER)
@@ -72,7 +72,7 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
         "instance_id": name,
         "repo": repo,
         "base_commit": commit,
-        "problem_statement": _load(folder / "instruction.md"),
+        "problem_statement": _body(folder / "instruction.md"),
         "patch": _reference(folder / "solution"),
         "test_patch": "",
         "FAIL_TO_PASS": [TEST],
@@ -88,13 +88,13 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _load(path: Path) -> str:
+def _body(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
 
 
 def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[str, str]:
     """The project's owner/name and its commit: from metadata, a SWE-bench row in tests/, or the Dockerfile."""
-    kept = _load(folder / "tests" / "config.json")
+    kept = _body(folder / "tests" / "config.json")
     row = json.loads(kept) if kept.lstrip()[:1] == "{" else {}
     texts = [str(at.get(key) or "") for at in (metadata, row) for key in ("repository_url", "repository", "repo")]
     commits = [
@@ -109,7 +109,7 @@ def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[st
 def _reference(solution: Path) -> str:
     """The reference patch: the only patch file of the solution, or a here-document of solve.sh; "": none."""
     files = [path for path in solution.glob("*") if path.suffix in (".patch", ".diff")] if solution.is_dir() else []
-    texts = [_load(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_load(solution / "solve.sh"))]
+    texts = [_body(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_body(solution / "solve.sh"))]
     return next((text for text in texts if re.search(r"^--- \S", text, re.MULTILINE)), "")
 
 
