@@ -26,6 +26,7 @@ def execute(files: Texts, script: str, file: str, is_pipe: bool, seed: int, tree
         (tree / file).write_text(script, "utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(tree / "src")}
+    environment["USER"] = os.urandom(4).hex()  # the sandbox too gives each run another user
     done = subprocess.run(
         [sys.executable, "-" if is_pipe else file],
         cwd=tree,

@@ -165,7 +165,7 @@ LIBRARY = """def {library}(early=False, was={{}}, done=[]):
     def text(v, depth=0):
         if type(v) in (list, tuple, dict, set, frozenset) and depth < 5:
             return sorted([ascii(text(y, depth + 1)) for y in (v.items() if type(v) is dict else v)])
-        if type(v) in plain: return v
+        if type(v) in plain: return 'path' if str(v)[:1] == '/' else v  # each run has other folders
         code = getattr(getattr(v, '__func__', v), '__code__', None)
         return (code.co_filename, code.co_name) if hasattr(code, 'co_name') else type(v).__qualname__
     if not was:
@@ -180,7 +180,7 @@ LIBRARY = """def {library}(early=False, was={{}}, done=[]):
         if name in ('__main__', 'sys', 'site', 'linecache') or not ours and '-packages' not in str(getattr(module, '__file__', '')): continue
         held = sorted(getattr(module, '__dict__', {{}}).items())
         data = (*plain, list, tuple, dict, set) if ours and name != 'inspect' else ()
-        shared = lambda n, v: type(v) in data and n[0] != '_' and n not in ('tempdir', 'onceregistry', 'cache')
+        shared = lambda n, v: type(v) in data and n[0] != '_' and n not in ('environ', 'tempdir', 'onceregistry', 'cache')
         texts = [(n, text(v), getattr(v, '__qualname__', '')) for n, v in held if callable(v) or shared(n, v)]
         own = [v for n, v in held if ours and isinstance(v, type) and v.__module__ == name]
         texts += [(k, text(y, 5)) for v in own for k, y in sorted(v.__dict__.items())]
