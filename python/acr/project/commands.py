@@ -249,7 +249,8 @@ def sympy(files: list[str] | None = None) -> dict:
 
 
 def django(labels: list[str] | None = None) -> dict:
-    """The plan for Django's own suite, or for these parts of it."""
+    """The plan for Django's own suite, or for these parts of it. It takes one process: with more, Django reports a test only
+    when its whole class has ended, so that nothing would name a test that a patch makes hang."""
     args = ["runtests.py", "--parallel=1", "--verbosity=1", *(labels or [])]
     command = " ".join(["cd tests && python", *args])
     return plan_of("hooked", args, command, cwd="tests", path=["."], select="labels", labels_at=3)
