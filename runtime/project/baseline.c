@@ -205,9 +205,12 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
         return false;
     if (count_good(&run) == 0) {
         g_autofree char *line = explain_run(&run);
-        g_autofree char *why = run.ids->len > 0 ? g_strdup_printf("no test passes (%s)", line)
-                               : run.timed_out  ? g_strdup("no test finished before the timeout")
-                                                : g_strdup_printf("it runs no tests (%s)", line);
+        guint bad = acr_test_run_count(&run, ACR_TESTED_FAILED) +
+                    acr_test_run_count(&run, ACR_TESTED_ERROR);
+        g_autofree char *why = run.timed_out && !bad
+                                   ? g_strdup("no test finished before the timeout")
+                               : run.ids->len > 0 ? g_strdup_printf("no test passes (%s)", line)
+                                                  : g_strdup_printf("it runs no tests (%s)", line);
         add_tried(out, plan, why);
         if (out->plan && run.ids->len <= out->run.ids->len)
             return true;

@@ -88,6 +88,16 @@ def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
     assert answer["running"] == "test_far.ItTest.test_far"
 
 
+def test_pytest_runs_the_nearest_files_of_a_large_project_first(tmp_path: Path) -> None:
+    """Before it collects the others, of which one ends the process."""
+    (tmp_path / "test_far.py").write_text("import os\n\nos._exit(3)\n")
+    (tmp_path / "test_near.py").write_text(HEAD + "    def test_near(self):\n        pass\n")
+    order = ["test_near.py", *(f"test_{n}.py" for n in range(100)), "test_far.py"]
+    request = {"files": SOURCES, "plan": PLANS["pytest"], "seconds": 60, "order": order}
+    answer = json.loads(start(sys.executable, tmp_path, request).stdout)
+    assert outcomes(answer) == {"test_near": "passed"} and answer["exit"] == 3
+
+
 @pytest.mark.parametrize("runner", ["unittest", "pytest"])
 def test_a_run_is_stopped_soon_after_the_failure_of_a_good_test(tmp_path: Path, runner: str) -> None:
     """The failure of another test does not stop it."""

@@ -33,6 +33,7 @@ WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
 LOOK_SECONDS = 0.3  # how often the report is read for a test that should not fail
 MORE_SECONDS = 1  # least time that the tests get after such a failure; else a quarter of the time until then
 MAX_NEAR = 20  # test files that run by themselves, before all tests
+MANY_FILES = 100  # with more test files pytest runs the nearest by themselves
 KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
 
 
@@ -98,6 +99,19 @@ def nearest(plan, request):
     return plan["args"] + [file.replace("/", ".") for file in files[:MAX_NEAR]] if files else None
 
 
+def near_files(plan, request):
+    """The files that pytest runs by themselves first, because it takes long to collect all tests of a large project; else None."""
+    order = request.get("order") or ()
+    is_whole = (
+        plan["runner"] == "pytest" and request.get("select") is None and not plan.get("cwd") and not plan.get("trace")
+    )
+    if not is_whole or len(order) <= MANY_FILES:
+        return None
+    roots = [arg.rstrip("/") for arg in plan["args"] if not arg.startswith("-") and os.path.exists(arg)]
+    within = [file for file in order if not roots or any((file + "/").startswith(root + "/") for root in roots)]
+    return [file for file in within[:MAX_NEAR] if os.path.isfile(file)] or None
+
+
 def make_environment(plan, folder, report):
     """The environment of the tests."""
     env = dict(os.environ, ACR_TESTS=folder, ACR_TESTS_REPORT=report)
@@ -135,9 +149,13 @@ def write_files(request, folder):
         with open(os.path.join(folder, "bin", name), "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\nexec "' + sys.executable + '" "$@"\n')
         os.chmod(file.name, 0o755)
-    for name in ("select", "order"):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            json.dump(request.get(name), file)
+    write_request(folder, "order", request.get("order"))
+
+
+def write_request(folder, name, value):
+    """Writes a part of the request that the tests' process reads."""
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        json.dump(value, file)
 
 
 class Watch:
@@ -291,8 +309,15 @@ def run_tests(request):
     watch = Watch(report, request["good"]) if request.get("good") else None
     try:
         with open(log, "wb") as out:
-            for args in [nearest(plan, request), selected(plan, request.get("select"))]:
+            near, select = near_files(plan, request), request.get("select")
+            phases = [
+                (plan["args"] if near else None, near),
+                (nearest(plan, request), None),
+                (selected(plan, select), select),
+            ]
+            for args, only in phases:
                 if args is not None and code is not None:
+                    write_request(folder, "select", only)
                     argv = make_argv(dict(plan, args=args), folder)
                     left = max(request["seconds"] - (time.time() - start), 0)
                     code = run_command(argv, cwd, make_environment(plan, folder, report), out, left, watch)
