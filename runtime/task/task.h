@@ -89,10 +89,14 @@ AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
 /* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: the file is
  * missing, empty or a link. */
 char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts) ACR_MUST_USE;
-/* Opens `repo` at `rev` without index and search. Meanwhile starts Python: in the referee's
- * process if `for_patches`, otherwise in this one. Errors: those of vcs and py. */
+/* Opens `repo` at `rev` without index and search. Meanwhile starts Python, which takes a quarter of
+ * the time of a short call: in the referee's process if `for_patches`, in this one if `for_calls`
+ * that are written as text. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
-                         AcrWorkspace *out, GError **error) ACR_MUST_USE;
+                         bool for_calls, AcrWorkspace *out, GError **error) ACR_MUST_USE;
+/* The workspace's Python, which is started if there is none; borrowed. Errors: those of py. */
+AcrPython *acr_workspace_python(AcrWorkspace *workspace, const AcrHost *host,
+                                GError **error) ACR_MUST_USE;
 /* Starts Python and indexes the snapshot in `workspace`; `refused` as in AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;

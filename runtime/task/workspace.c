@@ -78,13 +78,19 @@ bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHa
     return true;
 }
 
+AcrPython *acr_workspace_python(AcrWorkspace *workspace, const AcrHost *host, GError **error)
+{
+    if (!workspace->python)
+        workspace->python = acr_python_start(host->python_dir, error);
+    return workspace->python;
+}
+
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error)
 {
     gint64 start = g_get_monotonic_time();
-    if (!workspace->python && !(workspace->python = acr_python_start(host->python_dir, error)))
-        return false;
-    if (!acr_workspace_index_alone(workspace, host, refused, error) ||
+    if (!acr_workspace_python(workspace, host, error) ||
+        !acr_workspace_index_alone(workspace, host, refused, error) ||
         !acr_python_await(workspace->python, error))
         return false;
     workspace->index_ms = (g_get_monotonic_time() - start) / 1000;
@@ -108,7 +114,7 @@ const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *
 }
 
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
-                         AcrWorkspace *out, GError **error)
+                         bool for_calls, AcrWorkspace *out, GError **error)
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
@@ -116,7 +122,7 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
     if (for_patches) {
         (void)acr_workspace_referee(&workspace, host);
         acr_referee_worker_start(workspace.referee);
-    } else if (!(workspace.python = acr_python_start(host->python_dir, error))) {
+    } else if (for_calls && !(workspace.python = acr_python_start(host->python_dir, error))) {
         return false;
     }
     workspace.repo = acr_repo_open(repo, error);

@@ -24,8 +24,9 @@ bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *ou
     bool is_shown = isatty(STDERR_FILENO) || !g_file_test(git, G_FILE_TEST_EXISTS);
     if (is_shown && !spec->rev && !spec->verbose)
         acr_console_await(console, line);
-    bool ok =
-        acr_workspace_begin(spec->repo, spec->rev, host, spec->verb == ACR_FOR_PATCH, out, error);
+    const char *call = spec->verb == ACR_FOR_SEARCH ? spec->arguments[0] : "";
+    bool ok = acr_workspace_begin(spec->repo, spec->rev, host, spec->verb == ACR_FOR_PATCH,
+                                  !call || strchr(call, '('), out, error);
     acr_console_end(console);
     if (!ok)
         return false;
@@ -53,7 +54,7 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     if (!spec->verbose) /* its lines would only name files that cannot be parsed */
         await_index(workspace, console);
-    bool ok = acr_workspace_index(workspace, host, NULL, error);
+    bool ok = acr_workspace_index_alone(workspace, host, NULL, error);
     acr_console_end(console);
     if (!ok)
         return false;

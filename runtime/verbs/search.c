@@ -77,13 +77,12 @@ static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner
         ok = g_shell_parse_argv(text, NULL, &words, &reason) &&
              acr_search_plain_call(self->calls, words, out, &reason);
     } else {
-        ok = acr_python_bind_call(self->workspace->python, self->calls, text, out, &reason);
+        AcrPython *python = acr_workspace_python(self->workspace, self->host, &reason);
+        ok = python && acr_python_bind_call(python, self->calls, text, out, &reason);
     }
-    if (ok)
-        return true;
-    if (!is_mistake(reason))
+    if (!ok && !is_mistake(reason))
         return acr_pass_error(error, &reason);
-    *out_wrong = g_strdup(reason->message);
+    *out_wrong = ok ? NULL : g_strdup(reason->message);
     return true;
 }
 
