@@ -48,7 +48,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
                 own = {{'=' * (t.__eq__ is c.__eq__ and '_' not in c.__name__): get(x) for c, get in held if isinstance(x, c)}}
                 if t.__module__.split('.')[0] == 'numpy' and hasattr(x, 'tolist'): own = {{'=': x.tolist() if x.size < 20000 else '...'}}
                 elif isinstance(x, numbers.Number) and not own: own = {{'': int(x) if isinstance(x, numbers.Integral) else complex(x)}}
-                if t.__module__ not in ('builtins', 'module'): own.update(getattr(x, '__dict__', None) or {{}})
+                if t.__module__ not in ('builtins', 'module'): own.update((n, v) for n, v in (getattr(x, '__dict__', None) or {{}}).items() if n not in ('', '='))
                 for c in t.__mro__:
                     names = c.__dict__.get('__slots__', ())
                     for n in [names] if isinstance(names, str) else names:

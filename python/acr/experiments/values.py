@@ -268,7 +268,7 @@ def _elements(value: object) -> list[str] | None:
 
 def _makes(pair: Pair, value: object) -> bool:
     """Whether the script builds both sides itself as objects of one class, so it tests their comparison."""
-    name = re.split("[:.]", str(value[1][0]))[-1] if is_object(value) else ""  # type: ignore[index]
+    name = re.split("[:.]", str(*value[1][:1]))[-1] if is_object(value) else ""  # type: ignore[index]
     return pair.is_made and all(name in at for at in pair.built)
 
 
@@ -333,7 +333,7 @@ def _new_classes(was: object, want: object, got: object) -> set[str]:
 
 def _classes_of(value: object) -> set[str]:
     """The classes of the objects in a value, without those of Python's own containers and iterators."""
-    own = {str(value[1][0])} if is_object(value) else set()  # type: ignore[index]
+    own = {str(at) for at in value[1][:1]} if is_object(value) else set()  # type: ignore[index]
     own = {at for at in own if not at.startswith(("builtins:", "collections:"))}
     return own.union(*map(_classes_of, value)) if isinstance(value, list) else own
 
