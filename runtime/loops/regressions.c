@@ -186,11 +186,12 @@ static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GP
         return ACR_STEP_FAILED;
     acr_loops_stage(work->run, work->attempt, "tests", candidate->number);
     while (tests->compare(tests->ctx, patch, is_whole, only, &found, &reason)) {
-        if (only) {
+        if (only && !candidate->tests->why) {
             acr_test_comparison_merge(candidate->tests, found, only);
-        } else {
+        } else if (!only || !found->why) {
             acr_test_comparison_free(candidate->tests);
             candidate->tests = acr_test_comparison_copy(found);
+            candidate->tests->is_cut |= only != NULL; /* all others did not run */
         }
         if (!ask_all(work, candidate, error))
             return ACR_STEP_FAILED;

@@ -151,7 +151,7 @@ static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
         AcrCandidate *candidate = work->candidates->pdata[i];
         const AcrTestComparison *tests = candidate->tests;
         bool is_partial =
-            tests && tests->broken && (tests->is_cut || acr_candidate_suspects(candidate) > 0);
+            tests && (tests->why || tests->is_cut || acr_candidate_suspects(candidate) > 0);
         if (is_open(candidate) && is_partial)
             step = acr_step_regress_only(work, candidate, disputed, error);
         if (step == ACR_STEP_FAILED)

@@ -93,10 +93,11 @@ STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all,
     stage->run.may.dispute = true;
     stage->work.candidates = candidates;
     stage->work.said = acr_said_new();
-    for (guint i = 0; i < 3; i++) { /* not reached, not confirmed, passed */
+    for (guint i = 0; i < 4; i++) { /* not reached, not confirmed, nothing compared, passed */
         AcrCandidate *candidate = stage_add_patch(stage, candidates, i + 1);
-        const char *text = i == 1 ? "{\"regressions\": [], \"unconfirmed\": [\"test_a\"]}"
-                                  : "{\"regressions\": []}";
+        const char *text = i == 1   ? "{\"regressions\": [], \"unconfirmed\": [\"test_a\"]}"
+                           : i == 2 ? "{\"why\": \"no test ran\"}"
+                                    : "{\"regressions\": []}";
         g_autoptr(AcrJson) json = acr_json_parse(text, strlen(text), &error);
         candidate->tests = acr_test_comparison_from_json(json);
         candidate->tests->is_cut = i == 0;
@@ -104,10 +105,10 @@ STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all,
     }
     g_assert_cmpint(acr_selection_weigh(&stage->work, scripts, &error), ==, ACR_STEP_DONE);
     g_assert_no_error(error);
-    g_assert_cmpuint(stage->compared, ==, 2);
-    for (guint i = 0; i < 3; i++) {
+    g_assert_cmpuint(stage->compared, ==, 3);
+    for (guint i = 0; i < 4; i++) {
         const AcrCandidate *candidate = candidates->pdata[i];
-        g_assert_cmpint(candidate->proof, ==, i < 2 ? ACR_PROOF_REFUSED : ACR_PROOF_NONE);
+        g_assert_cmpint(candidate->proof, ==, i < 3 ? ACR_PROOF_REFUSED : ACR_PROOF_NONE);
         g_assert_cmpuint(acr_candidate_suspects(candidate), ==, 0);
     }
     g_hash_table_unref(stage->work.said);
