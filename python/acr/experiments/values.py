@@ -325,10 +325,11 @@ def _is_bool(value: object) -> bool:
 
 
 def _new_classes(was: object, want: object, got: object) -> set[str]:
-    """The classes of the objects that stand, only with the patch, where plain data is expected. One object of a class
-    that compares with True or False may take the place of another."""
+    """The classes of the objects that stand, only with the patch, where plain data is expected. One object that compares
+    with True or False may take the place of another, and one that holds what is expected that of None."""
     found = [_classes_of(_held(at)) for at in (was, want, got)]
-    return set() if found[1] or found[0] and isinstance(want, bool) else found[2] - found[0]
+    holds = found[0] and isinstance(want, bool) or was is None and repr(want) in repr(got)
+    return set() if found[1] or holds else found[2] - found[0]
 
 
 def _classes_of(value: object) -> set[str]:

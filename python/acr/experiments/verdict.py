@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BROAD = {"Exception", "BaseException"}
 SLIPS = {"NameError", "UnboundLocalError", "SyntaxError", "RecursionError", "ImportError", "ModuleNotFoundError"}
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError)
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError, LookupError, TypeError)
 
 
 class Refusal(Exception):
