@@ -492,7 +492,7 @@ static void ask_for_batch(AcrBatchBroker *broker, Batch *batch)
     batch->next_us = g_get_monotonic_time() + steps_us(broker, POLL_STEPS);
     if (ok)
         return;
-    tell_user(broker, "batch %s cannot be read: %s", batch->id ? batch->id : "of an unknown id",
+    tell_user(broker, "cannot read batch %s: %s", batch->id ? batch->id : "of an unknown id",
               error->message);
     if (batch->failures < MAX_FAILURES)
         return;
@@ -550,7 +550,7 @@ AcrBatchBroker *acr_batch_broker_start(const AcrBatchBrokerOptions *options, GEr
     if (broker->has_thread)
         return g_steal_pointer(&broker);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
-                                  "no thread for batches can be started"));
+                                  "cannot start a thread for batches"));
 }
 
 void acr_batch_broker_stop(AcrBatchBroker *broker)

@@ -85,7 +85,8 @@ static const char *headline(AcrExtractStatus status, bool has_tests)
         [ACR_MATCHED_BUT_BREAKS_SYNTAX] = "No edit was applied.\n",
         [ACR_MATCHED_BUT_EMPTY_DIFF] = "The edits change nothing: <patched> equals <original>. "
                                        "Write the code as it should be.\n",
-        [ACR_MATCHED_BUT_EMPTY_ORIGIN] = "No edit was applied, because these have no <original>.\n",
+        [ACR_MATCHED_BUT_EMPTY_ORIGIN] =
+            "No edit was applied, because these edits have no <original>.\n",
         [ACR_APPLICABLE_PATCH] = "",
     };
     if (has_tests && status == ACR_RAW_PATCH_BUT_UNPARSED)

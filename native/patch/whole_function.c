@@ -162,12 +162,13 @@ bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *so
     if (doubt) {
         acr_patch_refuse(
             work, number, ACR_EDIT_UNMATCHED,
-            g_strdup_printf("%s is all of the %s %s, but %s is only a part of its body, and %s: "
-                            "quote it as a whole, or write only the lines that take the place of "
-                            "the quoted ones",
-                            edit->form == ACR_EDIT_TAGS ? "<patched>" : "the REPLACE part",
-                            head.is_class ? "class" : "function", symbol->qualname,
-                            acr_edit_quote_name(edit), doubt));
+            g_strdup_printf(
+                "%s is the whole %s %s, but %s quotes only a part of that body, and %s. "
+                "Quote the whole definition, or write only the lines that replace "
+                "the quoted lines",
+                edit->form == ACR_EDIT_TAGS ? "<patched>" : "the REPLACE part",
+                head.is_class ? "class" : "function", symbol->qualname, acr_edit_quote_name(edit),
+                doubt));
         return false;
     }
     widen(source, edit, outcome->start, symbol->last, match);

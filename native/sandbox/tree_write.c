@@ -137,7 +137,7 @@ static void take_entry(void *user, gsize index, GBytes *bytes, const GError *err
         return;
     pthread_mutex_lock(&self->lock);
     if (err && !self->error)
-        acr_sandbox_fail(&self->error, ACR_SANDBOX_ERROR_FAILED, "cannot write '%s' below '%s': %s",
+        acr_sandbox_fail(&self->error, ACR_SANDBOX_ERROR_FAILED, "cannot write '%s' in '%s': %s",
                          entry->path, self->dir, g_strerror(err));
     else if (error && error->code == ACR_VCS_ERROR_TOO_BIG)
         g_string_append_printf(self->too_big, "%s'%s'", self->too_big->len ? ", " : "",

@@ -85,8 +85,8 @@ static bool refuse_argument(const AcrCallSpec *spec, GError **error, const char 
 {
     g_autofree char *usage = acr_call_usage(spec), *shown = acr_text_quote(name, MAX_SHOWN),
                     *what = g_strdup_printf("%s %s", format, shown);
-    return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
-                         "%s: %s; it is called as %s", spec->name, what, usage);
+    return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL, "%s: %s; usage: %s",
+                         spec->name, what, usage);
 }
 
 static bool has_param(const AcrCallSpec *spec, const char *name)

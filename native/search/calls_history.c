@@ -175,7 +175,7 @@ static char *write_log(const AcrLog *log, const char *what)
     GString *out = g_string_new(NULL);
     guint n = log->commits->len;
     if (log->n_visited == 0)
-        g_string_append(out, "There is no history: no git commit belongs to these files.\n");
+        g_string_append(out, "There is no history: these files are not in any git commit.\n");
     else if (n == 0)
         g_string_append_printf(out, "Found no commit that changes %s.\n", what);
     else

@@ -100,7 +100,7 @@ static const char *refusal(const AcrOverlay *overlay, const char *path, bool rem
     for (char *slash = strchr(part, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (blocks(overlay, part))
-            return "a leading part of the path is a file, a symlink or was left out";
+            return "a parent folder in the path is a file or a symlink, or was left out";
         *slash = '/';
     }
     gssize at = acr_snapshot_find(overlay->snapshot, path);

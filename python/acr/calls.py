@@ -58,7 +58,7 @@ def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str | None]]:
     try:
         bound = _bind(table[name], arguments, keywords)
     except TypeError as error:
-        raise BadCall(f"{name}: {error}; it is called as {usage}") from None
+        raise BadCall(f"{name}: {error}; usage: {usage}") from None
     return name, [_value(bound[param], param, kind, usage) if param in bound else None for param, kind in table[name]]
 
 
@@ -98,9 +98,9 @@ def _literals(call: _ast.Call, usage: str) -> tuple[list[object], dict[str, obje
     keywords: dict[str, object] = {}
     for keyword in call.keywords:
         if keyword.arg is None:
-            raise BadCall(f"** cannot be used here; it is called as {usage}")
+            raise BadCall(f"** cannot be used here; usage: {usage}")
         if keyword.arg in keywords:
-            raise BadCall(f"{keyword.arg} is given twice; it is called as {usage}")
+            raise BadCall(f"{keyword.arg} is given twice; usage: {usage}")
         keywords[keyword.arg] = _literal(keyword.value, usage)
     return [_literal(argument, usage) for argument in call.args], keywords
 
@@ -115,7 +115,7 @@ def _literal(node: _ast.expr, usage: str) -> object:
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         shown = "an argument" if isinstance(node, _ast.Starred) else _unparsed(node)
         quoted = f": should it be {node.id!r}, in quotes?" if isinstance(node, _ast.Name) else ""
-        raise BadCall(f"{shown} is not a literal string or number{quoted}; it is called as {usage}") from None
+        raise BadCall(f"{shown} is not a literal string or number{quoted}; usage: {usage}") from None
 
 
 def _unparsed(node: _ast.expr) -> str:
@@ -157,7 +157,7 @@ def _value(value: object, param: str, kind: str, usage: str) -> str:
     if kind.startswith("int"):
         return _integer(value, param, usage)
     if not isinstance(value, str):
-        raise BadCall(f"{param} must be a string in quotes, not {type(value).__name__}; it is called as {usage}")
+        raise BadCall(f"{param} must be a string in quotes, not {type(value).__name__}; usage: {usage}")
     if "\0" in value:
         raise BadCall(f"{param} holds a NUL character, which no text file has")
     return value
@@ -169,9 +169,9 @@ def _integer(value: object, param: str, usage: str) -> str:
         if digits.isascii() and digits.removeprefix("-").isdigit():
             value = int(digits)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadCall(f"{param} must be a whole number; it is called as {usage}")
+        raise BadCall(f"{param} must be a whole number; usage: {usage}")
     if abs(value) > MAX_INTEGER:
-        raise BadCall(f"{param} is too large; it is called as {usage}")
+        raise BadCall(f"{param} is too large; usage: {usage}")
     return str(value)
 
 

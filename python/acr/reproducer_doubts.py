@@ -24,18 +24,18 @@ MAX_NAME = 60  # characters of the script's own text that a doubt quotes
 
 _CALLS = {
     "calls {}": {"os._exit", "os.abort", "os.kill", "os.fork", "_exit"},
-    "runs text as code by {}": {"exec", "eval", "compile", "__import__"},
-    "asks the clock by {}": {
+    "runs text as code with {}": {"exec", "eval", "compile", "__import__"},
+    "reads the clock with {}": {
         "time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter",
         "time.perf_counter_ns", "time.process_time", "datetime.now", "datetime.utcnow", "datetime.today",
         "date.today", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
         "datetime.date.today", "perf_counter", "monotonic",
     },
-    "depends on randomness, by {}": {
+    "depends on randomness, from {}": {
         "os.urandom", "os.getpid", "uuid.uuid1", "uuid.uuid4", "uuid1", "uuid4", "getpid", "urandom",
         "random.SystemRandom",
     },
-    "reads source code by {}": {
+    "reads source code with {}": {
         "inspect.getsource", "inspect.getsourcelines", "getsource", "getsourcelines", "linecache.getline",
         "linecache.getlines", "dis.dis", "tokenize.open", "ast.parse",
     },
@@ -175,9 +175,9 @@ def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
     if name in _CALLED and not (name == "eval" and _is_repr(node)):
         yield _CALLED[name].format(name)
     elif ("random" in name.split(".")[:-1] or name.startswith("secrets.")) and not seeded:
-        yield f"depends on randomness, by {_shown(name)}"
+        yield f"depends on randomness, from {_shown(name)}"
     if last == "suppress" and any(tail(at) in _SWALLOWED for at in node.args):
-        yield "swallows errors by suppress"
+        yield "swallows errors with suppress"
     if _reads_python(node, name, last):
         yield "reads a file of Python code"
     if name == "setattr" and len(node.args) > 1 and _text_of_constant(node.args[1]) in ("excepthook", "stderr"):

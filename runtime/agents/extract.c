@@ -181,9 +181,10 @@ static char *read_tool_call(const AcrCalls *calls, const AcrJson *asked, AcrExtr
         return g_strdup_printf("The arguments are not valid JSON: %s", reason->message);
     if (strcmp(name, LOCATIONS_TOOL) == 0) {
         read_locations(acr_json_get(arguments, "bug_locations"), out);
-        return g_strdup(out->locations->len
-                            ? "Places are read where no search call is made beside them."
-                            : "No place could be read: each needs a file, a class or a method.");
+        return g_strdup(
+            out->locations->len
+                ? "Bug locations are read only from an answer that makes no search calls."
+                : "No place could be read: each needs a file, a class or a method.");
     }
     const AcrCallSpec *spec = acr_calls_find(calls, name);
     g_autofree AcrCall *call = g_new0(AcrCall, 1);

@@ -89,7 +89,8 @@ static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
         return NULL;
     g_autofree char *now = after < 0 ? g_strdup("printed no summary")
                                      : g_strdup_printf("ran %" G_GINT64_FORMAT, after);
-    return g_strdup_printf("without the patch it ran %" G_GINT64_FORMAT " tests, with it it %s",
+    return g_strdup_printf("without the patch the command ran %" G_GINT64_FORMAT
+                           " tests, with the patch it %s",
                            before, now);
 }
 

@@ -90,7 +90,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
     g_autofree char *text = acr_json_print(json);
     if (!acr_dir_make(project->cache, &error) ||
         !acr_file_write_atomic(path, text, strlen(text), 0600, &error))
-        g_debug("the baseline cannot be kept: %s", error->message);
+        g_debug("cannot save the baseline: %s", error->message);
 }
 
 /* Takes a cached baseline; but not if it timed out and the timeout is now longer. */

@@ -281,9 +281,9 @@ static void describe_runs(const Work *work)
         acr_test_comparison_break(
             out, id,
             result && result->message ? result->message
-            : result                  ? "nothing is known of how it failed"
-                     : "it does not run any more: its file, or one that it needs, cannot be "
-                       "imported, or the test run was ended early");
+            : result                  ? "the cause of the failure is unknown"
+                     : "the test no longer runs: its file, or a file that it imports, cannot be "
+                       "imported, or the test run ended early");
     }
 }
 

@@ -244,6 +244,6 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
     if (comparison->is_stopped)
         g_string_append(line, "; the other tests were not run");
     if (comparison->is_cut)
-        g_string_append(line, "; the time was over before all tests had run");
+        g_string_append(line, "; the time limit was reached before all tests had run");
     return g_string_free(line, FALSE);
 }

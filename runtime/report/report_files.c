@@ -385,8 +385,8 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
         return ACR_NULL(acr_task_refuse(error, "--compare of two runs makes a page only"));
     if (compare && !is_run && acr_folder_exists(compare))
         return ACR_NULL(acr_task_refuse(
-            error, "--compare: '%s' is the folder of one run, but '%s' is that of many", compare,
-            dir));
+            error, "--compare: '%s' is the folder of one run, but '%s' is a folder of many runs",
+            compare, dir));
     if (is_run && compare)
         return report_pair(python, dir, compare, error);
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))

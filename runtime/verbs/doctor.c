@@ -114,11 +114,12 @@ static void check_sandbox(Doctor *doctor)
                                 acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
                                                             : "Python is found in the image")
               : g_strdup(error->message);
-    add_check(doctor, "sandbox", works ? OK : WARNING,
-              "patches cannot be verified without it; follow the advice in this line, install "
-              "bubblewrap, "
-              "or use --image NAME",
-              found);
+    add_check(
+        doctor, "sandbox", works ? OK : WARNING,
+        "without a sandbox, patches cannot be verified; follow the advice in this line, install "
+        "bubblewrap, "
+        "or use --image NAME",
+        found);
     if (folder)
         (void)g_rmdir(folder);
 }
@@ -127,7 +128,8 @@ static void check_engine(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrImages) images = acr_images_open(doctor->host->interrupt, &error);
-    add_check(doctor, "engine", images ? OK : WARNING, "only --image and eval need one",
+    add_check(doctor, "engine", images ? OK : WARNING,
+              "only --image and eval need a container engine",
               images ? "a container engine answers" : error->message);
 }
 
@@ -141,7 +143,7 @@ static void check_keys(Doctor *doctor)
     add_check(
         doctor, "keys", *found || is_named ? OK : WARNING,
         "set OPENAI_API_KEY or another provider's variable, or name your own server with --model",
-        *found ? found : "none is set in the environment");
+        *found ? found : "no key is set in the environment");
 }
 
 static void check_model(Doctor *doctor, const AcrLimits *limits, const char *name)

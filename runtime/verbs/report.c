@@ -30,7 +30,7 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
         return acr_verb_usage(
-            "give one folder; without it, the latest run of the enclosing repository is taken");
+            "give at most one folder; the default is the latest run of the enclosing repository");
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) only =
         spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;

@@ -44,7 +44,9 @@ static AcrCall call_of(const char *name, const char *first, const char *second, 
 
 static bool refuse_words(const Kind *kind, GError **error)
 {
-    return acr_task_refuse(error, "'%s' takes %s as one argument", kind->word, kind->usage);
+    return acr_task_refuse(error,
+                           "'%s' takes one argument, %s; quote an argument that contains spaces",
+                           kind->word, kind->usage);
 }
 
 bool acr_search_word_lines(const char *text, AcrSearchLines *out)

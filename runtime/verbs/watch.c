@@ -180,7 +180,7 @@ static int run_watch(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
         return acr_verb_usage(
-            "give one folder; without it, the latest run of the enclosing repository is taken");
+            "give at most one folder; the default is the latest run of the enclosing repository");
     return spec->once ? print_once(host, spec) : watch_folder(host, spec);
 }
 

@@ -162,7 +162,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     "reads the source": ("import app\nassert '// 3' not in open('app.py').read()\n", "reads a file of Python code"),
     "reads the source of the module": (
         "import app, inspect\nassert '// 3' not in inspect.getsource(app)\n",
-        "reads source code by inspect.getsource",
+        "reads source code with inspect.getsource",
     ),
     "reads the source, and runs nothing": (
         "name = 'app' + chr(46) + 'py'\nassert '// 3' not in open(name).read()\n",
@@ -174,7 +174,7 @@ CHEATS: dict[str, tuple[str, str]] = {
         + "import app\nsys.excepthook = lambda *_: sys.stderr.write(TEXT)\nif app.half(4) == 1:\n    raise ValueError\n",
         "replaces sys.excepthook",
     ),
-    "raises from a string": ("import app\nexec('assert app.half(4) != 1')\n", "runs text as code by exec"),
+    "raises from a string": ("import app\nexec('assert app.half(4) != 1')\n", "runs text as code with exec"),
     "ends by a signal": ("import app, os\nos.kill(os.getpid(), 9)\n", NEVER),
     "kills its parent": ("import app, os\nos.kill(os.getppid(), 9)\nassert app.half(4) != 1\n", "calls os.kill"),
     "eats the memory": ("import app\nx = bytearray(1 << 36)\nassert app.half(4) == 2\n", NEVER),

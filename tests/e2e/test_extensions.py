@@ -199,7 +199,7 @@ def test_search_and_mcp_answer_its_calls(host: Host, sample_repo: Repo, tmp_path
     assert told[2].endswith(" True") and "b'" in told[2]
     assert "failed" in told[3] and "RepoError: there is no file no/such.py (line " in done.err
     assert "ACR_EXTENSION_LOG" in told[4].split() and "OPENAI_API_KEY" not in told[4]
-    assert "it is called as tell(word: str, number: int)" in told[5]
+    assert "usage: tell(word: str, number: int)" in told[5]
     assert "tell(word: str, number: int)\n    Tells." in host.run("search", "--list", option, path).check().out
     client = Client(host, "--repo", sample_repo, option, path)
     tool = client.result("tools/list")["tools"][-1]
@@ -238,7 +238,7 @@ def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_re
     assert all(row["output"].strip().endswith(end) for row, end in zip(told, shown.values())), told
     assert all(row["call"] in shown for row in told)
     refused = host.run("search", *on_sample, "count(1)", "show(1, 2, 3, 4)").check(1).out
-    assert "it is called as count()\n" in refused and "word: str = 'any', number: int = 3, file: str = None)" in refused
+    assert "usage: count()\n" in refused and "word: str = 'any', number: int = 3, file: str = None)" in refused
     client = Client(host, *on_sample)
     tools = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
     assert tools["count"]["required"] == [] and tools["show"]["required"] == []

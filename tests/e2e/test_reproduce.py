@@ -92,7 +92,7 @@ def test_reproduce_tells_what_to_look_at(case: Case) -> None:
     script = SCRIPT + "import time\nassert time.time() > 1\n"
     result = case.run([guard(), test_line(script)], verb="reproduce").check()
     assert result.out == script
-    assert "review it before you use it: the script asks the clock by time.time (line 5)" in result.err
+    assert "review it before you use it: the script reads the clock with time.time (line 5)" in result.err
 
 
 def test_reproduce_needs_a_sandbox(case: Case) -> None:

@@ -207,7 +207,7 @@ class _Site:
         if got.passed and variant.control:
             control = yield from case.run("perturbed", variant.control, is_patched=False)
             if not control.says(self.script.nonce):
-                case.skip("perturbed", f"{variant.words}: without the patch both are equal")
+                case.skip("perturbed", f"{variant.words}: the compared values are equal even without the patch")
                 return 0
         if got.failed and variant.speaks and not got.says(self.script.nonce):
             case.skip("perturbed", f"{variant.words}: {got.describe()}")

@@ -65,7 +65,7 @@ STAGE_TEST("/loops/regressions", of_many_broken_tests_the_first_are_asked_about,
     assert_text(acr_test_comparison_line(patch->tests),
                 "29 that passed without the patch fail with it: test_1, test_2, "
                 "test_3 and 26 more; expected to fail: test_0 (it says so); 4 did "
-                "not run; the time was over before all tests had run");
+                "not run; the time limit was reached before all tests had run");
     g_hash_table_unref(stage->work.said);
 }
 

@@ -60,9 +60,8 @@ TEST("/py/calls", misfits_are_told)
 {
     refused("", "not a Python call");
     refused("search_class(", "not a Python call");
-    refused(
-        "search_class()",
-        "missing a required argument: 'class_name'; it is called as search_class(class_name: str)");
+    refused("search_class()",
+            "missing a required argument: 'class_name'; usage: search_class(class_name: str)");
     refused("drop_table('x')", "there are: search_class");
     refused("search_class(x)", "in quotes");
     refused("search_class('\\ud800')", "surrogate");

@@ -48,19 +48,19 @@ TEST("/search/schema", calls_are_bound_from_json)
         {"search_class", "{\"class_name\":\"A\"}", NULL, "search_class(\"A\")"},
         {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", "repo", "search_class(\"A\")"},
         {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", NULL,
-         "search_class: there is no argument \"repo\"; it is called as search_class(class_name: "
+         "search_class: there is no argument \"repo\"; usage: search_class(class_name: "
          "str)"},
         {"search_class", "{}", NULL,
-         "search_class: an argument is missing: \"class_name\"; it is called as "
+         "search_class: an argument is missing: \"class_name\"; usage: "
          "search_class(class_name: str)"},
         {"search_class", NULL, NULL,
-         "search_class: an argument is missing: \"class_name\"; it is called as "
+         "search_class: an argument is missing: \"class_name\"; usage: "
          "search_class(class_name: str)"},
         {"search_class", "{\"class_name\":7}", NULL,
-         "search_class: a string is needed as \"class_name\"; it is called as "
+         "search_class: a string is needed as \"class_name\"; usage: "
          "search_class(class_name: str)"},
         {"search_class", "[\"A\"]", NULL,
-         "search_class: the arguments must be an object, not of type \"array\"; it is called as "
+         "search_class: the arguments must be an object, not of type \"array\"; usage: "
          "search_class(class_name: str)"},
     };
     static const struct {
@@ -82,7 +82,7 @@ TEST("/search/schema", calls_are_bound_from_json)
             "{\"file_name\":\"a.py\",\"line_number\":%s,\"window_size\":2}", numbers[i].line);
         g_autofree char *text = bound("get_code_around_line", json, NULL);
         g_autofree char *refusal = g_strdup_printf("get_code_around_line: a whole number is needed "
-                                                   "as \"line_number\"; it is called as %s",
+                                                   "as \"line_number\"; usage: %s",
                                                    usage);
         if (numbers[i].is_number)
             g_assert_true(g_str_has_prefix(text, "get_code_around_line(\"a.py\", "));
