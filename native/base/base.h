@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* In newer GLibs this is a macro that calls strlen on the whole text: a loop over the lines of a
- * text then takes quadratic time. */
+/* In newer GLibs, g_str_has_prefix is a macro that calls strlen on the whole text, so a loop
+ * over the lines of a text takes quadratic time. */
 #undef g_str_has_prefix
 
 typedef enum {
@@ -62,7 +62,7 @@ typedef struct {
     volatile sig_atomic_t ends_at_alarm;
 } AcrInterrupt;
 
-/* Whether a signal has arrived. NULL: never. Async-signal-safe, thread-safe. */
+/* Whether a signal has arrived. False if `interrupt` is NULL. Async-signal-safe, thread-safe. */
 static inline bool acr_interrupted(const AcrInterrupt *interrupt)
 {
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
@@ -115,7 +115,8 @@ const char *acr_json_library(void);
 
 /* Prints one line without spaces; owned (g_free). Keys keep the order in which they were set. */
 char *acr_json_print(const AcrJson *json) ACR_MUST_USE;
-/* Prints with indentation, for files that people read; ends in a newline; owned (g_free). */
+/* Prints with indentation, for files that people read. The result ends in a newline; owned
+ * (g_free). */
 char *acr_json_print_pretty(const AcrJson *json) ACR_MUST_USE;
 
 AcrJson *acr_json_new_object(void) ACR_MUST_USE;
@@ -124,13 +125,13 @@ AcrJson *acr_json_new_null(void) ACR_MUST_USE;
 AcrJson *acr_json_new_bool(bool value) ACR_MUST_USE;
 AcrJson *acr_json_new_int(gint64 value) ACR_MUST_USE;
 AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
-/* Makes a string; NULL gives null. Text that is not valid UTF-8 becomes {"base64": "…"}, as
- * everywhere in the program's JSON. */
+/* Makes a JSON string, or null if `text` is NULL. Text that is not valid UTF-8 becomes
+ * {"base64": "…"}, as everywhere in the program's JSON. */
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
-/* Like acr_json_new_string for any bytes: bytes with a NUL also become {"base64": "…"}. */
+/* Like acr_json_new_string, for bytes that may contain a NUL: these also become {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
 AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* takes a GBytes */
-/* An array of NULL-terminated `texts` (may be NULL). */
+/* An array of the strings in `texts`, which is NULL-terminated and may be NULL. */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
 AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* takes an array */
 
@@ -142,21 +143,22 @@ void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 
-/* An object of pairs of a key and an AcrJson, ended by a NULL key. The values are taken; a NULL
- * value leaves its pair out. */
+/* An object made of pairs of a key and an AcrJson, ended by a NULL key. The values are taken. If
+ * a value is NULL, its pair is left out. */
 AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
-/* Makes an object as acr_json_of does and appends it to `list`, which owns it; returns the
- * object, borrowed. */
+/* Makes an object as acr_json_of does and appends it to `list`, which then owns the object.
+ * Returns the object, borrowed. */
 #define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
 AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_TEXT(text) acr_json_new_string(text)
-/* A key and value for acr_json_of: a text, a number, a truth value, or another value (NULL:
+/* A key and a value for acr_json_of: a string, a number, a boolean, or another value (NULL:
  * null). */
 #define ACR_STRING(key, text) key, acr_json_new_string(text)
 #define ACR_INT(key, value) key, acr_json_new_int(value)
 #define ACR_BOOL(key, value) key, acr_json_new_bool(value)
 #define ACR_JSON(key, value) key, acr_json_or_null(value)
-AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE; /* takes `value`; NULL gives null; owned */
+/* takes `value`; if it is NULL, returns JSON null; owned */
+AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE;
 /* The string member `key` as a new value; null if the object has no such string. */
 #define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
 
@@ -164,25 +166,27 @@ AcrJsonType acr_json_type(const AcrJson *json); /* NULL is treated as ACR_JSON_N
 /* The member of that name, borrowed until `object` changes; NULL if absent or `object` is
  * not an object. Case-sensitive. */
 const AcrJson *acr_json_get(const AcrJson *object, const char *key);
-/* The member's text, borrowed; NULL if absent or not a string. */
+/* The member's string, borrowed; NULL if the member is absent or not a string. */
 const char *acr_json_get_string(const AcrJson *object, const char *key);
-/* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if neither, or bad base64.
- */
+/* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref). NULL for other values, or
+ * if the base64 is invalid. */
 GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
 /* the bytes of the member `key` */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
-/* Returns `otherwise` if the member is absent, not a number, has a fraction, or exceeds 64 bits. */
+/* The member's integer, or `otherwise` if the member is absent, is not a number, has a fraction,
+ * or exceeds 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
-const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if not a string */
+const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if the value is not a string */
 /* The strings of an array, NULL-terminated; skips other elements; owned (g_strfreev). */
 char **acr_json_strings(const AcrJson *array) ACR_MUST_USE;
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
 bool acr_json_bool(const AcrJson *json);
-gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
-/* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a
- * member's name. */
+/* number of members or elements; 0 for other types; O(n) */
+gsize acr_json_size(const AcrJson *json);
+/* Iterates over elements or members: first child, then next sibling; borrowed. acr_json_key
+ * gives a member's name. */
 const AcrJson *acr_json_first(const AcrJson *json);
 const AcrJson *acr_json_next(const AcrJson *child);
 const char *acr_json_key(const AcrJson *member);
@@ -196,17 +200,18 @@ bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 bool acr_utf8_is_text(const void *data, gsize len);
 /* A copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
-char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
+char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* as acr_utf8_repair, for a GBytes */
 /* The bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
 char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
-/* The last line of what a process wrote, repaired; "" if it wrote nothing; owned (g_free). */
+/* The last line of a process's output, repaired to valid UTF-8; "" if it wrote nothing; owned
+ * (g_free). */
 char *acr_bytes_last_line(GBytes *bytes) ACR_MUST_USE;
 
 /* The text of a source file as Python reads it: without its BOM, and decoded by its PEP 263 cookie,
  * else as UTF-8, else as latin-1. Latin-1 decodes any bytes, so every file has a text. Line endings
  * are kept. */
 typedef struct {
-    char *text;     /* owned; UTF-8, NUL-terminated; a file that contains a NUL byte is `binary` */
+    char *text;     /* owned; UTF-8, NUL-terminated */
     gsize len;      /* bytes of `text` */
     char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
     bool bom;       /* the file began with the UTF-8 byte order mark */
@@ -225,35 +230,38 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrText, acr_text_clear)
 GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
                         GError **error) ACR_MUST_USE;
 
-/* The byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form feed does
- * not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line end. Owned
- * (g_array_unref) array of gsize, with one extra last element, `len`: line N (1-based) is
- * [starts[N-1], starts[N]), its line end included. */
+/* The byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form feed
+ * does not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line
+ * end. Owned (g_array_unref) array of gsize, whose extra last element is `len`: line N (1-based)
+ * is [starts[N-1], starts[N]), including its line end. */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
-/* Makes `text` safe to print on a terminal: control characters except line feed and tab (C0, DEL,
- * C1), and characters that change the direction of text, become "\u" and four digits, as in JSON.
- * Invalid UTF-8 becomes U+FFFD. Owned (g_free). */
+/* Makes `text` safe to print on a terminal: control characters (C0, DEL, C1) except line feed
+ * and tab, and characters that change the direction of text, become "\u" and four digits, as in
+ * JSON. Invalid UTF-8 becomes U+FFFD. Owned (g_free). */
 char *acr_text_visible(const char *text) ACR_MUST_USE;
 /* Shortens a `text` of more than `max` bytes: replaces its middle by a note that says how many
  * bytes are missing. Cuts between characters; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
-/* Removes what a model thought aloud before its answer or between its parts: <think>…</think> and
- * similar tags (also without the opening one), special tokens, channels. Returns the answer, owned
- * (g_free): the whole text if it has no thoughts, "" if it has nothing else.
- *   out_thoughts  owned (g_free); the thoughts without their marks, separated by empty lines; NULL:
- *                 none
+/* Removes the thoughts that a model wrote before its answer or between parts of the answer:
+ * <think>…</think> and similar tags (also without the opening one), special tokens, channels.
+ * Returns the answer, owned (g_free): the whole text if it has no thoughts, "" if it has nothing
+ * else.
+ *   out_thoughts owned (g_free); the thoughts without their marks, separated by empty lines; NULL
+ *                 if there are none
  * In code fences and between the marks of an edit, such tags are code and stay. Linear. */
 char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
-/* `text` as a JSON string for messages, shortened by acr_text_shorten; owned (g_free). */
+/* `text` as a JSON string for messages, shortened to `max` bytes by acr_text_shorten; owned
+ * (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files ---- */
 
-/* Opens a regular file for reading: `name` in an open folder (AT_FDCWD: `name` is a path). With
- * `follow`, `name` may be a symbolic link. Never blocks, neither on a FIFO without a writer nor on
- * a device. -1 with errno; EISDIR and EINVAL mean that it is not a regular file. Every file that a
- * repository or a run folder names is opened by this function. */
+/* Opens a regular file for reading. `name` is relative to the open `folder`, or any path if that
+ * is AT_FDCWD. With `follow`, it may be a symbolic link. Never blocks, neither on a FIFO without
+ * a writer nor on a device. Returns -1 and sets errno on failure; EISDIR and EINVAL mean that
+ * the file is not regular. Every file that a repository or a run folder names is opened by this
+ * function. */
 int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
 /* Reads a regular file of at most `max` bytes, or the pipe "/dev/fd/N" that a shell passes for
  * "<(…)"; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
@@ -261,22 +269,22 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
 /* Reads an open file from its current position to its end; limits and errors as for
  * acr_file_read. */
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
-/* Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder: after a
- * crash, the complete old or the complete new file is there. `mode` as for chmod (0 = 0644).
- * Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED. */
+/* Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder:
+ * after a crash, either the complete old file or the complete new file exists. `mode` is as for
+ * chmod; 0 means 0644. Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED. */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
-/* Like acr_file_write_atomic for the file `name` in an open folder; error messages name it
- * `path`. A symbolic link of that name is replaced. */
+/* Like acr_file_write_atomic for the file `name` in an open folder; error messages call that
+ * file `path`. A symbolic link of that name is replaced. */
 bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
                               gsize len, mode_t mode, GError **error) ACR_MUST_USE;
-/* Like acr_file_write_atomic_at without fsync: for files on which nothing depends; after a crash
- * they may be empty. */
+/* Like acr_file_write_atomic_at, but without fsync: after a crash the file may be empty, so
+ * nothing may depend on it. */
 bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
                          gsize len, mode_t mode, GError **error) ACR_MUST_USE;
 /* Opens the folder that holds `name` (a relative path of any depth) below an open folder, never
- * through a symbolic link. -1 with errno; ELOOP: a part of the path is not a folder. `make`:
- * creates missing folders, for their owner only. */
+ * through a symbolic link. Returns -1 and sets errno on failure; ELOOP means that a part of the
+ * path is not a folder. With `make`, creates missing folders, accessible only to their owner. */
 int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
 /* Reads a descriptor to its end, at most `max` bytes; owned. `timeout_ms` 0: no timeout. An
  * interrupt (may be NULL) is noticed within a tenth of a second. Errors (messages name the
@@ -294,14 +302,15 @@ int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
 /* Resolves symbolic links if the path exists, and otherwise makes it absolute, so that every
  * spelling of a path gives the same result; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
-/* Whether a path is `folder` or lies below it, compared as text only. `folder` NULL: false. */
+/* Whether a path is `folder` or lies inside it; compares the strings only. False if `folder` is
+ * NULL. */
 bool acr_path_is_below(const char *path, const char *folder);
-/* Whether a file name is that of a temporary file of acr_file_write_atomic, which remains if the
- * process is killed. */
+/* Whether a file name is that of a temporary file of acr_file_write_atomic. Such a file remains
+ * if the process is killed. */
 bool acr_file_is_temporary(const char *name);
-/* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
+/* Makes a folder and its missing parents. Errors: NO_SPACE, FAILED (messages name the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
-/* Whether the open folder or file is a mount point; false if that cannot be found out. */
+/* Whether the open folder or file is a mount point; false if the system does not say. */
 bool acr_fd_is_mount(int fd);
 /* Removes a folder with everything in it; only for folders that this program made. Never follows
  * symbolic links; fails if something is mounted in the tree. Succeeds if the folder does not
@@ -321,7 +330,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* takes a GBytes */
 
-/* A secret that nobody can guess: 40 hexadecimal digits, of 160 random bits; owned (g_free). */
+/* A secret that nobody can guess: 40 hexadecimal digits made of 160 random bits; owned (g_free). */
 char *acr_token_new(void) ACR_MUST_USE;
 /* Compares `given` (may be NULL) with the token, in constant time, so that the time does not
  * reveal how many characters match. */
@@ -335,30 +344,29 @@ bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 /* Identifies a process by the machine's boot, its process id and its start time, so that another
  * process that later gets the same id is not mistaken for it, even after a reboot. */
 typedef struct {
-    gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
-    char boot[40];     /* the boot's id; "": unknown */
+    gint64 pid, start; /* start: in clock ticks since boot; 0 if unknown */
+    char boot[40];     /* the boot's id; "" if unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
-/* Whether the process still runs; true if the system does not say. `self` comes from
- * acr_owner_self. */
+/* Whether the process still runs; true if that is unknown. `self` comes from acr_owner_self. */
 bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
 /* ---- Child processes ---- */
 
-/* Looks up a program name without a slash: the first match in the absolute folders of PATH.
- * Relative folders are skipped, because the current folder may be a stranger's repository. Owned
- * (g_free); NULL: not found. */
+/* Looks up a program name without a slash in the absolute folders of PATH, and returns the first
+ * match. Relative folders are skipped, because the current folder may be a stranger's
+ * repository. Owned (g_free); NULL: not found. */
 char *acr_program_find(const char *name) ACR_MUST_USE;
 
 /* The first and the last bytes of a stream that may be long. */
 typedef struct {
-    /* the tail holds between one and two times the number of bytes that are kept of it */
+    /* `tail` holds between one and two times as many bytes as are kept of it */
     GByteArray *head, *tail;
     gsize head_limit, tail_limit;
     guint64 total; /* number of bytes added so far */
 } AcrEnds;
-/* `limit`: number of bytes to keep. With `keep_tail`, half of them are from the end of the
- * stream, otherwise all are from its beginning. */
+/* `limit` is the number of bytes to keep. With `keep_tail`, half of the kept bytes come from the
+ * end of the stream; otherwise all come from its beginning. */
 void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail);
 void acr_ends_add(AcrEnds *ends, const void *data, gsize len);
 /* The bytes kept; owned (g_bytes_unref). Clears `ends`, except for `total`. */
@@ -374,24 +382,26 @@ typedef struct {
     const char *cwd;         /* NULL: this process's working folder */
     const void *input;       /* bytes for standard input; NULL: /dev/null */
     gsize input_len;
-    bool inherit_input; /* the child gets this process's standard input instead of `input` */
-    gint64 timeout_ms;  /* 0: none; at that deadline the whole process group is killed */
-    gsize output_limit; /* bytes kept of each stream; 0: 16 MiB; the rest is read and dropped */
-    /* if the command is ended early: time between SIGTERM and SIGKILL of its group; 0: SIGKILL
-     * at once */
+    /* the child inherits this process's standard input instead of reading `input` */
+    bool inherit_input;
+    gint64 timeout_ms; /* when it expires, the whole process group is killed; 0: no timeout */
+    /* maximum number of bytes kept of each stream; the rest is read and dropped; 0: 16 MiB */
+    gsize output_limit;
+    /* time between SIGTERM and SIGKILL if the command is stopped early; 0: only SIGKILL is sent */
     gint64 soft_ms;
-    /* of a stream above `output_limit`, half of the kept bytes come from its end */
+    /* if a stream exceeds `output_limit`, keep half of the bytes from its end */
     bool keep_ends;
-    guint64 flood_limit; /* a stream of more bytes ends the command; 0: no limit */
-    /* more descriptors for the child, which get the numbers 3, 4, … there; at most
+    /* the command is killed if one stream has more bytes than this; 0: no limit */
+    guint64 flood_limit;
+    /* more descriptors for the child, which are numbered 3, 4, … there; at most
      * ACR_SPAWN_MAX_FDS */
     const int *fds;
     gsize n_fds;
     /* Called with each piece of output as it arrives, including pieces that are not kept. May be
      * NULL. */
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
-    /* Called about twenty times a second with the process id; false ends the command. May be
-     * NULL. */
+    /* Called about twenty times a second with the process id. If it returns false, the command
+     * is killed. May be NULL. */
     bool (*watch)(void *ctx, pid_t pid);
     void *ctx; /* for both callbacks */
     const AcrInterrupt *interrupt;
@@ -405,12 +415,13 @@ typedef struct {
     bool flooded;                 /* ended by flood_limit */
     bool unwatched;               /* true if the command was ended because `watch` returned false */
     GBytes *out, *err;            /* owned; at most output_limit bytes */
-    guint64 out_total, err_total; /* bytes written, including dropped ones */
+    guint64 out_total, err_total; /* number of bytes written, including dropped ones */
     gint64 wall_ms;
 } AcrSpawnResult;
 
-/* Runs a command by posix_spawn in a process group of its own and waits for it. True if it was
- * started, whatever its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe. */
+/* Runs a command by posix_spawn in a process group of its own and waits until the command ends.
+ * Returns true if the command was started, whatever its exit code. Errors: NOT_FOUND (no such
+ * program), FAILED. Thread-safe. */
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) ACR_MUST_USE;
 void acr_spawn_result_clear(AcrSpawnResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
@@ -419,11 +430,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
 
 typedef struct {
     const char *name;
-    gsize at; /* offset in the table */
+    gsize at; /* offset of the function's pointer in the table */
 } AcrLibraryFunction;
 
-/* A shared library that is loaded at run time. `package` is the Debian package to install, `scope`
- * RTLD_LOCAL or RTLD_GLOBAL. Errors get `domain` and `code`. */
+/* A shared library that is loaded at run time. `package` is the Debian package to install,
+ * `scope` RTLD_LOCAL or RTLD_GLOBAL. `domain` and `code` are used for errors. */
 typedef struct {
     const char *file, *package;
     const AcrLibraryFunction *functions;
@@ -433,6 +444,6 @@ typedef struct {
     int code;
 } AcrLibrary;
 
-/* Loads the library, unless it is loaded, and fills a table with its functions. The library
- * stays loaded until the process ends. */
+/* Loads the library unless it is already loaded, and fills a table with its functions. The
+ * library stays loaded until the process ends. */
 bool acr_library_load(const AcrLibrary *library, void *table, GError **error) ACR_MUST_USE;

@@ -1,8 +1,8 @@
 /* Converts the bytes of a source file to text and back, as Python does: by the byte order mark,
- * else by the PEP 263 cookie in the first two lines, else as UTF-8. iconv of the C library converts
- * encodings other than UTF-8 and latin-1. If the bytes do not fit the encoding that the cookie
- * names, UTF-8 is tried and then latin-1, which cannot fail, so every file has a text. The pattern
- * of the cookie is that of PEP 263, "Defining the Encoding". */
+ * else by the PEP 263 cookie in the first two lines, else as UTF-8. iconv of the C library
+ * converts encodings other than UTF-8 and latin-1. If the bytes do not fit the encoding that the
+ * cookie names, UTF-8 is tried and then latin-1, which cannot fail. So every file can be
+ * decoded. The pattern of the cookie is that of PEP 263, "Defining the Encoding". */
 #include "base/base_private.h"
 
 #include <string.h>
@@ -13,9 +13,9 @@
 #define LATIN1 "latin-1"
 #define COOKIE_MAX 40 /* characters of an encoding's name; all real names are shorter */
 
-/* Python's names that iconv lacks or understands differently; '_' is written '-' here. Shift JIS
- * maps to CP932, because iconv's SHIFT_JIS decodes two bytes to a yen sign and an overline,
- * where Python and CP932 have a backslash and a tilde. */
+/* Python's names of encodings that iconv lacks or interprets differently; here '-' stands for
+ * '_'. Shift JIS maps to CP932, because iconv's SHIFT_JIS decodes two bytes to a yen sign and an
+ * overline, where Python and CP932 have a backslash and a tilde. */
 typedef struct {
     const char *python, *canonical, *iconv;
 } Alias;
@@ -72,7 +72,7 @@ static const char *skip_blanks(const char *at, const char *end, const char *blan
     return at;
 }
 
-/* The encoding named in the comment line [at, end); owned, canonical; NULL: none. */
+/* The encoding that the comment line [at, end) names; owned, canonical; NULL if there is none. */
 static char *cookie_in_line(const char *at, const char *end)
 {
     at = skip_blanks(at, end, " \t\f");
@@ -135,7 +135,7 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 }
 
 /* Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit the
- * bytes, or is not a superset of ASCII, in which the cookie was read (UTF-16, EBCDIC). */
+ * bytes, or is not a superset of ASCII (UTF-16, EBCDIC). The cookie itself was read as ASCII. */
 static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
 {
     if (strcmp(encoding, UTF8) == 0) {

@@ -1,5 +1,5 @@
-/* Whole files: reads them up to a size limit, and writes them so that a crash leaves either the old
- * or the new file. Also helpers for descriptors and the checksum. */
+/* Whole files: reads them up to a size limit, and writes them so that a crash leaves either the
+ * old or the new file. It also has helpers for descriptors, and the checksum. */
 #include "base/base_private.h"
 
 #include <errno.h>
@@ -90,7 +90,8 @@ char *acr_path_real(const char *path)
 {
     g_autofree char *absolute = g_canonicalize_filename(path, NULL);
     char *real = realpath(absolute, NULL);
-    return real ? real : g_steal_pointer(&absolute); /* g_free and free are the same function */
+    /* acr_path_real returns memory of malloc, and g_free and free are the same function */
+    return real ? real : g_steal_pointer(&absolute);
 }
 
 bool acr_path_is_below(const char *path, const char *folder)
@@ -153,7 +154,7 @@ int acr_file_open(int folder, const char *name, bool follow)
     return -1;
 }
 
-/* The descriptor of a pipe that a shell passes as "/dev/fd/N"; -1 for any other path. */
+/* The descriptor of a pipe that a shell passes as "/dev/fd/N"; -1 if `path` is another path. */
 static int find_passed_pipe(const char *path)
 {
     static const char folder[] = "/dev/fd/";
@@ -197,7 +198,7 @@ static bool sync_folder(int fd, const char *path, GError **error)
     return true;
 }
 
-/* Writes a file; returns 0 or an errno; the descriptor stays open. */
+/* Writes a file and leaves its descriptor open; returns 0 or an errno. */
 static int fill(int fd, const void *data, gsize len, mode_t mode, bool is_synced)
 {
     int err = acr_fd_write_all(fd, data, len);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REMOVE_MAX_DEPTH 64 /* most folders that are open at a time */
+#define REMOVE_MAX_DEPTH 64 /* maximum number of folders that are open at a time */
 
 static bool make_one(const char *path, GError **error)
 {
@@ -69,13 +69,13 @@ typedef struct {
     const char *path; /* path of the whole tree, for messages */
     int top;          /* descriptor of the tree */
     dev_t device;
-    guint moved; /* folders moved up so far; numbers their new names */
+    guint moved; /* number of folders moved up so far, which numbers their new names */
     GError **error;
 } Removal;
 
 static bool fail_removal(Removal *removal, int err, const char *name)
 {
-    if (err == ENOENT) /* the caller would take NOT_FOUND for success */
+    if (err == ENOENT) /* ENOENT would become NOT_FOUND, which the caller takes for success */
         err = EBUSY;
     return acr_base_fail(removal->error, err, "cannot remove '%s' in '%s'", name, removal->path);
 }
@@ -87,8 +87,8 @@ bool acr_fd_is_mount(int fd)
            (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* Opens a folder and restores its owner's rights to list and change it; -1 with errno. Refuses a
- * mount point, because its contents are not ours to remove. */
+/* Opens a folder, and gives its owner back the rights to list and change it. Refuses a mount
+ * point, because its contents are not ours to remove. Returns -1 and sets errno on failure. */
 static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -108,7 +108,7 @@ static int open_folder(int parent, const char *name)
 
 static bool remove_entries(Removal *removal, int fd, guint depth);
 
-/* Moves a folder that lies too deep to the top, where a later pass finds it. */
+/* Moves a folder that lies too deep up to the top folder, where a later pass finds it. */
 static bool move_up(Removal *removal, int parent, const char *name)
 {
     for (int i = 0; i < 1000; i++) {

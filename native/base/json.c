@@ -53,8 +53,8 @@ static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
     return members;
 }
 
-/* Keeps only the last of several members with the same name, as most JSON readers do; at all depths
- * below `node`. */
+/* If several members have the same name, keeps only the last, as most JSON readers do; at all
+ * depths below `node`. */
 static void drop_repeated(cJSON *node)
 {
     g_autoptr(GPtrArray) members =
@@ -71,7 +71,7 @@ static void drop_repeated(cJSON *node)
 
 /* ---- Reading and freeing ---- */
 
-/* Parses one value that only white space may follow; NULL with an error. */
+/* Parses one value, after which only white space may follow; NULL with an error. */
 static cJSON *read_value(const char *text, gsize len, GError **error)
 {
     const char *end = text;

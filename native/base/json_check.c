@@ -18,7 +18,7 @@ typedef struct {
     /* upper bound of the number of values: the number of commas and brackets plus one */
     guint values;
     guint depth;  /* nesting of brackets */
-    gsize copied; /* bytes of `text` that are already copied to `repaired` */
+    gsize copied; /* number of bytes of `text` that are already copied to `repaired` */
     GError **error;
 } Scan;
 
@@ -57,7 +57,7 @@ static int read_hex4(Scan *scan, gsize pos)
     return value;
 }
 
-/* Reads the digits after "\u", of both halves of a surrogate pair. */
+/* Reads the digits after "\u", for both halves of a surrogate pair. */
 static bool scan_unicode_escape(Scan *scan)
 {
     gsize start = scan->pos - 2;

@@ -6,7 +6,7 @@
 bool acr_library_load(const AcrLibrary *library, void *table, GError **error)
 {
     if (G_STRUCT_MEMBER(void *, table, library->functions[library->n - 1].at))
-        return true; /* stays loaded, because other threads may be using it */
+        return true; /* the library stays loaded, because other threads may be using it */
     void *loaded = dlopen(library->file, RTLD_NOW | library->scope);
     for (gsize i = 0; loaded && i < library->n; i++) {
         void *function = dlsym(loaded, library->functions[i].name);

@@ -1,8 +1,8 @@
-/* Exclusive locks between processes: flock on a file that holds the holder's process id, so that a
- * process that does not get the lock can say who has it. The kernel releases the lock when the
- * process ends, so a file that is left behind locks nothing. The file is never removed: otherwise
- * one process could lock the removed file, which it still has open, while another locks a new file
- * of that name. */
+/* Exclusive locks between processes: flock on a file that holds the holder's process id, so that
+ * a process that does not get the lock can say which process has it. The kernel releases the
+ * lock when the process ends, so a file that is left behind locks nothing. The file is never
+ * removed. Otherwise one process could lock the removed file, which is still open there, while
+ * another process locks a new file of that name. */
 #include "base/base_private.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct AcrLock {
     int fd;
 };
 
-/* The process id in the file; 0 if it is not there yet. */
+/* The process id in the file; 0 if it is not written yet. */
 static long holder_of(int fd)
 {
     char text[24] = {0};
@@ -43,15 +43,15 @@ static void write_holder(int fd)
         (void)!pwrite(fd, text, strlen(text), 0);
 }
 
-/* Whether the process that wrote its id has ended. A child that the process had just forked can
- * still hold the lock until the child calls exec. */
+/* Whether the process whose id is in the file has ended. A child that the process had just
+ * forked can still hold the lock until the child calls exec. */
 static bool is_left_behind(int fd)
 {
     long pid = holder_of(fd);
     return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Takes the lock; false with errno. */
+/* Takes the lock. Returns false and sets errno on failure. */
 static bool take_lock(int fd)
 {
     for (guint waited = 0;; waited += STEP_US) {

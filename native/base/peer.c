@@ -84,7 +84,8 @@ void acr_peer_put(GByteArray *out, const char *name, GBytes *question)
         g_byte_array_append(out, data, (guint)len);
 }
 
-/* Sends and receives as many bytes as possible without blocking; false if the peer has ended. */
+/* Sends and receives as many bytes as possible without blocking. Returns false if the peer has
+ * ended. */
 static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *at, GByteArray *in)
 {
     guint8 chunk[64 * 1024];
@@ -98,7 +99,8 @@ static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Takes a complete answer from the input; GONE if it is malformed, 0 while a part is missing. */
+/* Removes a complete answer from the input. Returns GONE if the answer is malformed, 0 if a part
+ * is still missing. */
 static AcrPeerReply take_peer_answer(const GByteArray *in, GBytes **out_answer)
 {
     AcrPeerAnswerHead head;

@@ -15,7 +15,7 @@
 #define ACR_PEER_MAX_ANSWER (256u * 1024 * 1024)
 
 typedef struct {
-    guint32 name_len, len; /* followed by name_len and len bytes */
+    guint32 name_len, len; /* followed by the name (name_len bytes) and the question (len bytes) */
 } AcrPeerQuestionHead;
 
 typedef enum {
@@ -24,14 +24,14 @@ typedef enum {
     ACR_PEER_ANSWERED,
     ACR_PEER_FAILED,
     ACR_PEER_ASKS,
-    /* Never sent; the result of a question that got no answer. */
+    /* Never sent: the result of a question that got no answer. */
     ACR_PEER_GONE, /* the process ended, or its answer is malformed */
     ACR_PEER_LATE,
     ACR_PEER_INTERRUPTED,
 } AcrPeerReply;
 
 typedef struct {
-    guint32 reply, len; /* followed by `len` bytes */
+    guint32 reply, len; /* followed by the answer (`len` bytes) */
 } AcrPeerAnswerHead;
 
 /* ---- The side that asks ---- */
@@ -39,31 +39,31 @@ typedef struct {
 /* A peer process. One socket, non-blocking on our side, is its standard input and output; its
  * standard error is dropped. */
 typedef struct {
-    pid_t pid; /* also its process group; 0: not running */
+    pid_t pid; /* also the id of its process group; 0 if the peer is not running */
     int fd;
 } AcrPeer;
 /* Starts a peer. `env` (NAME=VALUE, NULL-terminated) and `cwd` are as in AcrSpawn. Errors:
  * NOT_FOUND (no such program), FAILED. */
 bool acr_peer_start(const char *const *argv, const char *const *env, const char *cwd, AcrPeer *out,
                     GError **error) ACR_MUST_USE;
-/* Closes the socket, gives the peer `grace_ms` to end, kills the remaining processes of its group
- * and waits for it. If the peer ended by itself, returns a text that says how, such as "crashed
- * (signal 11)"; owned (g_free). */
+/* Closes the socket, gives the peer `grace_ms` to end, kills the remaining processes of its
+ * group, and waits for the peer to end. If the peer ended by itself, returns a description such
+ * as "crashed (signal 11)"; owned (g_free). */
 char *acr_peer_end(AcrPeer *peer, gint64 grace_ms) ACR_MUST_USE;
 /* Appends a question to the bytes that will be sent. */
 void acr_peer_put(GByteArray *out, const char *name, GBytes *question);
-/* Sends `out` and waits for one answer of at most ACR_PEER_MAX_ANSWER bytes. *out_answer, owned, is
- * set for replies that carry an answer. After ASKS the caller must send a reply and call this
- * again; after GONE or a timeout it must end the peer. */
+/* Sends `out` and waits for one answer of at most ACR_PEER_MAX_ANSWER bytes. *out_answer, owned,
+ * is set for replies that carry an answer. After ASKS the caller must send a reply and call this
+ * again; after GONE or a timeout the caller must end the peer. */
 AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout_ms,
                             const AcrInterrupt *interrupt, GBytes **out_answer);
 
 /* ---- The side that answers ---- */
 
-/* Answers one question; *out_answer: owned. */
+/* Answers one question. *out_answer is owned. */
 typedef bool (*AcrPeerAnswer)(void *ctx, const char *name, GBytes *question, GBytes **out_answer,
                               GError **error);
-/* Answers questions on `fd` until it is closed. `started`: NULL, or the reason why this process
- * cannot answer; the peer then sends REFUSED. Errors: FAILED (the socket). */
+/* Answers questions on `fd` until it is closed. `started` is NULL, or the error that keeps this
+ * process from answering; then it sends REFUSED. Errors: FAILED (the socket). */
 bool acr_peer_serve(int fd, AcrPeerAnswer answer, void *ctx, const GError *started,
                     GError **error) ACR_MUST_USE;

@@ -1,7 +1,8 @@
-/* Identifies the owner of a reservation or a folder, which can outlive the process that made it,
- * and tells whether that process still runs. Boot id, process id and start time together are
- * unique, across reboots and reused ids. If the system does not say, the owner is assumed to be
- * alive, because to keep something stale does less harm than to remove something in use. */
+/* Identifies the process that owns a reservation or a folder, and tells whether that process
+ * still runs. Reservations and folders can outlive their owner. Boot id, process id and start
+ * time together are unique, across reboots and reused ids. If the system does not say, the owner
+ * is assumed to be alive, because keeping something stale does less harm than removing something
+ * in use. */
 #include "base/base_private.h"
 
 #include <errno.h>

@@ -17,8 +17,8 @@
 #define OUTPUT_DEFAULT_LIMIT ((gsize)16 * 1024 * 1024)
 #define OUTPUT_MAX_LIMIT ((gsize)1024 * 1024 * 1024)
 #define READ_CHUNK (64u * 1024)
-#define POLL_SLICE_MS 50 /* the longest delay before an interrupt or the child's end is noticed */
-/* how long to read output after the child's end, while other processes hold the stream open */
+#define POLL_SLICE_MS 50 /* maximum delay until an interrupt or the child's end is noticed */
+/* how long to read output after the child's end if other processes still hold the stream open */
 #define END_GRACE_MS 250
 
 /* One output stream of the child. */
@@ -29,18 +29,19 @@ typedef struct {
 
 /* A running child. */
 typedef struct {
-    pid_t pid; /* also the process group */
+    pid_t pid; /* also the id of its process group */
     Stream out, err;
-    bool ended;      /* has ended, but is not reaped yet */
-    bool lost;       /* reaped by the kernel, because SIGCHLD is ignored: the id may be reused */
+    bool ended; /* the child has ended, but is not reaped yet */
+    /* the kernel has reaped the child, because SIGCHLD is ignored; the id may be reused */
+    bool lost;
     gint64 ended_at; /* in microseconds of the monotonic clock */
     gint64 watch_at; /* when `watch` is called next, in microseconds */
-    /* the time of the SIGKILL that follows a SIGTERM, in microseconds; 0: no SIGTERM was sent */
+    /* when to send SIGKILL after a SIGTERM, in microseconds; 0 if no SIGTERM was sent */
     gint64 kill_at;
     bool killed;
 } Child;
 
-/* The child's descriptors; all close-on-exec, none below n_child_fds. */
+/* The child's descriptors. All are close-on-exec, and their numbers are n_child_fds or higher. */
 typedef struct {
     int in, out, err;
     int more[ACR_SPAWN_MAX_FDS];
@@ -230,7 +231,8 @@ static bool is_flooded(const AcrSpawn *spawn, const Child *child)
            MAX(child->out.ends.total, child->err.ends.total) > spawn->flood_limit;
 }
 
-/* Whether `watch` lets the command continue; called once per slice, however fast output arrives. */
+/* Asks `watch` whether the command may continue; called once per slice, however fast output
+ * arrives. */
 static bool is_watched(const AcrSpawn *spawn, Child *child)
 {
     gint64 now = g_get_monotonic_time();
@@ -299,7 +301,8 @@ static void run_to_end(const AcrSpawn *spawn, Child *child, gint64 started, AcrS
             check_limits(spawn, child, started, result);
         read_some(spawn, child, slice_ms(spawn, child, started, &idle_ms));
     }
-    /* Other processes of the group may hold the streams open: read their output only briefly. */
+    /* Other processes of the group may hold the streams open, so their output is read only
+     * briefly. */
     gint64 until = child->ended_at + END_GRACE_MS * 1000;
     while ((child->out.fd >= 0 || child->err.fd >= 0) && !acr_interrupted(spawn->interrupt)) {
         gint64 left_us = until - g_get_monotonic_time();

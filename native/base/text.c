@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* How many bytes from the start are ASCII and not NUL, checked eight at a time. */
+/* The number of bytes at the start that are ASCII and not NUL, checked eight bytes at a time. */
 static gsize plain_words(const char *data, gsize len)
 {
     const guint64 ones = G_GUINT64_CONSTANT(0x0101010101010101), high = ones << 7;

@@ -43,9 +43,11 @@ static const Pair codes[] = {
 typedef struct {
     const char *text; /* borrowed */
     GString *answer, *thoughts;
-    /* no such code ends after the current position, so its opening mark is text */
+    /* no code with these marks ends after the current position, so the opening mark is plain
+     * text */
     bool endless[G_N_ELEMENTS(codes)];
-    /* no such thoughts end after the current position, so their opening mark is text */
+    /* no thoughts with these marks end after the current position, so the opening mark is plain
+     * text */
     bool unclosed[G_N_ELEMENTS(pairs)];
 } Split;
 
@@ -66,8 +68,8 @@ static bool has_prefix(const char *at, const char *mark)
     return g_ascii_strncasecmp(at, mark, strlen(mark)) == 0;
 }
 
-/* The position after the opening mark at `at`, including the attributes of a tag; NULL: no mark
- * there. */
+/* The position after the opening mark at `at`, including the attributes of a tag; NULL if there
+ * is no mark. */
 static const char *behind_open(const char *at, const char *open)
 {
     gsize n = strlen(open);
@@ -80,8 +82,8 @@ static const char *behind_open(const char *at, const char *open)
     return *end == '>' ? end + 1 : NULL;
 }
 
-/* The first closing mark from `at` on, in any case; NULL: none. If the thoughts only mention the
- * mark, take_close finds the real one later. */
+/* The first closing mark from `at` on, in upper or lower case; NULL if there is none. If the
+ * thoughts only mention the mark, take_close finds the real one later. */
 static const char *find_close(const char *at, const char *close)
 {
     const char *here = strchr(at, *close);
@@ -97,8 +99,9 @@ static void add_thoughts(Split *split, const char *from, gsize len)
         g_string_append_printf(split->thoughts, "%s%s", split->thoughts->len ? "\n\n" : "", part);
 }
 
-/* Takes the thoughts whose opening mark is at `at`, and returns the position after them, or `at` if
- * there are none. If no closing mark follows and no answer precedes, the whole rest is thoughts. */
+/* Removes the thoughts whose opening mark is at `at`. Returns the position after the thoughts,
+ * or `at` if there are none. If no closing mark follows and no answer precedes, all of the rest
+ * is thoughts. */
 static const char *take_thoughts(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -115,8 +118,8 @@ static const char *take_thoughts(Split *split, const char *at)
 }
 
 /* Handles a closing mark without an opening one, at the beginning or the end of the line [at,
- * end), that an answer follows: all text before the mark is thoughts. Returns the position after
- * the mark; NULL: no such mark. */
+ * end): if an answer follows, all text before the mark is thoughts. Returns the position after
+ * the mark; NULL if there is no such mark. */
 static const char *take_close(Split *split, const char *at, const char *end)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -143,7 +146,8 @@ static const char *take_close(Split *split, const char *at, const char *end)
     return NULL;
 }
 
-/* The end of the code that begins at `at`; `at` if none begins there, or if it has no end. */
+/* The end of the code that begins at `at`. Returns `at` if no code begins there, or if the code
+ * has no end. */
 static const char *behind_code(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(codes); i++) {
@@ -183,7 +187,7 @@ static bool split_channels(Split *split)
 {
     static const char channel[] = "<|channel|>", message[] = "<|message|>";
     const char *at = skip_space(split->text, true);
-    /* the same notation, if the server dropped the special tokens */
+    /* the same notation as written by a server that dropped the special tokens */
     if (has_prefix(at, "analysis") && strstr(at, "assistantfinal")) {
         const char *final = strstr(at, "assistantfinal");
         add_thoughts(split, at + strlen("analysis"), (gsize)(final - at) - strlen("analysis"));

@@ -11,8 +11,8 @@
 
 #define MAX_LINE 2000u /* longest line in bytes; the rest is dropped */
 
-/* Whether `words` ("1", "patch,search", "/a/file,llm") name the room. *out_file: the name of the
- * file, owned, or NULL. */
+/* Whether `words` ("1", "patch,search", "/a/file,llm") name the room. *out_file is the name of
+ * the file to write to, owned, or NULL. */
 static bool is_traced(const char *words, const char *room, char **out_file)
 {
     g_auto(GStrv) list = g_strsplit(words, ",", -1);
@@ -37,8 +37,8 @@ static void write_trace_line(const char *file, const GString *line)
              : STDERR_FILENO;
     if (fd < 0)
         return;
-    ssize_t written = write(
-        fd, line->str, line->len); /* a single write, so that lines of several threads do not mix */
+    /* a single write, so that lines of different threads do not mix */
+    ssize_t written = write(fd, line->str, line->len);
     (void)written;
     if (file)
         close(fd);

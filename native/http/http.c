@@ -1,7 +1,7 @@
-/* Performs one exchange with libcurl's easy handle, in short steps, so that interrupts and our own
- * deadlines take effect within a tenth of a second, even while the transfer waits. A client keeps
- * its handles, and with them its connections; the options of the easy handle are reset for each
- * exchange. An exchange without a client makes a temporary one. */
+/* Performs one exchange with libcurl's easy handle, in short steps, so that interrupts and our
+ * own deadlines take effect within a tenth of a second, even while the transfer waits. A client
+ * keeps its handles and thereby its connections; the options of the easy handle are reset for
+ * each exchange. An exchange without a client makes a temporary client. */
 #include "http/http.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include "http/http_private.h"
 
 #define KEPT_CONNECTIONS 4L
-#define UNVERIFIED 1 /* libcurl's result if the chain of certificates was not checked */
+#define UNVERIFIED 1 /* libcurl's verification result if the certificate chain was not checked */
 #define STEP_MS 100
-#define ENOUGH_MS 100 /* time that a response gets to end after on_body returned ENOUGH */
+#define ENOUGH_MS 100 /* how long a response may take to end after on_body returned ENOUGH */
 /* a silence of this length ends the exchange after on_body returned NEARLY */
 #define NEARLY_MS 2000
 #define IDLE_TIMEOUT_MS 120000
@@ -21,8 +21,8 @@
 
 G_DEFINE_QUARK(acr_http_error_quark, acr_http_error)
 
-/* libcurl writes the secrets of TLS connections to the file that SSLKEYLOGFILE names. It reads
- * that variable only here, so we hide it. */
+/* libcurl writes the secrets of TLS connections to the file that SSLKEYLOGFILE names. libcurl
+ * reads that variable only in this call, so we unset it meanwhile. */
 bool acr_http_global_init(GError **error)
 {
     g_autofree char *key_log = g_strdup(g_getenv("SSLKEYLOGFILE"));
@@ -50,7 +50,7 @@ AcrHttpClient *acr_http_client_new(void)
     g_assert(acr_curl.multi_init); /* acr_http_global_init() must be called first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
-    g_assert(client->multi && client->easy); /* out of memory: abort, as GLib does */
+    g_assert(client->multi && client->easy); /* only fails without memory: abort, as GLib does */
     acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
@@ -94,8 +94,8 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     return false;
 }
 
-/* If a request went out on a kept connection that broke, libcurl may fail to connect again.
- * Report a broken transfer then, not an unreachable server. */
+/* If a request went out on a kept connection that broke, libcurl may fail to connect again. Then
+ * report a broken transfer, not an unreachable server. */
 static AcrHttpError class_of(CURLcode code, bool sent)
 {
     switch (code) {
@@ -118,7 +118,7 @@ static AcrHttpError class_of(CURLcode code, bool sent)
 }
 
 /* libcurl reports a header line or trailer above its own limit as "out of memory"; later
- * versions have an error code for it. */
+ * versions have their own error code. */
 static bool is_long_line(CURLcode code, bool sent)
 {
 #if LIBCURL_VERSION_NUM >= 0x080600
@@ -128,8 +128,8 @@ static bool is_long_line(CURLcode code, bool sent)
     return code == CURLE_OUT_OF_MEMORY && sent;
 }
 
-/* Whether the chain of certificates was rejected, rather than the name in the first certificate:
- * then libcurl has not set the result of the chain. */
+/* Whether the certificate chain was rejected, and not only the name in the first certificate.
+ * libcurl does not set the result of the chain then. */
 static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 {
     long verified = 0;
@@ -160,14 +160,14 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
-/* Whether fewer bytes have arrived than Content-Length says; more may still come. */
+/* Whether fewer bytes have arrived than Content-Length promises. More may still come. */
 static bool lacks_bytes(const AcrHttpTransfer *x)
 {
     return acr_http_length(x) > (gint64)(x->body_bytes + x->dropped_bytes);
 }
 
-/* Ends the exchange if an interrupt or a deadline requires it; returns how long the next step may
- * wait. */
+/* Ends the exchange if an interrupt or a deadline requires it. Returns how long the next step
+ * may wait. */
 static gint64 next_step_ms(AcrHttpTransfer *x)
 {
     const AcrHttpRequest *request = x->request;
@@ -195,7 +195,7 @@ static gint64 next_step_ms(AcrHttpTransfer *x)
     return left_ms;
 }
 
-/* Drives the transfer until it ends or we end it. */
+/* Drives the transfer until it ends or we stop it. */
 static CURLcode drive(AcrHttpTransfer *x)
 {
     for (;;) {
@@ -215,8 +215,8 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* The Content-Length of a body that has arrived; -1: none. libcurl ignores it if it is too large
- * for a number, or if the body is also chunked. */
+/* The Content-Length of a body that has arrived; -1 if there is none. libcurl ignores the header
+ * if the number is too large, or if the body is also chunked. */
 static gint64 said_length(const AcrHttpTransfer *x)
 {
     const char *text = acr_http_header(x->head.headers, "content-length");
@@ -259,7 +259,7 @@ static bool begin_exchange(AcrHttpTransfer *x, GError **error)
 }
 
 /* Frees everything of this exchange that the easy handle borrows. If the transfer has not ended,
- * its connection is closed. */
+ * this closes its connection. */
 static void clear_transfer(AcrHttpTransfer *x)
 {
     x->client->current = NULL;
@@ -267,7 +267,7 @@ static void clear_transfer(AcrHttpTransfer *x)
         acr_curl.multi_remove_handle(x->client->multi, x->client->easy);
     acr_curl.easy_reset(x->client->easy);
     for (struct curl_slist *line = x->sent_headers; line; line = line->next)
-        explicit_bzero(line->data, strlen(line->data)); /* one of the headers holds a key */
+        explicit_bzero(line->data, strlen(line->data)); /* one of the headers contains a key */
     acr_curl.slist_free_all(x->sent_headers);
     g_free(x->authority);
     if (x->body)
@@ -308,7 +308,7 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (!begin_exchange(&x, error))
         return false;
     code = drive(&x);
-    /* libcurl takes a connection that closes within the headers for a response */
+    /* libcurl accepts a connection that closes within the headers as a response */
     if (code == CURLE_OK && !x.head_ended) {
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection was closed before the headers were complete",
@@ -323,13 +323,12 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (whole)
         return true;
     acr_curl.easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
-                         /* otherwise cleanup would wait for a host name that is still being
-                          * resolved */
+                         /* otherwise cleanup would wait until a pending host name is resolved */
                          1L);
     return fail_exchange(&x, code, error);
 }
 
-/* Writing TLS to a closed connection raises SIGPIPE, so the signal is blocked and discarded, in
+/* Writing TLS to a closed connection raises SIGPIPE, so the signal is blocked and discarded in
  * this thread only. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error)
@@ -344,7 +343,7 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
     bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
     bool ok = exchange_once(client ? client : own, request, out, error);
-    g_clear_pointer(&own, acr_http_client_free); /* closes its TLS connection properly */
+    g_clear_pointer(&own, acr_http_client_free); /* this closes the TLS connection properly */
     while (!was_pending && sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
         continue;
     pthread_sigmask(SIG_SETMASK, &old_set, NULL);

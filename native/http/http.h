@@ -9,9 +9,10 @@
 
 typedef enum {
     ACR_HTTP_ERROR_FAILED, /* the request is invalid, or the server's certificate was rejected */
-    ACR_HTTP_ERROR_UNREACHABLE, /* no such host, or nothing listens there; nothing was sent */
-    ACR_HTTP_ERROR_NETWORK,     /* a handshake or a transfer broke off */
-    /* while connecting, before the first byte, between two pieces, or in total */
+    /* the host does not exist, or no server listens there; nothing was sent */
+    ACR_HTTP_ERROR_UNREACHABLE,
+    ACR_HTTP_ERROR_NETWORK, /* a handshake or a transfer broke off */
+    /* a time limit for connecting, for the first byte, between two pieces, or in total is over */
     ACR_HTTP_ERROR_TIMEOUT,
     ACR_HTTP_ERROR_TOO_BIG, /* the body, a header or the number of headers exceeds its limit */
     ACR_HTTP_ERROR_LENGTH,  /* the body is longer or shorter than its Content-Length */
@@ -38,43 +39,44 @@ AcrHttpClient *acr_http_client_new(void) ACR_MUST_USE; /* owned */
 void acr_http_client_free(AcrHttpClient *client);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrHttpClient, acr_http_client_free)
 
-/* The head of a response. Borrowed. */
+/* The head of a response. All members are borrowed. */
 typedef struct {
     int status;
-    GHashTable *headers; /* lower-case name -> value; the last one wins */
+    GHashTable *headers; /* lower-case name -> value; the last of repeated headers wins */
 } AcrHttpHead;
 
 typedef enum {
     ACR_HTTP_MORE,
-    /* the rest is optional: if the server is silent for a short time or the transfer breaks off,
-     * the exchange ends without an error (unless the body is shorter than its Content-Length) */
+    /* the rest of the body is optional: if the server is silent for a short time or the transfer
+     * breaks off, the exchange ends without an error (unless the body is shorter than its
+     * Content-Length) */
     ACR_HTTP_NEARLY,
-    /* the rest is not needed: the server gets a moment to end the response, so that the
-     * connection can be kept; then the connection is closed without an error */
+    /* the rest of the body is not needed: the server gets a moment to end the response, so that
+     * the connection can be kept; otherwise the connection is closed without an error */
     ACR_HTTP_ENOUGH,
-    ACR_HTTP_STOP, /* make the exchange fail with STOPPED */
+    ACR_HTTP_STOP, /* the exchange fails with STOPPED */
 } AcrHttpNext;
 
-/* Zero-initialise. All borrowed for the call. */
+/* Zero-initialise. All members are borrowed for the call. */
 typedef struct {
-    const char *method; /* NULL: GET, or POST with a body */
+    const char *method; /* NULL: GET, or POST if there is a body */
     const char *url;
     const char *unix_socket;    /* path, or NULL */
     const char *const *headers; /* NULL-terminated "Name: value" */
     const void *body;
     gsize body_len;
-    /* decompress a body that the server compressed although nobody asked for it */
+    /* decompress the body if the server compressed it without being asked to */
     bool unpacks;
     gint64 connect_timeout_ms; /* 0: 10,000 */
-    gint64
-        first_byte_timeout_ms; /* until the first header line; 0: only total_timeout_ms applies */
-    gint64 idle_timeout_ms;    /* between pieces of the response; 0: 120,000 */
-    gint64 total_timeout_ms;   /* 0: 1,800,000 */
-    /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent, and if the server compresses the
-     * body nevertheless, it is passed on compressed, unless `unpacks` is set */
+    /* time until the first header line; 0: only total_timeout_ms applies */
+    gint64 first_byte_timeout_ms;
+    gint64 idle_timeout_ms;  /* time between two pieces of the response; 0: 120,000 */
+    gint64 total_timeout_ms; /* 0: 1,800,000 */
+    /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent. If the server compresses the body
+     * nevertheless, the body is passed on compressed, unless `unpacks` is set */
     gsize body_limit;
-    /* file of certificates that replace the system's; NULL: those that SSL_CERT_FILE or
-     * CURL_CA_BUNDLE name, else the system's */
+    /* file of certificates to trust instead of the system's; NULL: the file that SSL_CERT_FILE
+     * or CURL_CA_BUNDLE names, or if both are unset, the system's certificates */
     const char *ca_file;
     /* Called with each piece of a response body. NULL: the body is collected into the response. */
     AcrHttpNext (*on_body)(void *ctx, const AcrHttpHead *head, const char *data, gsize len);
@@ -83,33 +85,34 @@ typedef struct {
 } AcrHttpRequest;
 
 typedef struct {
-    int status;          /* 0: no response head arrived */
-    GBytes *body;        /* owned; empty when on_body was given; NULL after a failure */
-    GHashTable *headers; /* owned; as in AcrHttpHead; NULL: no response head arrived */
+    int status;          /* 0 if no response head arrived */
+    GBytes *body;        /* owned; empty if on_body was given; NULL after a failure */
+    GHashTable *headers; /* owned; as in AcrHttpHead; NULL if no response head arrived */
     bool sent;           /* part of the request may have reached the server */
     gint64 wall_ms;
-    gint64 first_byte_ms; /* 0: no byte arrived */
+    gint64 first_byte_ms; /* 0 if no byte arrived */
 } AcrHttpResponse;
 
 /* Performs an exchange. Returns true if a complete response arrived, whatever its status. A
- * response that is shorter than its Content-Length, or that more bytes follow, is an error; bytes
- * that follow some milliseconds later, or in another TLS record, are not noticed. `client` NULL:
- * the connection is made for this exchange only. After a failure, *out holds the part of the
- * response that arrived; it must be cleared. Thread-safe, except for the client. */
+ * response that is shorter than its Content-Length, or is followed by more bytes, is an error;
+ * bytes that follow some milliseconds later, or in another TLS record, are not noticed. If
+ * `client` is NULL, the connection is used for this exchange only. After a failure, *out holds
+ * the part of the response that arrived; clear *out in any case. Thread-safe, except for the
+ * client. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)
 
-/* Looks up a response header by its lower-case name; `headers` may be NULL; borrowed; NULL: not
- * sent. */
+/* Looks up a response header by its lower-case name. `headers` may be NULL. Borrowed; NULL if
+ * the server did not send it. */
 const char *acr_http_header(GHashTable *headers, const char *name);
 
-/* "host:port" of an http or https URL, for messages; owned (g_free); NULL: no usable URL.
- * Thread-safe. */
+/* "host:port" of an http or https URL, for messages; owned (g_free). NULL if the URL is not
+ * usable. Thread-safe. */
 char *acr_http_url_authority(const char *url) ACR_MUST_USE;
 /* Whether the URL's host is spelled localhost, ::1 or an address in 127.0.0.0/8. Thread-safe. */
 bool acr_http_url_is_loopback(const char *url);
 
-/* The version of libcurl, static; NULL: it cannot be loaded. */
+/* The version of libcurl, static; NULL if libcurl cannot be loaded. */
 const char *acr_http_library(void);

@@ -26,7 +26,7 @@ bool acr_http_load_curl(GError **error) ACR_MUST_USE;
 struct AcrHttpClient {
     CURLM *multi;                    /* owned; holds the kept connections */
     CURL *easy;                      /* owned; all its options are reset after each exchange */
-    struct AcrHttpTransfer *current; /* borrowed, during an exchange */
+    struct AcrHttpTransfer *current; /* borrowed during an exchange */
 };
 
 /* The reason why we ended a transfer. */
@@ -45,24 +45,25 @@ typedef enum {
     ACR_HTTP_END_RESENDING,
 } AcrHttpEnd;
 
-/* One exchange. Its states follow in this order: begun (start_us), asked (the request may be
- * sent), head_ended, enough. */
+/* One exchange. It passes through these states in this order: begun (start_us), asked (the
+ * request may be sent), head_ended, enough. */
 typedef struct AcrHttpTransfer {
     const AcrHttpRequest *request;
     AcrHttpClient *client; /* borrowed */
     struct curl_slist *sent_headers;
     char *authority;  /* owned; for messages */
-    GByteArray *body; /* NULL if on_body takes the body */
-    AcrHttpHead head; /* headers owned; the status is 0 until the head has ended */
+    GByteArray *body; /* NULL if on_body receives the body */
+    AcrHttpHead head; /* owns `headers`; the status is 0 until the head has ended */
     gsize header_bytes, header_count, body_bytes, body_limit;
-    gsize dropped_bytes; /* bytes of the body after on_body returned ENOUGH */
+    gsize dropped_bytes; /* number of body bytes after on_body returned ENOUGH */
     bool added;          /* the easy handle is in the multi handle */
     bool asked;          /* the connection is up, and libcurl was allowed to send the request */
     bool head_ended;     /* the empty line after the headers of the last response has arrived */
-    gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
-    gint64 enough_us;                   /* when on_body returned ENOUGH; 0: not yet */
-    bool nearly;                        /* on_body returned NEARLY */
-    bool is_longer;                     /* more bytes arrived than Content-Length says */
+    /* times of the start, and of the first and last bytes of the response (0: no byte yet) */
+    gint64 start_us, first_us, last_us;
+    gint64 enough_us; /* when on_body returned ENOUGH; 0 if it has not */
+    bool nearly;      /* on_body returned NEARLY */
+    bool is_longer;   /* more bytes arrived than Content-Length promises */
     AcrHttpEnd end;
     char detail[CURL_ERROR_SIZE];
 } AcrHttpTransfer;
@@ -76,10 +77,10 @@ void acr_http_set_receiver(AcrHttpTransfer *x);
  * colon. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
 
-/* Whether the body is being decompressed: then Content-Length is not the number of bytes passed
- * on. */
+/* Whether the body is being decompressed. If so, Content-Length is not the number of bytes that
+ * are passed on. */
 bool acr_http_is_packed(const AcrHttpTransfer *x);
-/* The body's Content-Length; -1: it has none. */
+/* The body's Content-Length; -1 if it has none. */
 gint64 acr_http_length(const AcrHttpTransfer *x);
-/* After the body has arrived, checks whether more bytes follow it on the connection. */
+/* Called after the body has arrived: checks whether more bytes follow it on the connection. */
 void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd);

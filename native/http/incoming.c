@@ -1,11 +1,11 @@
-/* A request and its answer. The request does not change after it was passed to the callback. Any
+/* A request and its answer. The request does not change after the callback has received it. Any
  * thread may extend the answer, under a mutex; the server's thread reads it. */
 #include <string.h>
 #include <unistd.h>
 
 #include "http/server_private.h"
 
-#define BLOCK_BYTES (16u * 1024) /* bytes of a stream that are read at a time */
+#define BLOCK_BYTES (16u * 1024) /* number of bytes of a stream that MHD reads at a time */
 
 AcrHttpIncoming *acr_http_incoming_ref(AcrHttpIncoming *incoming)
 {

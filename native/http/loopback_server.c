@@ -13,11 +13,12 @@
 #include "http/server_private.h"
 
 #define TICK_MS 250
-#define CROWDED_MS 400 /* the same limit while many clients are connected */
-#define GRACE_MS 500   /* time at the end to send answers that are ready */
-/* including connections that were cut but have not ended yet */
+/* the limit that replaces the client's request time while many clients are connected */
+#define CROWDED_MS 400
+#define GRACE_MS 500 /* how long the server may send ready answers before it ends */
+/* includes connections that were cut but have not ended yet */
 #define MHD_CONNECTIONS (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS)
-#define N_FIXED 2 /* open descriptors besides connections */
+#define N_FIXED 2 /* number of open descriptors besides the connections */
 
 guint acr_http_server_port(const AcrHttpServer *server)
 {
@@ -55,8 +56,8 @@ static bool is_crowded(const AcrHttpServer *server)
     return server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS;
 }
 
-/* Disconnects clients that send their request slowly; sooner if many are connected, to make room
- * for others. */
+/* Disconnects clients that send their request slowly. If many clients are connected, does so
+ * sooner, to make room for others. */
 static void cut_slow(const AcrHttpServer *server)
 {
     gint64 now_us = g_get_monotonic_time(),
@@ -124,7 +125,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ow
     *own = NULL;
 }
 
-/* Waits for work; then marks the clients with suspended connections that have disconnected. */
+/* Waits for work, and then marks the clients with suspended connections that have disconnected. */
 static void wait_for_work(AcrHttpServer *server, int timeout_ms)
 {
     struct pollfd fds[N_FIXED + MHD_CONNECTIONS] = {

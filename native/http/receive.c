@@ -7,7 +7,7 @@
 
 #include "http/http_private.h"
 
-#define ENOUGH_BYTES (256u * 1024) /* to read more than this costs more than a new connection */
+#define ENOUGH_BYTES (256u * 1024) /* reading more than this costs more than a new connection */
 #define LATE_MS 20                 /* how long to wait for more bytes after the body */
 
 static void note_bytes(AcrHttpTransfer *x)
@@ -32,8 +32,8 @@ const char *acr_http_header(GHashTable *headers, const char *name)
     return headers ? g_hash_table_lookup(headers, name) : NULL;
 }
 
-/* Interim responses (1xx) have a head of their own; the status line of the next response
- * discards it. */
+/* Interim responses (1xx) have a head of their own. The status line of the next response
+ * discards that head. */
 static void end_head(AcrHttpTransfer *x)
 {
     long status = 0;
@@ -62,7 +62,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         return len;
     if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
         g_hash_table_remove_all(x->head.headers);
-    /* the test by which libcurl recognises the empty line */
+    /* libcurl recognises the empty line by the same test */
     else if (len > 0 && (line[0] == '\r' || line[0] == '\n'))
         end_head(x);
     else
@@ -147,8 +147,8 @@ void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
         x->is_longer = true;
 }
 
-/* If a connection will not be reused, libcurl closes it as soon as the body has arrived: check
- * for more bytes before that. */
+/* If a connection will not be reused, libcurl closes it as soon as the body has arrived, so
+ * check for more bytes before that. */
 static int on_close(void *ctx, curl_socket_t fd)
 {
     AcrHttpClient *client = ctx;

@@ -1,7 +1,8 @@
 /* Sets a request as options of the client's easy handle. libcurl calls on_connection when a
- * connection is up and before it writes, so that we know whether the request went out. The callback
- * also refuses to send a request twice: libcurl would retry by itself if a kept connection turns
- * out to be dead, but the server may already have taken, and charged for, the first request. */
+ * connection is up and before it writes, so that we know whether the request went out. The
+ * callback also refuses to send a request twice: libcurl retries by itself if a kept connection
+ * turns out to be dead, but the server may already have accepted the first request and charged
+ * for it. */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,11 +11,11 @@
 #include "http/http_private.h"
 
 #define CONNECT_TIMEOUT_MS 10000
-/* limits how much the kernel reads ahead of us; the default is up to 32 MB */
+/* limits how much the kernel reads ahead of us; the kernel's default is up to 32 MB */
 #define RECEIVE_BUFFER_BYTES (1024 * 1024)
 /* Connections are reused until they have been idle for four seconds, because servers close an
- * idle connection after five seconds or more. libcurl counts whole seconds and closes after more
- * than this number. */
+ * idle connection after five seconds or more. libcurl counts whole seconds, and closes a
+ * connection that was idle for more than this number. */
 #define KEPT_SECONDS 3L
 
 static bool refuse_http_request(GError **error, const char *what)
@@ -23,7 +24,7 @@ static bool refuse_http_request(GError **error, const char *what)
                          "cannot send the request: %s", what);
 }
 
-/* Appends a header; aborts without memory, as GLib's allocations do. */
+/* Appends a header. Aborts if there is no memory, as GLib's allocations do. */
 static void append_request_header(AcrHttpTransfer *x, const char *line)
 {
     x->sent_headers = acr_curl.slist_append(x->sent_headers, line);
@@ -60,8 +61,8 @@ static void set_method(const AcrHttpTransfer *x)
     acr_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
-/* Accepts a file of certificates, or a folder as c_rehash makes it. Sets both of libcurl's options,
- * so that the system's own certificates are not used too. */
+/* Accepts a file of certificates, or a folder that c_rehash made. Sets both of libcurl's
+ * options; otherwise the system's own certificates would be used too. */
 static bool set_certificates(const AcrHttpTransfer *x, GError **error)
 {
     static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"};
@@ -107,7 +108,7 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     return true;
 }
 
-/* Called when a connection is up, before the request is sent. */
+/* Called after a connection is made, before the request is sent. */
 static int on_connection(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
     AcrHttpTransfer *x = ctx;

@@ -27,26 +27,26 @@ bool acr_http_load_mhd(GError **error) ACR_MUST_USE;
 /* A connected client. */
 typedef struct {
     int fd;
-    gint64 since_us; /* when the client connected, or its last answer ended */
-    bool is_busy;    /* a complete request has arrived and is being answered */
+    gint64 since_us; /* when the client connected or its last answer ended */
+    bool is_busy;    /* the server is answering a complete request of the client */
 } AcrHttpVisitor;
 
 struct AcrHttpServer {
     AcrHttpServerOptions options;
     char *token; /* owned */
     guint port;
-    int wake; /* an eventfd, signalled when an answer has grown or the server ends */
+    int wake; /* an eventfd, signalled when an answer has grown or the server must end */
     pthread_t thread;
     bool is_stopping; /* atomic */
     /* Used by the server's thread only: */
     struct MHD_Daemon *daemon;
-    GPtrArray *visitors; /* owned AcrHttpVisitor, the oldest first */
-    GPtrArray *open;     /* shared AcrHttpIncoming whose connection is open */
+    GPtrArray *visitors; /* array of owned AcrHttpVisitor, the oldest first */
+    GPtrArray *open;     /* array of shared AcrHttpIncoming whose connections are open */
 };
 
 struct AcrHttpIncoming {
     int references; /* atomic */
-    /* Constant after the request is passed to the callback: */
+    /* Constant after the request was passed to the callback: */
     char *method, *path;
     GHashTable *headers;
     GByteArray *body;
@@ -54,18 +54,18 @@ struct AcrHttpIncoming {
     AcrHttpServer *server;
     struct MHD_Connection *connection;
     AcrHttpVisitor *visitor;
-    const char *refusal; /* static text: why the request is rejected; NULL: it is accepted */
+    const char *refusal; /* static string: why the request is rejected; NULL if it is accepted */
     int refusal_status;
-    /* is_handed: passed to the callback; is_left: the client has closed its end */
+    /* is_handed: the callback has received the request; is_left: the client has closed its end */
     bool is_handed, is_suspended, is_left;
     /* Protected by the mutex: */
     pthread_mutex_t mutex;
     bool is_gone; /* the client has disconnected; `server` may be freed */
-    int status;   /* 0: the answer has not begun */
-    /* the answer is a stream of server-sent events; it is complete; MHD has the response */
+    int status;   /* 0 until the answer begins */
+    /* the answer is a stream of server-sent events; the answer is complete; MHD has the response */
     bool is_stream, is_ended, is_answering;
     GHashTable *answer_headers;
-    GByteArray *answer; /* the unread part begins at `answer_at` */
+    GByteArray *answer; /* the part from offset `answer_at` on is unread */
     gsize answer_at;
 };
 
@@ -78,8 +78,8 @@ void acr_http_incoming_add(AcrHttpIncoming *incoming, const char *data, gsize le
 bool acr_http_incoming_is_due(AcrHttpIncoming *incoming);
 /* Queues an answer that has begun, or suspends the connection until it begins. */
 enum MHD_Result acr_http_incoming_respond(AcrHttpIncoming *incoming) ACR_MUST_USE;
-/* Called when nothing more can be sent. Returns whether the answer was complete. */
+/* Called when nothing more can be sent. Returns true if the answer was complete. */
 bool acr_http_incoming_leave(AcrHttpIncoming *incoming);
 
-/* Sets `refusal` if the request does not come from a program that knows the token. */
+/* Sets `refusal` unless the request comes from a program that knows the token. */
 void acr_http_guard(AcrHttpIncoming *incoming);

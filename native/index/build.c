@@ -1,6 +1,6 @@
-/* Builds an index: takes the rows of the snapshot's .py files from the cache, has the files that
- * the cache lacks outlined in one batch, decodes all rows in the order of the files, and freezes
- * the index. A file that fails is the only one without symbols. */
+/* Builds an index: takes the rows of the snapshot's .py files from the cache, outlines the files
+ * that the cache lacks in one batch, decodes all rows in the order of the files, and freezes the
+ * index. If a file fails, only that file has no symbols. */
 #include "base/trace.h"
 #include "index/index_private.h"
 
@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #define SYMBOLS_PER_FILE 32u     /* most repositories have fewer symbols per file */
-#define MAX_RESERVED (16u << 20) /* largest number of symbols for which room is reserved */
+#define MAX_RESERVED (16u << 20) /* maximum number of symbols for which room is reserved */
 #define LARGE_PAGE ((gsize)2 << 20)
-/* after so many failures in a row, the outliner itself is assumed to be broken */
+/* if so many files fail in a row, the outliner itself is assumed to be broken */
 #define MAX_FAILURES_IN_A_ROW 50u
 
 G_DEFINE_QUARK(acr_index_error, acr_index_error)
@@ -86,11 +86,11 @@ void acr_index_unref(AcrIndex *index)
 /* A file during the build. */
 typedef struct {
     gsize entry;
-    GBytes *rows;      /* owned; outline rows and the file's words; NULL: not available (yet) */
-    GByteArray *words; /* owned; the file's words, until the rows are available */
-    char *unparsed;    /* owned; reason why there are no rows */
-    bool failed;       /* `unparsed`, because the outliner failed on the file */
-    bool missing;      /* `unparsed`, because the content is missing */
+    GBytes *rows;      /* owned; outline rows and the file's words; NULL if not available (yet) */
+    GByteArray *words; /* owned; the file's words, while the rows are not available */
+    char *unparsed;    /* owned; the reason why there are no rows */
+    bool failed;       /* `unparsed` is set because the outliner failed on the file */
+    bool missing;      /* `unparsed` is set because the content is missing */
     bool from_cache;
 } Pending;
 
@@ -98,8 +98,8 @@ typedef struct {
     AcrIndex *index;
     const AcrIndexOptions *options;
     GArray *files; /* array of Pending, in the order of the snapshot */
-    GArray *todo;  /* array of guint: numbers of the files to outline */
-    /* owned; the version under which the cache stores, for a day, that a file failed */
+    GArray *todo;  /* array of guint: the numbers of the files to outline */
+    /* owned; the version under which the cache stores a failure for a day */
     char *failed_version;
 } Build;
 
@@ -138,13 +138,14 @@ static bool is_indexed(const Build *build, gsize i)
     return g_str_has_suffix(entry->path, ".py") || is_python_script(build, i);
 }
 
-/* Gets a file's entry from the cache: its rows, or the note that outlining it failed today. */
+/* Gets a file's entry from the cache: its rows, or the note that the outliner failed on it
+ * today. */
 static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 {
     AcrIndexCache *cache = build->options->cache;
     file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
     file->from_cache = file->rows != NULL;
-    /* If the caller says which files to skip, ignore the failures of today. */
+    /* If the caller says which files to skip, today's failures in the cache are ignored. */
     g_autoptr(GBytes) why = file->rows || build->options->refused
                                 ? NULL
                                 : acr_index_cache_get(cache, entry->id, build->failed_version);
@@ -163,8 +164,8 @@ static void list_indexed_files(Build *build)
     }
 }
 
-/* Queues a file for outlining. Large files come first: their syntax trees take most memory, and
- * at the beginning this process and the workers use little. */
+/* Queues a file for outlining. Large files come first, because their syntax trees need the most
+ * memory, and this process and the workers use little memory at the beginning. */
 static void add_todo(Build *build, guint number, guint *n_large)
 {
     const Pending *file = &g_array_index(build->files, Pending, number);
@@ -175,7 +176,7 @@ static void add_todo(Build *build, guint number, guint *n_large)
         g_array_append_val(build->todo, number);
 }
 
-/* Takes the cached results for the files from number `from` on, and queues the others for
+/* Uses the cached results of the files from number `from` on, and queues the other files for
  * outlining. */
 static void look_up_files(Build *build, guint from)
 {
@@ -308,8 +309,8 @@ static char *module_of_path(const char *path)
     return g_strndup(path, len);
 }
 
-/* Adds the test files that the name `module`, imported in file `path`, denotes, if they share a
- * folder with `path`. */
+/* Adds the test files that the name `module` denotes if file `path` imports it, but only those
+ * that share a folder with `path`. */
 static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
 {
     gsize top = strcspn(path, "/");
@@ -340,7 +341,6 @@ static void take_imported(Build *build, GHashTable *tests, const char *path, con
     }
 }
 
-/* Adds the test files that one file's rows import. */
 static void take_imports(Build *build, GHashTable *tests, guint number)
 {
     const Pending *file = &g_array_index(build->files, Pending, number);
@@ -371,7 +371,8 @@ static gint compare_pending(gconstpointer a, gconstpointer b)
     return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
 }
 
-/* Outlines test files that product code imports: despite their names, they are product code. */
+/* Outlines the test files that product code imports, because these are product code despite
+ * their names. */
 static bool outline_imported(Build *build, GError **error)
 {
     g_autoptr(GHashTable) tests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -395,8 +396,8 @@ static bool outline_imported(Build *build, GError **error)
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
-/* Adds a file's symbols. Rows from the cache are checked as well as rows from an outliner: a
- * file with malformed rows gets no symbols. */
+/* Adds a file's symbols. Rows from the cache are checked like rows from an outliner: a file with
+ * malformed rows gets no symbols. */
 static void add_indexed_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;
@@ -422,8 +423,8 @@ static void add_indexed_file(Build *build, Pending *pending)
     g_array_append_val(index->files, file);
 }
 
-/* Reserves room for symbols at once, in large pages if possible, because page faults took a
- * third of the decoding time. Reserved but unused room takes no memory. */
+/* Reserves room for all symbols in advance, in large pages if possible, because page faults took
+ * a third of the decoding time. Reserved room that is not used takes no memory. */
 static void reserve(GArray *symbols, gsize n)
 {
     g_array_set_size(symbols, (guint)MIN(n, MAX_RESERVED));

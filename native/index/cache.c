@@ -1,9 +1,8 @@
-/* The outline cache for its users: rows by blob id and outliner version, written in batches. If
- * something is wrong with the file, a caller only gets no rows.
+/* The public functions of the outline cache: they store rows by blob id and outliner version, in
+ * batches. If something is wrong with the file, callers only get no rows.
  *
- * A file of ours that is damaged or outdated is removed and made again; another program's file is
- * left alone. Files are removed under a lock, after checking under the lock that the path still
- * leads to the damaged file. */
+ * If our file is damaged or outdated, it is removed and made again; another program's file is left
+ * alone. Before we remove a file, we lock it and check that the path still leads to it. */
 #include "index/cache_private.h"
 
 #include <errno.h>
@@ -21,19 +20,19 @@
 #define MAX_REBUILDS 3u
 
 struct AcrIndexCache {
-    char *path; /* absolute, links resolved; NULL: no cache */
+    char *path; /* absolute, with symbolic links resolved; NULL: there is no cache */
     guint64 limit_bytes;
-    AcrCacheDatabase *database; /* NULL: works without a file */
+    AcrCacheDatabase *database; /* NULL: the cache works without a file */
     bool writable;
     char *remark;
-    GPtrArray *rows;     /* AcrCacheRow that are not written yet */
-    gsize pending_bytes; /* approximate size of these rows in the file */
-    bool reading;        /* within acr_index_cache_begin and _end */
-    GHashTable *read;    /* key -> rows, read when the reading began */
-    guint rebuilds;      /* how often this cache was rebuilt; there is a limit */
+    GPtrArray *rows;     /* array of AcrCacheRow: the rows that are not written yet */
+    gsize pending_bytes; /* approximate size in the file of the rows that are not written yet */
+    bool reading;        /* acr_index_cache_begin was called, but not yet acr_index_cache_end */
+    GHashTable *read;    /* key -> rows; filled by acr_index_cache_begin */
+    guint rebuilds;      /* how often this cache was rebuilt; the number is limited */
 };
 
-/* Sets the remark, unless there is one. */
+/* Sets the remark, unless there already is one. */
 static void say(AcrIndexCache *cache, const char *what, ...) G_GNUC_PRINTF(2, 3);
 static void say(AcrIndexCache *cache, const char *what, ...)
 {
@@ -67,7 +66,7 @@ static AcrLock *lock_patiently(const char *path, GError **error)
     }
 }
 
-/* Removes a database and SQLite's files beside it, unless a process uses them. */
+/* Removes a database and SQLite's files beside it, unless a process uses the database. */
 static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
 {
     static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
@@ -82,8 +81,8 @@ static bool remove_files(const char *path, AcrCacheDatabase *database, GError **
     return true;
 }
 
-/* Removes the open file, unless another process has removed it; returns false if the file still
- * exists. */
+/* Removes the open file, unless another process has already removed it. Returns false if the
+ * file still exists. */
 static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 {
     g_autoptr(GError) error = NULL;
@@ -107,7 +106,7 @@ static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 
 /* ---- Opening ---- */
 
-/* Whether another process has removed or replaced the file since `before` was determined. */
+/* Whether another process has removed or replaced the file since its state `before`. */
 static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
 {
     struct stat now;
@@ -115,7 +114,7 @@ static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
            now.st_ino != before->st_ino || now.st_ctim.tv_nsec != before->st_ctim.tv_nsec;
 }
 
-/* Opens the file at the path, or makes it if it is missing; if that fails, works without a file. */
+/* Opens the file at the path, or makes it if it is missing; on failure, works without a file. */
 static void attach(AcrIndexCache *cache)
 {
     AcrCacheState state = ACR_CACHE_UNUSABLE;
@@ -145,8 +144,8 @@ static void attach(AcrIndexCache *cache)
     drop_database(cache);
 }
 
-/* Opens the new file if another process replaced ours. A removed file is never used again: its
- * journal would have the same name as the journal of the new file. */
+/* Opens the new file if another process replaced ours. A removed file is never used again,
+ * because its journal would have the same name as the journal of the new file. */
 static void attach_if_moved(AcrIndexCache *cache)
 {
     if (cache->database && acr_cache_database_has_moved(cache->database))

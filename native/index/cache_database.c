@@ -1,10 +1,10 @@
 /* One open database of the outline cache: a table of rows by key (blob id and outliner version),
  * each with a checksum over both. Rows with a wrong checksum are ignored.
  *
- * Nothing is synced: if the machine crashes, the damage is detected and the file rebuilt. If a
- * process is killed, the next one applies SQLite's rollback journal. Rows are stored in the order
- * of arrival, so that the rows of one repository lie together and the oldest rows are dropped
- * first. */
+ * Nothing is synced: if a crash of the machine damages the file, the damage is detected and the
+ * file is rebuilt. If a process is killed, the next process applies SQLite's rollback journal. Rows
+ * are stored in the order of arrival, so that the rows of one repository lie together and the
+ * oldest rows are dropped first. */
 #include "index/cache_private.h"
 
 #include <errno.h>
@@ -14,16 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* a file in a folder of this name is assumed to be ours even if SQLite cannot read it */
+/* a file in a folder with this name is assumed to be ours even if SQLite cannot read it */
 #define OWN_FOLDER "acr-host"
 #define TICK_STEPS 100000 /* steps of SQLite's virtual machine between two ticks */
-/* limit of ticks for one read or write, because a damaged file can make it endless */
+/* maximum number of ticks of one read or write, because a damaged file can make it endless */
 #define MAX_TICKS 200u
-#define MAX_DROPS 100000u /* rows dropped in one write */
+#define MAX_DROPS 100000u /* maximum number of rows dropped in one write */
 #define TABLE                                                                                      \
     "CREATE TABLE outline(place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "                   \
     "sum INTEGER NOT NULL, rows BLOB NOT NULL)"
-#define SCHEMA "2" TABLE /* the result of SELECT_SCHEMA: the table and the index of its keys */
+/* the expected result of SELECT_SCHEMA: the table and the index of its keys */
+#define SCHEMA "2" TABLE
 #define SELECT_SCHEMA "SELECT count(*) || group_concat(sql, ';') FROM sqlite_master"
 #define SELECT_ROW "SELECT sum, rows FROM outline WHERE key = ?1"
 #define SELECT_ALL "SELECT sum, rows, key FROM outline"
@@ -32,7 +33,8 @@
 #define DROP_OLDEST                                                                                \
     "DELETE FROM outline WHERE place IN (SELECT place FROM outline ORDER BY place LIMIT 64)"
 
-/* No memory map: if another process truncates the file, access to the map kills this process. */
+/* No memory map: if another process truncated the file, access to the map would kill this
+ * process. */
 #define SETTINGS                                                                                   \
     "PRAGMA cache_size = -8192; PRAGMA mmap_size = 0; PRAGMA synchronous = OFF;"                   \
     "PRAGMA temp_store = MEMORY"
@@ -47,7 +49,7 @@ struct AcrCacheDatabase {
 
 /* ---- Statements ---- */
 
-/* Translates a result code of SQLite; sets `why`. */
+/* Translates a result code of SQLite, and sets `why`. */
 static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
 {
     if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
@@ -67,7 +69,8 @@ static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
     case SQLITE_NOMEM:
     case SQLITE_NOLFS:
         return ACR_CACHE_UNUSABLE;
-    /* CORRUPT, NOTADB, and codes that an intact table cannot cause, such as too many steps */
+    /* CORRUPT, NOTADB, and codes that an intact table cannot cause, such as that of too many
+     * steps */
     default:
         return ACR_CACHE_DAMAGED;
     }
@@ -85,7 +88,7 @@ static AcrCacheState run_sql(AcrCacheDatabase *database, const char *sql)
     return state_of(database, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
 }
 
-/* The first value of a statement's result as text (owned). */
+/* The first value of a statement's result as a string (owned). */
 static AcrCacheState ask_database(AcrCacheDatabase *database, const char *sql, char **out)
 {
     sqlite3_stmt *statement = NULL;
@@ -142,14 +145,14 @@ static void set_up_database(AcrCacheDatabase *database)
     sqlite3_db_config(database->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 }
 
-/* Checks which program owns the file, and whether it is intact enough to be queried. Another table,
- * view or trigger means that it belongs to another program. */
+/* Checks which program owns the file, and whether the file is intact enough to be queried.
+ * Another table, view or trigger means that another program owns the file. */
 static AcrCacheState check_database(AcrCacheDatabase *database, const char *path, bool create)
 {
     guint64 application, format, pages;
     g_autofree char *schema = NULL;
     AcrCacheState state = ask_number(database, "PRAGMA page_count", &pages);
-    if (state == ACR_CACHE_OK) /* last, because another process may be creating the table */
+    if (state == ACR_CACHE_OK) /* checked last, because another process may be creating the table */
         state = ask_number(database, "PRAGMA application_id", &application);
     if (state == ACR_CACHE_DAMAGED && !in_own_folder(path))
         return ACR_CACHE_FOREIGN;
@@ -241,8 +244,8 @@ static guint64 add_to_sum(guint64 sum, const guint8 *at, gsize n)
 }
 
 /* The checksum protects against accidents, not against malice: whoever can write to the cache
- * can change anything. It has two independent sums, because each step of one waits for the step
- * before. */
+ * can change anything. Two independent sums are faster than one, because each step of a sum
+ * waits for the step before. */
 static guint64 sum_of(guint64 sum, GBytes *bytes)
 {
     gsize len;
@@ -288,7 +291,7 @@ static GBytes *column_of(sqlite3_stmt *select, int column)
     return g_bytes_new(data, (gsize)sqlite3_column_bytes(select, column));
 }
 
-/* The rows in a row of the database; NULL: the checksum is wrong. */
+/* The outline rows in a row of the database; NULL if the checksum is wrong. */
 static GBytes *rows_of_statement(sqlite3_stmt *select, GBytes *key)
 {
     g_autoptr(GBytes) rows = column_of(select, 1);

@@ -4,20 +4,20 @@
 #include "index/index.h"
 
 #define ACR_CACHE_APPLICATION_ID 0x61637248 /* "acrH": marks a file as this program's */
-#define ACR_CACHE_FORMAT 3 /* user_version: version of the table and its contents */
+#define ACR_CACHE_FORMAT 3 /* SQLite's user_version: version of the table and its contents */
 #define ACR_CACHE_PAGE_BYTES 8192u
-#define ACR_CACHE_PATIENCE_MS 2000 /* how long to wait for each lock that another process holds */
+#define ACR_CACHE_PATIENCE_MS 2000 /* how long to wait for a lock that another process holds */
 
 typedef enum {
     ACR_CACHE_OK,
     ACR_CACHE_NONE,     /* no such row */
-    ACR_CACHE_OUTDATED, /* this program's file in another format */
+    ACR_CACHE_OUTDATED, /* this program's file, but in another format */
     ACR_CACHE_DAMAGED,  /* this program's file, but damaged */
     ACR_CACHE_FOREIGN,  /* another program's file */
-    ACR_CACHE_UNUSABLE, /* locked, no permission, disk full, … */
+    ACR_CACHE_UNUSABLE, /* the file is locked, there is no permission, the disk is full, … */
 } AcrCacheState;
 
-/* Outline rows with their key: blob id, then version. */
+/* The outline rows of one key, which consists of a blob id and a version. */
 typedef struct {
     GBytes *key, *rows; /* shared */
 } AcrCacheRow;
@@ -31,24 +31,24 @@ AcrCacheState acr_cache_database_open(const char *path, bool create,
                                       AcrCacheDatabase **out) ACR_MUST_USE;
 void acr_cache_database_close(AcrCacheDatabase *database); /* accepts NULL */
 bool acr_cache_database_writable(const AcrCacheDatabase *database);
-/* Whether the path now leads to another file, or to none. */
+/* Whether the path now leads to another file, or to no file. */
 bool acr_cache_database_has_moved(AcrCacheDatabase *database);
 /* The reason for the last UNUSABLE; borrowed. */
 const char *acr_cache_database_why(const AcrCacheDatabase *database);
 
-/* Prevents other processes from using the file until it is closed, if possible. */
+/* Prevents other processes from using the file until this process closes it, if possible. */
 void acr_cache_database_lock_out(AcrCacheDatabase *database);
 
-/* Begins one transaction for all following reads; false: not possible. */
+/* Begins one transaction for all following reads; returns false if that is not possible. */
 bool acr_cache_database_begin_reads(AcrCacheDatabase *database);
 void acr_cache_database_end_reads(AcrCacheDatabase *database);
-/* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`. Rows
- * that cannot be read are left to acr_cache_database_read. */
+/* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`.
+ * Skips rows that it cannot read; acr_cache_database_read handles them. */
 void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHashTable *out);
 /* Reads the rows of one key. Returns OK, NONE, or a failure. */
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,
                                       GBytes **out_rows) ACR_MUST_USE;
-/* Drops the oldest rows until at most `room` bytes are in use, and writes new ones (AcrCacheRow),
- * all or none. */
+/* Drops the oldest rows until at most `room` bytes are in use, and writes the new `rows`
+ * (AcrCacheRow): either all or none. */
 AcrCacheState acr_cache_database_write(AcrCacheDatabase *database, const GPtrArray *rows,
                                        guint64 room) ACR_MUST_USE;

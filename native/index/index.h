@@ -1,11 +1,11 @@
-/* index: where the classes, methods, functions, aliases and imports of a snapshot are. Built from
- * outline rows, which an outliner (Python's ast, passed in as a table of functions) makes for one
- * file at a time.
+/* index: tells where the classes, methods, functions, aliases and imports of a snapshot are. It is
+ * built from outline rows, which an outliner makes for one file at a time. The outliner uses
+ * Python's ast, and is passed in as a table of functions.
  *
  * Four tables, named as in the literature, are queried by acr_index_lookup and related functions:
  * class_index (class name -> places), class_func_index (class -> method -> places), function_index
- * (top-level function name -> places), class_relation_index (class -> bases); plus intervals of
- * each file, line -> (class, function). Names may be repeated. */
+ * (top-level function name -> places), class_relation_index (class -> bases). In addition, each
+ * file has intervals, line -> (class, function). Names may be repeated. */
 #pragma once
 
 #include "base/base.h"
@@ -43,20 +43,19 @@ GQuark acr_index_error_quark(void);
 /* clang-format on */
 #define ACR_OUTLINE_VERSION 3
 
-/* Why an outliner failed on a file. Borrowed. */
+/* The reason why an outliner failed on a file. Borrowed. */
 typedef struct {
     const char *why; /* one line */
-    /* the outliner itself reported the failure (such as out of memory), so it will probably
-     * happen again */
+    /* the outliner itself reported the failure, so it will probably happen again */
     bool lasting;
 } AcrOutlineFailure;
 
-/* Files to outline, and what to do with their rows. An outliner calls these functions on the thread
- * that called it. `read` returns a file's bytes (owned), or NULL if there is nothing to outline; it
- * may be called again for the same file. `done` is called once for each file that was read, in any
- * order: with its rows (borrowed), or with NULL and the reason why the outliner failed (crash,
- * deadline, memory), which affects only that file. A file that Python cannot parse has not failed:
- * its rows are one `X` row. */
+/* Files to outline, and what to do with their rows. An outliner calls these functions on the
+ * thread that called it. `read` returns a file's bytes (owned), or NULL if there is nothing to
+ * outline; it may be called again for the same file. `done` is called once for each file that
+ * was read, in any order: with the file's rows (borrowed), or with NULL and the reason why the
+ * outliner failed (crash, deadline, memory). Such a failure affects only that file. A file that
+ * Python cannot parse has not failed: its rows are one `X` row. */
 typedef struct {
     gsize n;
     void *ctx;
@@ -68,12 +67,14 @@ typedef struct {
 
 typedef struct {
     void *ctx;
-    const char *version; /* the same bytes and the same version give the same rows; borrowed */
+    /* borrowed; the same bytes and the same version always give the same rows */
+    const char *version;
     /* Errors: INTERRUPTED; FAILED (no more files can be outlined). */
     bool (*outline)(void *ctx, const AcrOutlineBatch *batch, GError **error);
 } AcrOutliner;
 
-/* Outlines one file's bytes; rows: owned. An error means that the outliner failed on the file. */
+/* Outlines one file's bytes. The rows are owned. An error means that the outliner failed on the
+ * file. */
 typedef bool (*AcrOutlineOne)(void *ctx, const char *path, GBytes *source, GBytes **out_rows,
                               GError **error);
 /* Outlines a batch in this process, file by file, with `one`. Errors: INTERRUPTED. */
@@ -87,14 +88,15 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
 typedef struct {
     const char *const *argv; /* borrowed; NULL-terminated */
     guint jobs;              /* maximum number of peers at a time; 0: one per processor */
-    gint64 timeout_ms;       /* for one file; 0: ACR_OUTLINE_TIMEOUT_MS, more for large files */
+    /* per file; 0: ACR_OUTLINE_TIMEOUT_MS, more for large files */
+    gint64 timeout_ms;
 } AcrOutlineWorkers;
 #define ACR_OUTLINE_MAX_JOBS 64u
 #define ACR_OUTLINE_TIMEOUT_MS 15000
 #define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
 #define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* a file of at least this size is large */
-/* Outlines a batch by workers. Errors: INTERRUPTED; FAILED (no peer can be started; the message
- * says why). */
+/* Outlines a batch in worker processes. Errors: INTERRUPTED; FAILED (no peer can be started; the
+ * message says why). */
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
                             GError **error) ACR_MUST_USE;
 
@@ -109,45 +111,47 @@ typedef enum {
 
 typedef struct {
     AcrSymbolKind kind;
-    guint32 file;     /* number of the file, for acr_index_file */
+    guint32 file;     /* number of the file, an argument of acr_index_file */
     gint32 parent;    /* id of the enclosing class or function; -1 at module level */
     guint32 first;    /* 1-based, including decorators */
-    guint32 def;      /* line of `class` or `def`; equals first for others */
-    guint32 sig_last; /* last line of the header; equals last for others */
+    guint32 def;      /* line of `class` or `def`; equals `first` for other kinds */
+    guint32 sig_last; /* last line of the header; equals `last` for other kinds */
     guint32 last;
     const char *name;     /* without qualifier */
-    const char *qualname; /* dotted within the file */
-    /* ASSIGN: the dotted name that is assigned, or NULL; IMPORT: the imported name, or NULL for
-     * the module itself */
+    const char *qualname; /* dotted name within the file */
+    /* ASSIGN: the dotted name that is assigned; IMPORT: the imported name; or NULL */
     const char *value;
     union {
         const char *module;       /* IMPORT: the module as written, with its dots */
-        const char *const *bases; /* CLASS: NULL-terminated, as written; others: NULL */
+        const char *const *bases; /* CLASS: NULL-terminated list, as written; other kinds: NULL */
     };
 } AcrSymbol;
 
 typedef struct {
-    const char *path;     /* as in the snapshot */
-    gsize entry;          /* the file's number in the snapshot */
-    guint32 first_symbol; /* symbols of a file are contiguous, in row order */
+    const char *path; /* path in the snapshot */
+    gsize entry;      /* the file's number in the snapshot */
+    /* the symbols of a file have consecutive ids, in row order */
+    guint32 first_symbol;
     guint32 n_symbols;
-    const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
-    /* `unparsed`, because the content is missing (shallow or partial clone) */
+    /* why the file has no symbols (syntax, size, deadline …); or NULL */
+    const char *unparsed;
+    /* `unparsed` is set because the content is missing (shallow or partial clone) */
     bool missing;
-    /* `unparsed`, because the outliner failed, which may depend on the machine */
+    /* `unparsed` is set because the outliner failed on this machine */
     bool failed;
-    /* for acr_index_files_with, parts of the rows: the file's words, and a bitmap of three characters */
+    /* for acr_index_files_with: the file's words, and a bitmap of its three-character sequences;
+     * both are parts of the rows */
     const char *words;
     const guint8 *threes;
     guint32 n_words, n_three_bits;
 } AcrIndexFile;
 
-/* Immutable after it is built. Shared; reading is thread-safe. */
+/* An index does not change after it is built. Shared; reading is thread-safe. */
 typedef struct AcrIndex AcrIndex;
 
 typedef struct {
     gsize files, symbols, unparsed;
-    /* files outlined in this process, and files whose rows came from the cache */
+    /* numbers of files that were outlined, and that were in the cache */
     gsize parsed, cached;
     gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
@@ -156,15 +160,14 @@ typedef struct AcrIndexCache AcrIndexCache; /* declared below */
 
 typedef struct {
     const AcrOutliner *outliner;
-    AcrIndexCache *cache; /* NULL: every file is outlined */
-    /* path -> why the file must not be outlined (char *); the failures in the cache are then
-     * ignored; may be NULL */
+    AcrIndexCache *cache; /* NULL: there is no cache, and every file is outlined */
+    /* path -> why the file must not be outlined (char *); replaces the failures in the cache */
     GHashTable *refused;
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrIndexOptions;
 
-/* Outlines every .py file and Python script of the snapshot that is not a test and whose rows the
- * cache lacks, caches these rows, and builds the tables. A file that cannot be read or parsed is
+/* Outlines the Python files and scripts of the snapshot that are not tests and whose rows the
+ * cache lacks, caches their rows, and builds the tables. A file that cannot be read or parsed is
  * listed without symbols. Errors: FAILED, INTERRUPTED. O(total size). */
 AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
                           GError **error) ACR_MUST_USE;
@@ -174,14 +177,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndex, acr_index_unref)
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out);
 AcrSnapshot *acr_index_snapshot(const AcrIndex *index); /* borrowed */
 
-/* Whether a path looks like a test's: a part `test` or `tests`, a file `test_*.py`, `*_test.py` or
- * `conftest.py`. */
+/* Whether a path looks like that of a test: it has a part `test` or `tests`, or its file name is
+ * `test_*.py`, `*_test.py` or `conftest.py`. */
 bool acr_index_is_test_path(const char *path);
-/* Whether a path is a test's: it looks like one, and no product code imports it. */
+/* Whether a path is that of a test: it looks like one, and no product code imports it. */
 bool acr_index_is_test(const AcrIndex *index, const char *path);
 
 gsize acr_index_n_files(const AcrIndex *index);
-const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);  /* sorted by path; borrowed */
+/* files are sorted by path; borrowed */
+const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);
 gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact path; -1 */
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
@@ -193,78 +197,86 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
 /* All distinct bare names of one kind, sorted; borrowed; for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
-/* The files that may contain `text`, as its first and last word may be parts of longer words; with
- * `whole`, the files that contain all its words. Owned array of gsize, in order. */
+/* The files that may contain `text`; its first and last words may be parts of longer words in
+ * the file. With `whole`, the files that contain all words of `text` as whole words. Owned array
+ * of gsize, in order. */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
-/* The innermost class and function that contain a line of a file; ids, or -1. If the function
- * contains a class around the line, that class is ignored. */
+/* The ids of the innermost class and function that contain a line of a file; -1 for none. If the
+ * function contains a class around the line, that class is ignored. */
 void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
                          gint32 *out_func);
-/* Dotted name of the innermost class that contains the symbol (for a class, the class itself);
- * borrowed; NULL: module level. */
+/* Dotted name of the innermost class that contains the symbol, or of the symbol itself if it is
+ * a class; borrowed; NULL at module level. */
 const char *acr_index_class_of(const AcrIndex *index, guint32 id);
-/* Bare name of the innermost function (for a def, the def itself); borrowed; NULL: none. */
+/* Bare name of the innermost function that contains the symbol, or of the symbol itself if it is
+ * a def; borrowed; NULL if there is none. */
 const char *acr_index_func_of(const AcrIndex *index, guint32 id);
 
 /* Direct members of a class (methods, assignments, nested classes) in file order, including those
  * in if and try blocks; owned (g_array_unref) array of guint32. */
 GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* The methods of that name directly in the class; overloads and property setters give several;
- * owned array of guint32, may be empty. */
+/* The methods of that name directly in the class. There may be several, such as overloads and
+ * property setters. Owned array of guint32, may be empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
-/* The classes that the bases of a class denote. Of an attribute the last part counts; subscripts
- * are ignored; aliases (`Matrix = MutableDenseMatrix`) and imports are followed. Looks in the same
- * file, then in the imported module, and otherwise takes every class of that name. A base outside
- * the repository gives no class. Owned array of guint32, unique, in order. */
+/* The classes that the bases of a class denote. For a dotted base only the last part counts;
+ * subscripts are ignored; aliases (`Matrix = MutableDenseMatrix`) and imports are followed.
+ * Looks in the same file, then in the imported module. If neither has the class, takes every
+ * class of that name. A base outside the repository gives no class. Owned array of guint32,
+ * unique, in order. */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* All ancestors of a class, breadth first, each once; at most ACR_INDEX_MAX_ANCESTORS; owned. */
+/* All ancestors of a class, breadth first, without repetition; at most ACR_INDEX_MAX_ANCESTORS;
+ * owned. */
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* The classes that a (possibly dotted) name denotes: classes of that name, or if there are none,
- * those that an alias or a renaming import denotes. The qualifier of `Outer.Inner` or `mod.Class`
- * must match the qualname or the parts of the path. Owned array of guint32, unique, in order. */
+/* The classes that a (possibly dotted) name denotes: the classes of that name or, if there are
+ * none, the classes that an alias or a renaming import denotes. The qualifier of `Outer.Inner`
+ * or `mod.Class` must match the qualname or the parts of the path. Owned array of guint32,
+ * unique, in order. */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
 /* ---- Cache ---- */
 
-/* Outline rows by blob id in one SQLite file, shared by repositories, commits, worktrees and
- * processes. Its contents are never trusted: each row has a checksum over id, version and bytes. A
- * damaged cache never changes an answer, so no function here fails except acr_index_cache_clear,
- * which the user requests. One thread at a time; any number of caches and processes may have the
- * same file open. */
+/* A cache that stores outline rows by blob id in one SQLite file. Repositories, commits,
+ * worktrees and processes share the file. Its contents are never trusted: each row has a
+ * checksum over id, version and bytes. A damaged cache never changes an answer, so no function
+ * here fails except acr_index_cache_clear, which the user calls explicitly. One thread at a
+ * time; any number of caches and processes may have the same file open. */
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
 /* longer rows of a file are not cached */
 #define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024)
-#define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer version is not cached */
+/* in bytes; rows with a longer version are not cached */
+#define ACR_INDEX_CACHE_MAX_VERSION 64u
 
-/* Opens the cache file `path`, creating it and its folders if they are missing; owned. Never NULL:
- * a cache that does not work returns nothing and stores nothing, and acr_index_cache_remark says
- * why. Above `limit_bytes` (at least 1 MiB) the oldest rows are dropped. */
+/* Opens the cache file `path`, creating it and its folders if they are missing; owned. Never
+ * NULL: a cache that does not work returns nothing and stores nothing, and
+ * acr_index_cache_remark says why. If the file exceeds `limit_bytes` (at least 1 MiB), the
+ * oldest rows are dropped. */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
 void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows first */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
-/* The rows stored for that blob and outliner version; owned (g_bytes_unref); NULL: none. */
+/* The rows stored for that blob and outliner version; owned (g_bytes_unref); NULL if there are
+ * none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
-/* Begins about `n` reads in one transaction, which is faster; other processes cannot write to
- * the file meanwhile. */
+/* Begins about `n` reads in one transaction, which is faster. Meanwhile other processes cannot
+ * write to the file. */
 void acr_index_cache_begin(AcrIndexCache *cache, gsize n);
 void acr_index_cache_end(AcrIndexCache *cache);
-/* Stores rows. They are written in batches, each a short transaction, so that a killed process
- * loses only the rows of the last batch. */
+/* Stores rows. They are written in batches, in a short transaction each, so that a killed
+ * process loses only its last batch. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows);
 /* Writes pending rows; every acr_index_cache_get does so too. */
 void acr_index_cache_flush(AcrIndexCache *cache);
 /* A message that the user should see once ("the outline cache '…' was damaged and has been
- * rebuilt"), borrowed until the next call with this cache; NULL: none. */
+ * rebuilt"), borrowed until the next call with this cache; NULL if there is none. */
 const char *acr_index_cache_remark(const AcrIndexCache *cache);
-/* Removes the database and SQLite's files beside it, and nothing else; safe while other processes
- * use them. Succeeds if the file does not exist. Errors: FAILED; also if the file is not this
- * program's. */
+/* Removes the database and SQLite's files beside it, and nothing else; safe while other
+ * processes use them. Succeeds if the file does not exist. Errors: FAILED (for example, the file
+ * is not this program's). */
 bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;
 
 /* The version of SQLite; static. */

@@ -6,21 +6,23 @@
 
 #include "index/index.h"
 
-#define ACR_INDEX_MAX_BASES 1000u      /* most bases of one class */
-#define ACR_INDEX_MAX_DEPTH 200u       /* deepest nesting of definitions */
-#define ACR_INDEX_MAX_FIELD (1u << 20) /* largest field of a row, in bytes */
+#define ACR_INDEX_MAX_BASES 1000u      /* maximum number of bases of one class */
+#define ACR_INDEX_MAX_DEPTH 200u       /* maximum nesting depth of definitions */
+#define ACR_INDEX_MAX_FIELD (1u << 20) /* maximum size of a field of a row, in bytes */
 
-/* Symbols of one kind, sorted by (name, id), with the position of each distinct name. The table of
- * a kind is made after a few lookups, because most kinds are rarely looked up. */
+/* Symbols of one kind, sorted by (name, id), with the position of each distinct name. The table
+ * of a kind is made only after a few lookups, because most kinds are rarely looked up. */
 #define ACR_INDEX_MAX_SCANS 8u
 typedef struct {
-    bool made;                          /* read and set atomically, after the rest was written */
-    GArray *scans[ACR_INDEX_MAX_SCANS]; /* results of lookups before the table was made */
+    bool made; /* read and set atomically; set after all other members */
+    /* results of the lookups before the table was made */
+    GArray *scans[ACR_INDEX_MAX_SCANS];
     guint n_scans;
-    guint32 *ids; /* n_ids ids; points into the index's by_kind */
+    guint32 *ids; /* array of n_ids ids; a part of the index's by_kind */
     guint32 n_ids;
-    const char **names; /* n_names names, sorted and distinct */
-    /* n_names + 1: the ids of names[i] are ids[starts[i]] … ids[starts[i + 1] - 1] */
+    const char **names; /* array of n_names names, sorted and distinct */
+    /* array of n_names + 1 positions: names[i] has the ids from ids[starts[i]] to ids[starts[i +
+     * 1] - 1] */
     guint32 *starts;
     gsize n_names;
 } AcrNameTable;
@@ -35,22 +37,25 @@ typedef struct {
 struct AcrIndex {
     gint refs;
     AcrSnapshot *snapshot;
-    GPtrArray *texts;      /* the rows, split into the strings of symbols; owned */
-    GStringChunk *strings; /* other strings of files */
-    GArray *symbols;       /* AcrSymbol; parent < id always; a file's symbols are contiguous */
-    GPtrArray *bases; /* const char *: the NULL-terminated lists to which AcrSymbol.bases point */
-    GArray *files;    /* AcrIndexFile, sorted by path */
-    GArray *stems;    /* AcrStem, sorted by (stem, file) */
-    guint32 *by_kind; /* ids of all symbols, grouped by kind */
+    GPtrArray *texts;      /* owned; the rows, split into the strings to which symbols point */
+    GStringChunk *strings; /* all other strings of files */
+    /* array of AcrSymbol; the parent of a symbol has a lower id; the symbols of a file have
+     * consecutive ids */
+    GArray *symbols;
+    /* array of const char *: the NULL-terminated lists to which AcrSymbol.bases point */
+    GPtrArray *bases;
+    GArray *files;                         /* array of AcrIndexFile, sorted by path */
+    GArray *stems;                         /* array of AcrStem, sorted by (stem, file) */
+    guint32 *by_kind;                      /* ids of all symbols, grouped by kind */
     AcrNameTable tables[ACR_SYMBOL_KINDS]; /* made by acr_index_table */
-    pthread_mutex_t making;                /* held while a table is made */
+    pthread_mutex_t making;                /* locked while a table is made */
     AcrIndexStats stats;
 };
 
 /* An empty index to which files can be added; owned (acr_index_unref). */
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
-/* Decodes the rows (taken) of file number `file` and adds its symbols. `*out_unparsed`: the message
- * of an X row, owned by the index, or NULL. Errors: MALFORMED; no symbol is added then. */
+/* Decodes the rows (taken) of file number `file` and adds its symbols. `*out_unparsed` is the
+ * message of an X row, owned by the index, or NULL. Errors: MALFORMED (no symbol is added). */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
 /* The words of a file's bytes, to be appended to its rows; owned. */
@@ -60,8 +65,8 @@ GByteArray *acr_index_words_of(GBytes *source) ACR_MUST_USE;
 gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file);
 /* No rows may be added after this. */
 void acr_index_freeze(AcrIndex *index);
-/* Like acr_index_lookup, but scans all symbols of the kind instead of making a table; false if
- * there is a table, or if it should be made now. */
+/* Like acr_index_lookup, but scans all symbols of the kind instead of making a table. Returns
+ * false if there is a table, or if it should be made now. */
 bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                     const guint32 **out_ids, gsize *out_n) ACR_MUST_USE;
 /* The table of a frozen index; borrowed. */
@@ -71,9 +76,9 @@ const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
  * returns. */
 const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                         gsize file, gsize *out_n);
-/* The files that a module name in file `from` (-1: unknown) may denote: a relative name is resolved
- * by folders; an absolute name must match the end of the path, below a folder that is not a
- * package. Appends to `out` (guint32). */
+/* The files that a module name in file `from` (-1: unknown) may denote. A relative name is
+ * resolved by folders; an absolute name must match the end of the path, below a folder that is
+ * not a package. Appends to `out` (guint32). */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);
 
 /* How a name was resolved. */
@@ -82,9 +87,10 @@ typedef enum {
     ACR_RESOLVE_OUTSIDE, /* imported from a module outside the repository */
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
-#define ACR_RESOLVE_MAX_STEPS 20000 /* limit of the steps of all walks for one name */
-/* Appends to `out` (guint32), without repetition, the classes that `dotted` denotes at module level
- * of `file`. Subtracts the steps of the walk from `*steps`; finds nothing if no step is left. */
+#define ACR_RESOLVE_MAX_STEPS 20000 /* maximum number of steps of all walks for one name */
+/* Appends the classes that `dotted` denotes at module level of `file` to `out` (guint32),
+ * without repetition. Subtracts the steps of its walk from `*steps`; finds nothing if no step is
+ * left. */
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
                                         int *steps, GArray *out);
 /* Like acr_index_resolve_in_file, for a base of class `class_id`: looks in the scopes around the

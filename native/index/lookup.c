@@ -1,11 +1,11 @@
-/* Answers from a built index by name, file and line: binary searches in flat sorted arrays. Tables
- * that are made on demand are made under a lock, so several threads may read. */
+/* Answers from a built index by name, file and line, by binary searches in flat sorted arrays.
+ * Tables are made on demand under a lock, so several threads may read. */
 #include "index/index_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_UNIQUE 1000u /* most ids of one list */
+#define MAX_UNIQUE 1000u /* maximum number of ids in a list */
 
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out)
 {
@@ -103,7 +103,8 @@ static bool is_def(const AcrSymbol *symbol)
     return symbol->kind == ACR_SYMBOL_FUNCTION || symbol->kind == ACR_SYMBOL_METHOD;
 }
 
-/* The symbol itself if it is a class, else the nearest class that contains it; -1: none. */
+/* The symbol itself if it is a class, otherwise the nearest class that contains it; -1 if there
+ * is none. */
 static gint32 class_above(const AcrIndex *index, gint32 id)
 {
     while (id >= 0 && acr_index_symbol(index, (guint32)id)->kind != ACR_SYMBOL_CLASS)
@@ -118,7 +119,7 @@ static gint32 func_above(const AcrIndex *index, gint32 id)
     return id;
 }
 
-/* The last symbol of the file that begins at or before the line; -1 if none. */
+/* The last symbol of the file that begins at or before the line; or -1. */
 static gint32 last_begun(const AcrIndex *index, const AcrIndexFile *file, guint32 line)
 {
     guint32 low = file->first_symbol, high = file->first_symbol + file->n_symbols;
@@ -157,7 +158,6 @@ const char *acr_index_func_of(const AcrIndex *index, guint32 id)
     return found < 0 ? NULL : acr_index_symbol(index, (guint32)found)->name;
 }
 
-/* Direct children of a class with the right kind and `name` (NULL: any). */
 static GArray *children(const AcrIndex *index, guint32 class_id, const char *name)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(guint32));

@@ -1,7 +1,7 @@
-/* Finds the files of module names. A relative name is resolved by folders from the importing file.
- * An absolute name is compared with the paths from the right, in whole parts: we do not know where
- * a repository's packages begin (at its root, in src/, in lib/), only that this folder is not a
- * package itself. */
+/* Finds the files of module names. A relative name is resolved by folders, starting from the
+ * importing file. An absolute name is compared with the ends of paths, in whole parts. We do not
+ * know where a repository's packages begin (at its root, in src/, in lib/), only that this
+ * folder is not a package itself. */
 #include "index/index_private.h"
 
 #include <string.h>
@@ -19,8 +19,8 @@ static gsize dir_len(const char *path)
     return slash ? (gsize)(slash - path) : 0;
 }
 
-/* Adds `base`.py and `base`/__init__.py if they exist; `base` is a path without trailing slash, may
- * be empty. */
+/* Adds `base`.py and `base`/__init__.py if they exist. `base` is a path without a trailing
+ * slash, and may be empty. */
 static void add_at(const AcrIndex *index, const char *base, GArray *out)
 {
     g_autofree char *package =
@@ -50,8 +50,8 @@ static void add_relative(const AcrIndex *index, gsize from, const char *module, 
     add_at(index, base, out);
 }
 
-/* Whether the first `len` bytes of `path` are a folder from which packages are imported; 0 is the
- * root. */
+/* Whether the first `len` bytes of `path` are a folder from which packages are imported. `len` 0
+ * means the root. */
 static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
 {
     if (len == 0)
@@ -74,8 +74,8 @@ static gssize root_len(const char *path, const char *tail)
     return path[len - tail_len - 1] == '/' ? (gssize)(len - tail_len - 1) : -1;
 }
 
-/* Ranks a root for the importing file: the folders that contain the file come first, the nearest
- * before the others. */
+/* Ranks a root for the importing file: folders that contain the file come before others, and
+ * near folders before distant ones. */
 static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize root)
 {
     bool above =

@@ -1,14 +1,16 @@
-/* Freezes an index after all files are added. From then on it is immutable: files are sorted into a
- * table of module names; symbols of a kind are sorted into a table when it is first needed. */
+/* Freezes an index after all files are added; from then on it does not change. Files are sorted
+ * into a table of module names. The symbols of a kind are sorted into a table when it is first
+ * needed. */
 #include "index/index_private.h"
 
 #include <string.h>
 
-#define AHEAD 16u /* how many names ahead to prefetch, because names are scattered in memory */
+/* how many names ahead to prefetch */
+#define AHEAD 16u
 
 typedef struct {
     const char *name;
-    guint32 number; /* number of the name, in the order of arrival */
+    guint32 number; /* number of the name, in order of arrival */
     guint32 n_ids;
 } Key;
 
@@ -26,9 +28,9 @@ static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, 
     return symbols[ids[i]].name;
 }
 
-/* The distinct names of a table's symbols in order of arrival (owned array of Key), and for each
- * symbol the number of its name. The names are copied to one place first, because each scattered
- * name costs a cache miss. */
+/* Returns the distinct names of a table's symbols in order of arrival (owned array of Key), and
+ * sets the number of its name for each symbol. The names are copied to one place first, because
+ * each scattered name costs a cache miss. */
 static GArray *number_names(AcrIndex *index, const AcrNameTable *table, guint32 *numbers)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
@@ -55,7 +57,7 @@ static void make_table(AcrIndex *index, AcrNameTable *table)
     g_autofree guint32 *numbers = g_new(guint32, table->n_ids + 1);
     g_autofree guint32 *unsorted = g_memdup2(table->ids, table->n_ids * sizeof(guint32));
     g_autoptr(GArray) keys = number_names(index, table, numbers);
-    /* position of the next id, by number */
+    /* next[n] is the position of the next id of name number n */
     g_autofree guint32 *next = g_new(guint32, keys->len + 1);
     guint32 n = 0;
 
@@ -99,7 +101,8 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
 
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
 {
-    AcrIndex *frozen = (AcrIndex *)index; /* making a table later changes no answer */
+    /* making a table later changes no answer */
+    AcrIndex *frozen = (AcrIndex *)index;
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
         return table;
@@ -120,7 +123,8 @@ static int compare_stems(gconstpointer a, gconstpointer b)
     return order ? order : acr_order(left->file, right->file);
 }
 
-/* The last part of the module name of a path; false for __init__.py at the root, which has none. */
+/* The last part of the module name of a path. Returns false for __init__.py at the root, which
+ * has no module name. */
 static bool stem_of(const char *path, AcrStem *out)
 {
     const char *end = path + strlen(path) - strlen(".py");
@@ -145,7 +149,8 @@ static void sort_by_kind(AcrIndex *index)
     guint32 n = index->symbols->len, *next = index->by_kind = g_new(guint32, n + 1);
     for (guint32 i = 0; i < n; i++)
         index->tables[symbols[i].kind].n_ids++;
-    g_ptr_array_add(index->bases, NULL); /* makes sure that the pool exists even if it is empty */
+    /* makes sure that the array has memory even if it is empty */
+    g_ptr_array_add(index->bases, NULL);
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
         index->tables[kind].ids = next;
         next += index->tables[kind].n_ids;

@@ -1,6 +1,6 @@
 /* Outlines in other processes: each peer handles one file at a time. One thread polls all peers.
- * Only one large file is outlined at a time, because syntax trees take a hundred times their size.
- */
+ * Only one large file is outlined at a time, because a syntax tree takes a hundred times the
+ * size of its file. */
 #include "base/peer.h"
 #include "index/index.h"
 
@@ -10,23 +10,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* a peer is started only for at least so many files, because the start costs time */
+/* the start of a peer is worth its time only for this number of files */
 #define FILES_PER_PEER 12u
-#define FILES_AT_ONCE 96u      /* so many files take much longer than the start of all peers */
-#define MAX_STARTS_LOST 3u     /* how many peers in a row may end before they are ready */
-#define START_TIMEOUT_MS 60000 /* time in which a peer must become ready */
+/* for this number of files, outlining takes much longer than the start of all peers */
+#define FILES_AT_ONCE 96u
+#define MAX_STARTS_LOST 3u     /* maximum number of peers in a row that end before they are ready */
+#define START_TIMEOUT_MS 60000 /* how long a peer may take to become ready */
 #define POLL_MS 100            /* interval between checks for an interrupt */
 #define READ_CHUNK (64u * 1024)
 #define HANG_UP_GRACE_MS 2000
 
 typedef struct {
-    AcrPeer peer; /* its pid is 0 if there is none */
+    AcrPeer peer; /* its pid is 0 if the worker has no peer */
     bool ready, busy;
     bool big;           /* the peer's current file is large */
-    gsize file;         /* number of the peer's current file in the batch, while it is busy */
+    gsize file;         /* number in the batch of the peer's current file, if it has one */
     gint64 timeout_us;  /* time limit for the current file */
     gint64 deadline_us; /* deadline of the current file, or of the peer's start */
-    GByteArray *out;    /* bytes that the socket has not accepted yet */
+    GByteArray *out;    /* bytes to send that the socket has not accepted yet */
     gsize out_at;
     GByteArray *in; /* the answer being read */
 } Worker;
@@ -36,14 +37,15 @@ typedef struct {
     const AcrOutlineWorkers *workers;
     Worker *all;
     guint n;
-    gsize next; /* the first file that was not sent yet */
+    gsize next; /* number of the first file that was not sent yet */
     /* array of gsize: large files that wait until no other large file is in progress */
     GArray *large;
     bool big_at_work; /* a large file is in progress */
     guint starts_lost;
     bool no_more; /* no more peers can be started */
     gint64 begun_us;
-    /* the first peer works alone for as long as its own start took, unless there are many files */
+    /* until then the first peer works alone (as long as its own start took), unless there are
+     * many files */
     gint64 alone_until_us;
     GError **error;
 } Pool;
@@ -58,11 +60,11 @@ static bool has_any(const Pool *pool)
     return false;
 }
 
-/* Starts another peer. If that fails, the running peers continue; returns false if there are
- * none. */
+/* Starts another peer. If that fails, the running peers continue. Returns false if no peer is
+ * running. */
 static bool start_worker(Pool *pool, Worker *worker)
 {
-    static const char *const no_environment[] = {NULL}; /* our environment may hold keys */
+    static const char *const no_environment[] = {NULL}; /* our environment may contain API keys */
     g_autoptr(GError) why = NULL;
     if (pool->no_more && has_any(pool))
         return true;
@@ -81,7 +83,7 @@ static bool start_worker(Pool *pool, Worker *worker)
     return true;
 }
 
-/* Ends the peer's work on its file: with rows, or with a failure. */
+/* Ends the peer's work on its file: reports the file's rows, or the failure. */
 static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
                           const AcrOutlineFailure *failure)
 {
@@ -91,8 +93,8 @@ static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
     pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
 }
 
-/* Ends a peer that has ended or misbehaves, and reports that its file failed for `reason`.
- * Returns false if peers cannot even start. */
+/* Handles a peer that has ended or misbehaves: ends it, and reports that its file failed for
+ * `reason`. Returns false if peers end even before they are ready. */
 static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
 {
     g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
@@ -117,7 +119,7 @@ static void send_some(Worker *worker)
         ssize_t n = send(worker->peer.fd, worker->out->data + worker->out_at,
                          worker->out->len - worker->out_at, MSG_NOSIGNAL);
         if (n <= 0)
-            return; /* the socket is full, or the peer has ended, which the next read will show */
+            return; /* the socket is full, or the peer has ended; the next read will tell */
         worker->out_at += (gsize)n;
     }
     worker->out_at = 0;
@@ -137,7 +139,7 @@ static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
     send_some(worker);
 }
 
-/* Takes the next file; false if none can be started now. */
+/* Takes the number of the next file. Returns false if no file can be started now. */
 static bool take_rows(Pool *pool, gsize *out_file)
 {
     if (pool->large->len && !pool->big_at_work) {
@@ -151,7 +153,7 @@ static bool take_rows(Pool *pool, gsize *out_file)
     return true;
 }
 
-/* Sends the peer a file, if it has none. */
+/* Sends the peer a file, unless it already has one. */
 static void feed(Pool *pool, Worker *worker)
 {
     gsize file;
@@ -171,7 +173,7 @@ static void feed(Pool *pool, Worker *worker)
 
 /* ---- Answers ---- */
 
-/* Handles a complete answer. False: the peer must be ended; *out_reason says why. */
+/* Handles a complete answer. Returns false if the peer must be ended; *out_reason says why. */
 static bool take_outline(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
                          char **out_reason)
 {
@@ -223,7 +225,7 @@ static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
     return ok;
 }
 
-/* Reads what is available; false if the peer has ended or must be ended. */
+/* Reads what is available. Returns false if the peer has ended or must be ended. */
 static bool receive(Pool *pool, Worker *worker, char **out_reason)
 {
     guint8 chunk[READ_CHUNK];

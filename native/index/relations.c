@@ -1,5 +1,5 @@
-/* class_relation_index: from a class to its bases and all ancestors, and from a name to the classes
- * that it denotes. Bases are stored as written and resolved on demand, because a search needs only
+/* class_relation_index: finds the bases and all ancestors of a class, and the classes that a
+ * name denotes. Bases are stored as written and resolved on demand, because a search needs only
  * a few. */
 #include "index/index_private.h"
 
@@ -7,8 +7,8 @@
 
 #define MAX_BASE_ARGUMENTS 50u
 
-/* Names of Python's built-in classes, separated by blanks: a base of such a name does not denote
- * a class of another file. */
+/* Names of Python's built-in classes, separated by spaces. A base with such a name does not
+ * denote a class of another file. */
 static const char BUILTINS[] =
     " ArithmeticError AssertionError AttributeError BaseException DeprecationWarning"
     " EnvironmentError Exception FutureWarning IOError ImportError IndexError KeyError"
@@ -29,7 +29,6 @@ static GArray *new_ids(void)
     return g_array_new(FALSE, FALSE, sizeof(guint32));
 }
 
-/* Adds all classes of that name, at most as many as acr_index_add_unique accepts. */
 static void add_all_of_name(const AcrIndex *index, const char *name, guint32 self, GArray *out)
 {
     gsize n;
@@ -51,7 +50,7 @@ static void add_base(const AcrIndex *index, guint32 class_id, const char *dotted
     add_all_of_name(index, dot ? dot + 1 : dotted, class_id, out);
 }
 
-/* The position after the brackets that open at `open`. */
+/* The position after the bracket that closes the one at `open`. */
 static const char *skip_brackets(const char *open)
 {
     int depth = 0;
@@ -86,7 +85,7 @@ static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const ch
     }
 }
 
-/* Resolves a base as written: removes subscripts; finds nothing for other expressions. */
+/* Resolves a base as written, without its subscripts. Finds nothing for other expressions. */
 static void add_written(const AcrIndex *index, guint32 class_id, const char *base, GArray *out)
 {
     gsize len = strcspn(base, "[( *+{'\"");
@@ -128,7 +127,8 @@ GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id)
 /* ---- Names --------------------------------------------------------------------------------------
  */
 
-/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted`, in whole parts. */
+/* Whether "pkg.mod.Outer.Inner" (made of a symbol's path and qualname) ends in `dotted`, in
+ * whole parts. */
 static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dotted)
 {
     const AcrSymbol *symbol = acr_index_symbol(index, id);

@@ -1,7 +1,7 @@
-/* Finds the class that a dotted name denotes in a file: classes of the file, then its aliases
- * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. If a name is
- * defined several times (in the branches of an `if`), we cannot know which definition is executed
- * last, so all of them count.
+/* Finds the class that a dotted name denotes in a file. Looks at the classes of the file, then at
+ * its aliases (`Matrix = MutableDenseMatrix`), then at its imports, which are followed from module
+ * to module. If a name is defined several times (in the branches of an `if`), we cannot know which
+ * definition is executed last, so all definitions count.
  *
  * A walk is limited in depth and steps, so circular imports and aliases end. */
 #include "index/index_private.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 #define MAX_DEPTH 12
-#define MAX_STEPS 4000 /* limit of the steps of one walk */
-#define MAX_NAME 1000u /* longest dotted name that is resolved, in bytes */
+#define MAX_STEPS 4000 /* maximum number of steps of one walk */
+#define MAX_NAME 1000u /* maximum length of a dotted name that is resolved, in bytes */
 
 typedef struct {
     const AcrIndex *index;
     GArray *out;
-    gint64 self; /* a class that must not be found; -1: none */
+    gint64 self; /* id of a class that must not be found; -1: none */
     int steps;
 } Walk;
 
@@ -27,8 +27,8 @@ static const char *last_part(const char *dotted)
     return dot ? dot + 1 : dotted;
 }
 
-/* Classes of the file with the qualified name `qualname`; if there are several, only those
- * before the class whose base is resolved. */
+/* Finds the classes of the file with the qualified name `qualname`. If there are several, only
+ * those before the class whose base is being resolved count. */
 static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
 {
     gsize n;
@@ -49,7 +49,6 @@ static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
     return walk->out->len > before;
 }
 
-/* Follows `name = value` at module level. */
 static AcrResolution through_aliases(Walk *walk, gsize file, const char *dotted, int depth)
 {
     gsize n, head = strcspn(dotted, ".");

@@ -1,10 +1,10 @@
 /* Decodes the outline rows of one file into symbols. Rows come from another process or from a
- * cache, so every count, line and nesting is checked: rows that do not have the format in index.h
+ * cache, so every count, line and nesting is checked. Rows that do not have the format in index.h
  * are MALFORMED and leave the index unchanged.
  *
- * A stack of open definitions gives each row its parent. Rows are in the order of the file, a
- * parent before its children, so the parent of a row is the nearest open definition whose qualified
- * name equals the row's qualified name without the last part. */
+ * A stack of open definitions gives each row its parent. Rows are in the order of the file, and a
+ * parent precedes its children, so the parent of a row is the nearest open definition whose
+ * qualified name equals the row's qualified name without the last part. */
 #include "index/index_private.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct {
     AcrIndex *index;
     guint32 file;
     guint32 n_symbols;
-    guint32 last_first; /* `first` of the previous row */
+    guint32 last_first; /* the line `first` of the previous row */
     guint32 open[ACR_INDEX_MAX_DEPTH];
     guint n_open;
     const char *unparsed;
@@ -34,7 +34,7 @@ static AcrSymbol *symbol_at(const Decoder *d, guint32 id)
     return &g_array_index(d->index->symbols, AcrSymbol, id);
 }
 
-/* Splits [at, end) at TABs; false: too many fields. */
+/* Splits [at, end) at TABs. Returns false if there are too many fields. */
 static bool split(Decoder *d, char *at, char *end)
 {
     d->n_fields = 0;
@@ -64,7 +64,7 @@ static bool parse_line(Span span, guint32 *out)
     return value > 0;
 }
 
-/* Decodes escapes in place; returns the new end, or NULL at an unknown escape. */
+/* Decodes escapes in place. Returns the new end, or NULL if an escape is unknown. */
 static char *unescape(char *from, const char *end)
 {
     static const char codes[] = "tnr\\u", meant[] = "\t\n\r\\\x1f";
@@ -82,8 +82,8 @@ static char *unescape(char *from, const char *end)
     return to;
 }
 
-/* The text of a field with escapes decoded, terminated by a NUL that replaces the separator; NULL:
- * malformed. */
+/* The string in a field, with escapes decoded; the NUL at its end replaces the separator. NULL
+ * if the field is malformed. */
 static const char *text_of_field(Span span)
 {
     char *end = span.at + span.len;
@@ -94,7 +94,7 @@ static const char *text_of_field(Span span)
     return span.at;
 }
 
-/* A name: not empty, and without white space. */
+/* Like text_of_field for a name, which must not be empty or contain white space. */
 static const char *name_of_field(Span span)
 {
     const char *text = span.len ? text_of_field(span) : NULL;
@@ -104,8 +104,8 @@ static const char *name_of_field(Span span)
     return at && !*at ? text : NULL;
 }
 
-/* Finds the parent by its qualified name, and closes the definitions above it on the stack; -1:
- * module level, -2: not found. */
+/* Finds the parent by its qualified name, and removes the definitions above it from the stack.
+ * Returns -1 for the module level, -2 if the parent is not found. */
 static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_name)
 {
     const char *dot = strrchr(qualname, '.');
@@ -123,7 +123,7 @@ static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_
     return dot ? -2 : -1;
 }
 
-/* The innermost open definition that contains a line, for rows without qualified name. */
+/* The innermost open definition that contains a line; for rows without a qualified name. */
 static gint32 parent_by_line(Decoder *d, guint32 line)
 {
     while (d->n_open > 0 && symbol_at(d, d->open[d->n_open - 1])->last < line)
@@ -153,7 +153,7 @@ static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
     return true;
 }
 
-/* Fields 1-5 of C and D rows: qualname first def sig_last last. */
+/* Reads fields 1-5 of C and D rows: qualname, first, def, sig_last, last. */
 static bool common(Decoder *d, AcrSymbol *symbol)
 {
     symbol->qualname = name_of_field(d->fields[1]);
@@ -165,7 +165,8 @@ static bool common(Decoder *d, AcrSymbol *symbol)
     return symbol->parent >= -1;
 }
 
-/* Appends the list to the pool; its position is stored as a number until the index is frozen. */
+/* Appends the list to the pool. Until the index is frozen, `bases` is the list's position in the
+ * pool. */
 static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
 {
     GPtrArray *pool = d->index->bases;

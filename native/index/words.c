@@ -1,8 +1,9 @@
-/* Lets a search skip files that cannot contain its text: stores for each file the sorted 16-bit
- * hashes of its words (runs of ASCII letters, digits and underscores that do not begin with a
- * digit), for searches for whole words, and a bitmap of the hashes of all three characters that
- * stand together in such runs, for other searches. Both are computed when a file is outlined, and
- * stored in the cache after its rows, followed by the number of words and of bits.
+/* Lets a search skip files that cannot contain the searched text. It stores two things for each
+ * file. For searches for whole words: the sorted 16-bit hashes of the file's words, which are runs
+ * of ASCII letters, digits and underscores that do not begin with a digit. For other searches: a
+ * bitmap with the hashes of all sequences of three characters in such runs. Both are computed when
+ * a file is outlined, and stored in the cache after its rows, followed by the number of words and
+ * of bits.
  *
  * A file without hashes may contain any word: it was not outlined, or its text is not plain UTF-8.
  */
@@ -11,14 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASHES 65536u  /* number of possible hashes */
-#define MAX_ASKED 64u  /* most hashes of a text that are looked up; the others are ignored */
-#define LEAST_BITS 64u /* of a bitmap; their number is a power of 2 */
+#define HASHES 65536u /* number of possible hashes */
+/* maximum number of hashes of a text that are looked up; the others are ignored */
+#define MAX_ASKED 64u
+#define LEAST_BITS 64u /* minimum number of bits of a bitmap; the number is always a power of 2 */
 
 static const bool in_word[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
 
-/* Finds the next word from *at on and moves *at to its end; false: none. */
+/* Finds the next word from *at on, and moves *at to the end of the word. Returns false if there
+ * is none. */
 static bool next_word(const char **at, const char *end, const char **out_word, guint16 *out_hash)
 {
     const char *stop = *at;
@@ -35,13 +38,13 @@ static bool next_word(const char **at, const char *end, const char **out_word, g
     return stop > *out_word;
 }
 
-/* The same for the next three characters of a word; *at moves to the last of them. `state` is 0 at
- * first. */
+/* Finds the next three characters that belong to one word; moves *at to the last of them.
+ * `state` must be 0 at the first call. */
 static bool next_three(const char **at, const char *end, guint32 *state, guint16 *out_hash)
 {
     while (*at < end) {
         guchar c = (guchar) * (*at)++;
-        *state = in_word[c] ? *state << 8 | c : 0; /* no character of a word is 0 */
+        *state = in_word[c] ? *state << 8 | c : 0; /* 0 is not a character of any word */
         *out_hash = (guint16)((*state & 0xffffff) * 2654435761u >> 16);
         if (*state > 0xffff)
             return true;
@@ -54,7 +57,7 @@ static void add_bit(guint64 *bits, guint16 hash)
     bits[hash / 64] |= G_GUINT64_CONSTANT(1) << hash % 64;
 }
 
-/* Lays the halves of a bitmap over each other until about half of its bits are set; returns the
+/* Halves a bitmap by combining its halves, until about half of its bits are set. Returns the
  * number of its bits. */
 static guint32 fold_bits(guint64 *bits)
 {

@@ -1,8 +1,9 @@
-/* The journal of a run: a file of JSON lines that is first read, record by record, and then
- * appended to. Memory holds the positions of the records and the answers that were returned; a
- * record is parsed when it is needed. To append a record, the journal writes it at the known end of
- * the file and calls fsync; if that fails, it truncates the file again, so that the file stays
- * valid. It takes no lock, because the owner of the run folder has one. */
+/* The journal of a run: a file of JSON lines. The journal first reads the file, record by
+ * record, and then appends to it. It keeps only the positions of the records and the returned
+ * answers in memory, and parses a record when it is needed. To append a record, the journal
+ * writes the record at the known end of the file and calls fsync. If that fails, it truncates
+ * the file to its old length, so that the file stays valid. It takes no lock, because the
+ * process that uses the run folder already holds one. */
 #include "base/trace.h"
 #include "journal/journal.h"
 
@@ -20,15 +21,17 @@ struct AcrJournal {
     char *path; /* owned */
     int fd;
     AcrJournalMode mode;
-    GArray *entries; /* AcrJournalEntry for each record in the file when it was opened */
-    /* number of records that were answered or appended; <= entries->len until the journal is
-     * live */
+    /* array of AcrJournalEntry: the records that the file had when it was opened */
+    GArray *entries;
+    /* number of records that were answered or appended; at most entries->len until the journal
+     * is live */
     gsize position;
-    guint64 end;        /* file offset of the next record */
-    GPtrArray *answers; /* owned AcrJson, which callers borrow until the journal is freed */
-    GHashTable *known;  /* for acr_recorded_once; NULL: no answers are kept yet */
-    char *remark;       /* owned, or NULL */
-    bool broken;        /* a failed write could not be undone: nothing more is appended */
+    guint64 end; /* file offset of the next record */
+    /* array of owned AcrJson, which callers borrow until the journal is freed */
+    GPtrArray *answers;
+    GHashTable *known; /* for acr_recorded_once; NULL while no answer is kept */
+    char *remark;      /* owned, or NULL */
+    bool broken;       /* a failed write could not be undone, so nothing more is appended */
 };
 
 static bool fail_journal(GError **error, int number, const char *what, const char *path)
@@ -40,7 +43,7 @@ static bool fail_journal(GError **error, int number, const char *what, const cha
                          "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
-/* Opens the journal, but never through a symbolic link. */
+/* Opens the journal's file, but never through a symbolic link. */
 static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
 {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
@@ -58,7 +61,7 @@ static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
                          S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
 }
 
-/* Syncs the folder of a new journal, so that its name survives a crash, and truncates a torn
+/* Syncs the folder of a new journal, so that the file's name survives a crash. Truncates a torn
  * last record. */
 static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
 {
@@ -169,7 +172,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     }
     if (!check_same(journal, record, event, request, error))
         return false;
-    answer = acr_json_copy(acr_json_get(record, "answer")); /* only the answer stays in memory */
+    answer = acr_json_copy(acr_json_get(record, "answer")); /* only the answer is kept in memory */
     g_ptr_array_add(journal->answers, answer);
     journal->position++;
     acr_trace("journal", "record %zu of the journal answers '%s'", journal->position - 1, event);
@@ -177,7 +180,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     return true;
 }
 
-/* The record as a line with its line feed; owned. */
+/* The record as a line, including its line feed; owned. */
 static GString *record_line(gsize n, const char *event, const AcrJson *request,
                             const AcrJson *answer, const AcrJson *time)
 {
@@ -196,8 +199,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request,
     return g_string_append(line, "}\n");
 }
 
-/* Writes at an offset; returns 0 or the errno of a failure. After a short write it tries to
- * write the rest, which reports the cause. */
+/* Writes at an offset; returns 0 or an errno. After a short write it writes the rest, and if
+ * that fails, the errno tells the cause. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {

@@ -4,16 +4,17 @@
 
 #include "journal/journal.h"
 
-/* Where a record's line lies in the file, without its line feed. */
+/* The position of a record's line in the file; `len` excludes the line feed. */
 typedef struct {
     guint64 off;
     gsize len;
 } AcrJournalEntry;
 
-/* Finds the records of a journal file without parsing each.
- *   entries     gets an AcrJournalEntry for each complete record.
+/* Finds the records of a journal file without parsing all of them.
+ *   entries an AcrJournalEntry is appended for each complete record.
  *   out_end     offset after the last complete record; the file must be truncated there.
- *   out_remark  owned (g_free); why bytes after out_end must be dropped; NULL if there are none.
+ *   out_remark owned (g_free); the reason why bytes after out_end must be dropped; NULL if no bytes
+ *   follow.
  * Errors: DAMAGED, FAILED. O(bytes). */
 bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark,
                        GError **error) ACR_MUST_USE;
@@ -23,10 +24,10 @@ bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_rem
 AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n,
                           GError **error) ACR_MUST_USE;
 
-/* One line that names the first place where two requests differ and shows both sides there,
- * bounded; members named "time" are left out. Owned (g_free). */
+/* A message of one line that names the first place where two requests differ, and shows both
+ * sides there, shortened. Members named "time" are ignored. Owned (g_free). */
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked) ACR_MUST_USE;
 
 /* The table of decoded answers by event and request (recorded_call.c), which is freed with the
- * journal; NULL: none is kept yet. */
+ * journal; *result is NULL while no answer is kept. */
 GHashTable **acr_journal_known(AcrJournal *journal);

@@ -1,6 +1,6 @@
-/* Finds the records of a journal file. Of each line it reads only the head, which holds the
- * record's number in every journal that this program wrote. It parses lines that begin in another
- * way, and the last line. Only the last line may be torn or damaged, because that is what a crash
+/* Finds the records of a journal file. Of most lines it reads only the head, which in every
+ * journal of this program has the record's number. It parses only the last line, and lines that
+ * begin in another way. Only the last line may be torn or damaged, because that is what a crash
  * leaves. Damage inside another line is found when that record is read. */
 #include "journal/journal_private.h"
 
@@ -57,7 +57,7 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
                       json ? "it is not a record, or its number is wrong" : reason->message));
 }
 
-/* Adds the line of `len` bytes that has just ended. If it is invalid, scan->bad gets the error. */
+/* Adds the line of `len` bytes that has just ended. If the line is invalid, sets scan->bad. */
 static void add_record_line(Scan *scan, const char *head, gsize len)
 {
     AcrJournalEntry entry = {scan->line_off, len};
@@ -70,7 +70,7 @@ static void add_record_line(Scan *scan, const char *head, gsize len)
     scan->line_off += len + 1;
 }
 
-/* Finds all lines. Errors: DAMAGED (before the last line), FAILED. */
+/* Finds all lines. Errors: DAMAGED (a line before the last one), FAILED. */
 static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
 {
     char head[HEAD];

@@ -1,7 +1,7 @@
-/* The one function through which a run gets anything from outside. A port describes how one kind of
- * event is encoded, made to happen and decoded; only this file decides whether the answer comes
- * from the journal or from outside. A live answer is decoded from its record as a replay decodes
- * it, so a run and its replay get the same values. */
+/* The one function through which a run gets anything from outside. An AcrJournalPort describes
+ * how one kind of event is encoded, performed and decoded; only this file decides whether the
+ * answer comes from the journal or from outside. A live answer is decoded from its record as a
+ * replay decodes it, so a run and its replay get the same values. */
 #include <string.h>
 
 #include "journal/journal_private.h"
@@ -44,8 +44,8 @@ static bool read_recorded_answer(const AcrJournalPort *port, void *call, const A
     return true;
 }
 
-/* Performs the event; returns the answer as it is recorded, owned; NULL if a failure ends the
- * run. */
+/* Performs the event. Returns the answer in the form in which it is recorded, owned; NULL if a
+ * failure ends the run. */
 static AcrJson *make_happen(const AcrJournalPort *port, void *call, AcrJson *time, GError **error)
 {
     g_autoptr(GError) failure = NULL;

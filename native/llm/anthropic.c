@@ -1,7 +1,7 @@
-/* Anthropic's Messages API in its two versions: the older one takes its key in a header of its own
- * and accepts sampling parameters; the newer one takes a bearer key and does not. Also handles
- * cache marks, the events of a stream, whole answers and corrections. Nothing is sent here. A
- * stream is complete at its message_stop. */
+/* Anthropic's Messages API in its two versions: the older version takes its key in a header of
+ * its own and accepts sampling parameters; the newer version takes a bearer key and rejects
+ * them. Also handles cache marks, the events of a stream, whole answers and corrections. This
+ * file sends nothing. A stream is complete at its message_stop. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -27,8 +27,7 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .append_call = append_tool_use,
                                  .append_result = append_tool_result};
 
-/* The API version: from the user's own header, else from the environment variable, else the
- * older one. */
+/* The API version: from the user's own header, from the environment variable, or the older one. */
 static const char *version_of(const AcrEndpoint *endpoint)
 {
     const char *given = acr_endpoint_find_header(endpoint, "anthropic-version");
@@ -61,9 +60,9 @@ static void mark(AcrJson *block)
         acr_json_set(block, "cache_control", acr_json_constant("{\"type\":\"ephemeral\"}"));
 }
 
-/* A cache mark makes the server cache everything before it: so we mark the system prompt, the end
- * of the previous request (which is in the cache now), and the end of this request (for the next
- * one). */
+/* A cache mark makes the server cache everything before the mark. We mark the system prompt, the
+ * end of the previous request (which is in the cache now), and the end of this request (for the
+ * next one). */
 static void mark_prefix(AcrTurns *turns)
 {
     mark(turns->system_end);
@@ -119,14 +118,14 @@ static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* Raises a cumulative counter; an event without it changes nothing. */
+/* Raises a cumulative counter. An event without the counter changes nothing. */
 static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, const char *key)
 {
     *counter = MAX(*counter, acr_partial_counter(partial, usage, key));
 }
 
-/* Reads the usage of message_start and message_delta, which is cumulative. `is_final`: the output
- * count is complete. */
+/* Reads the usage of message_start and message_delta, which is cumulative. `is_final` means that
+ * the output count is complete. */
 static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
     AcrUsage *counters = &partial->usage;
@@ -143,7 +142,7 @@ static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool
          "thinking_tokens");
 }
 
-/* Takes a tool call: a whole one, its beginning (with empty input), or a piece of its input. */
+/* Takes a tool call, the beginning of one (with empty input), or a piece of its input. */
 static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *input = acr_json_get(block, "input");
@@ -153,7 +152,7 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
                          acr_json_get_string(block, "name"), whole ? whole : piece);
 }
 
-/* Takes a block of an answer: a whole one, its beginning, or a piece. False: the text is too
+/* Takes a block of an answer, the beginning of one, or a piece. Returns false if the text is too
  * long. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
@@ -164,7 +163,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
         return acr_partial_add(partial, acr_json_get_string(block, "text"));
     if (strcmp(type, "tool_use") == 0 || strcmp(type, "input_json_delta") == 0)
         take_call(partial, index, block);
-    /* thoughts also show that the server still works */
+    /* thoughts, too, show that the server still works */
     acr_partial_think(partial, acr_json_get_string(block, "thinking"),
                       acr_json_get_string(block, "signature"));
     if (strcmp(type, "redacted_thinking") == 0)
@@ -183,7 +182,7 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* Takes the stop reason from a message or a message's delta. */
+/* Takes the stop reason from a message or from a message's delta. */
 static void take_end(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *details = acr_json_get(message, "stop_details");

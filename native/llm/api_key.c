@@ -1,6 +1,6 @@
-/* Keys from a command's output or from a file that only its owner may read. All memory that held a
- * key is wiped before it is freed. No message shows the command, which may itself contain a key, or
- * its standard error. */
+/* Keys from a command's output or from a file that only its owner may read. All memory that held
+ * a key is wiped before it is freed. No message shows the command, which may itself contain a
+ * key, or the command's standard error. */
 #include "llm/endpoint.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     char *text = NULL;
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse_key(error, "the key command", "cannot be run by '/bin/sh'");
-    /* this buffer is shared with nobody, so it can be wiped */
+    /* no other reference to this buffer exists, so it can be wiped */
     text = (char *)g_bytes_get_data(result.out, &len);
     bool ok = check_result(&result, spawn.timeout_ms, error) &&
               take_key_line(text, len, "the output of the key command", out_key, error);

@@ -1,7 +1,7 @@
-/* Finds keys, session token and region where AWS's own tools look: in the environment, which takes
- * precedence, and in the user's two files. Only plain keys are read: no roles, no programs that
- * print keys, no services that issue them. Files are parsed in place, and their memory is then
- * wiped. */
+/* Finds keys, session token and region where AWS's own tools look: in the environment, which
+ * takes precedence, and in the user's two files. Only plain keys are supported, not roles,
+ * programs that print keys, or services that issue them. Files are parsed in place, and their
+ * memory is then wiped. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -29,8 +29,8 @@ const char *acr_aws_profile(void)
     return profile ? profile : "default";
 }
 
-/* Whether the line "[NAME]", or "[profile NAME]" in the config file, begins the section of the
- * profile. */
+/* Whether the line begins the profile's section: "[NAME]", or "[profile NAME]" in the config
+ * file. */
 static bool begins_profile(char *line, const char *profile)
 {
     char *end = strchr(line, ']');
@@ -49,7 +49,7 @@ static bool begins_profile(char *line, const char *profile)
     return strcmp(name, profile) == 0;
 }
 
-/* Reads a line "KEY = value # comment". */
+/* Reads a line of the form "KEY = value # comment". */
 static void take_setting(AcrAwsCredentials *out, char *line)
 {
     const struct {
@@ -78,7 +78,7 @@ static void take_setting(AcrAwsCredentials *out, char *line)
     }
 }
 
-/* Reads the section of the profile. Indented lines are nested settings and are skipped. */
+/* Reads the profile's section. Skips indented lines, which are nested settings. */
 static void take_profile(AcrAwsCredentials *out, char *text)
 {
     const char *profile = acr_aws_profile();
@@ -92,7 +92,7 @@ static void take_profile(AcrAwsCredentials *out, char *text)
     }
 }
 
-/* Reads a file's settings; a missing file has none. Errors: AUTH. */
+/* Reads a file's settings; treats a missing file as empty. Errors: AUTH. */
 static bool read_credentials_file(const char *variable, const char *name, AcrAwsCredentials *out,
                                   GError **error)
 {
@@ -108,7 +108,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                              "cannot read AWS settings: %s", failure->message);
-    /* this buffer is shared with nobody, so it can be wiped */
+    /* no other reference to this buffer exists, so it can be wiped */
     data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL;
     char *text = g_strndup(data ? data : "", len);
     take_profile(out, text);
@@ -119,7 +119,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     return true;
 }
 
-/* Takes a complete pair of keys with its token, unless `out` already has a pair. */
+/* Takes a complete pair of keys with its session token, unless `out` already has a pair. */
 static void take_keys(AcrAwsCredentials *out, AcrAwsCredentials *from)
 {
     if (out->access_key || !from->access_key || !from->secret_key)

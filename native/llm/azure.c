@@ -1,7 +1,7 @@
-/* OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a deployment.
- * With OPENAI_API_VERSION the dated API is used, whose paths contain the deployment; without it the
- * v1 API, whose requests are the same as OpenAI's. If the environment has both a bearer token and a
- * key, the token is used. */
+/* OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a
+ * deployment. If OPENAI_API_VERSION is set, the dated API is used, whose paths contain the
+ * deployment; otherwise the v1 API, whose requests are the same as OpenAI's. If the environment
+ * has both a bearer token and a key, the token is used. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ static bool azure_prepare(AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = url_of(endpoint, version);
-    /* The v1 API takes a key in the same header as OpenAI; the dated API only in the header
-     * "api-key". */
+    /* The v1 API takes a key in the same header as OpenAI; the dated API takes it only in the
+     * header "api-key". */
     if (!version || g_strcmp0(endpoint->key_variable, TOKEN_VARIABLE) == 0)
         acr_endpoint_bearer(endpoint);
     else if (endpoint->key)

@@ -1,7 +1,7 @@
-/* The broker of batch interfaces: a server on loopback takes requests, and one thread pools them,
- * sends the batches and polls their state. The broker's file gets a line for each batch before the
- * batch is sent, another with its id afterwards, and one for each result. A new broker reads that
- * file, so nothing is lost or sent twice if the program is killed. */
+/* The broker of batch interfaces: a server on loopback takes requests, and one thread pools
+ * them, sends the batches and polls their state. The broker's file gets a line for each batch
+ * before the batch is sent, another with its id afterwards, and one for each result. A new
+ * broker reads that file, so nothing is lost or sent twice after the program is killed. */
 #include "llm/batch_broker.h"
 
 #include <errno.h>
@@ -16,28 +16,32 @@
 
 #define POOL_STEPS 2
 #define POLL_STEPS 15
-#define MAX_CALLS 10000u                    /* of a batch */
-#define MAX_BYTES ((gsize)90 * 1024 * 1024) /* limit of the sum of a batch's bodies */
-/* how often a call is sent in a batch before the broker gives up */
+#define MAX_CALLS 10000u /* of a batch */
+/* maximum sum of the sizes of a batch's bodies, in bytes */
+#define MAX_BYTES ((gsize)90 * 1024 * 1024)
+/* maximum number of batches in which a call is sent before the broker gives up */
 #define MAX_SENDS 3u
 #define MAX_BODY ((gsize)64 * 1024 * 1024) /* of one call */
 #define MAX_FILE ((gsize)4 << 30)
-#define MAX_FAILURES 20u /* how many failed polls in a row end a batch */
-#define NO_DISK 599      /* not an HTTP status: the results could not be saved */
+/* number of failed polls in a row after which the broker gives up a batch */
+#define MAX_FAILURES 20u
+#define NO_DISK 599 /* not an HTTP status: the results could not be saved */
 
 /* A request that waits for its result. */
 typedef struct {
-    AcrBatchCall *sent; /* shared with the batch that is being sent */
+    AcrBatchCall *sent; /* shared with the batch in which the call was sent */
     char *model, **headers;
     AcrHttpIncoming *incoming;
     guint sends;
     gint64 since_us;
-    struct Batch *batch; /* NULL: it is not sent yet */
+    struct Batch *batch; /* NULL if the call was not sent yet */
 } Call;
 
 typedef struct Batch {
-    char *nonce, *id, *url; /* id NULL: it is unknown whether the batch was sent */
-    /* the headers of one of the batch's calls; NULL until one is repeated */
+    /* `id` is NULL while it is unknown whether the provider accepted the batch */
+    char *nonce, *id, *url;
+    /* the headers of one of the batch's calls; after a restart NULL, until one of the calls is
+     * repeated */
     char **headers;
     GHashTable *keys; /* of its calls */
     gint64 sent_s, next_us;
@@ -52,7 +56,7 @@ struct AcrBatchBroker {
     AcrHttpServer *server;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* protects the following members */
+    pthread_mutex_t lock; /* protects all following members */
     pthread_cond_t changed;
     bool is_over;
     GPtrArray *calls;    /* Call, owned */
@@ -137,7 +141,7 @@ static void keep_answer(AcrBatchBroker *broker, const char *key, int status, con
     g_hash_table_replace(broker->answers, answer->key, answer);
 }
 
-/* Takes a line of the file. The last line may be incomplete. */
+/* Takes a line of the file. Ignores an incomplete last line. */
 static void take_kept(AcrBatchBroker *broker, const AcrJson *line)
 {
     const char *nonce = acr_json_get_string(line, "nonce"), *url = acr_json_get_string(line, "url"),
@@ -189,14 +193,14 @@ static void answer_pooled(Call *call, int status, const char *body)
     acr_http_incoming_answer(call->incoming, status, "application/json", body, strlen(body));
 }
 
-/* Refuses a call, so that the model sends it to the standard interface. */
+/* Refuses a call; the model then sends it to the standard interface. */
 static void refuse_call(Call *call, const char *why)
 {
     g_autofree char *printed = acr_batch_refusal(why);
     answer_pooled(call, ACR_BATCH_NO_ANSWER, printed);
 }
 
-/* The batch that contains the call of that key and has no result for it yet. */
+/* The batch that contains the call with that key, but has no result for it yet. */
 static Batch *batch_of(const AcrBatchBroker *broker, const char *key)
 {
     for (guint i = 0; i < broker->batches->len; i++) {
@@ -227,8 +231,8 @@ static Call *read_envelope(AcrHttpIncoming *incoming)
     return call;
 }
 
-/* Called in the server's thread: answers a request from the file, or lets it wait for a batch
- * that was sent, or to be pooled. */
+/* Called in the server's thread. Answers a request from the file if possible; otherwise the
+ * request waits for its batch, or for being pooled. */
 static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;
@@ -252,7 +256,7 @@ static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
     pthread_mutex_unlock(&broker->lock);
 }
 
-/* A client that has disconnected will send its request again. */
+/* Forgets a client that has disconnected, because it will send its request again. */
 static void forget_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;
@@ -265,8 +269,8 @@ static void forget_request(void *ctx, AcrHttpIncoming *incoming)
 
 /* ---- Sending ---- */
 
-/* The oldest call that was not sent, if no new one has arrived for a while; NULL: none. The lock
- * is held. */
+/* The oldest call that was not sent, if no new call has arrived for a while; otherwise NULL.
+ * Call it with the lock held. */
 static Call *find_ripe_call(const AcrBatchBroker *broker, gint64 now_us)
 {
     Call *first = NULL;
@@ -283,7 +287,8 @@ static Call *find_ripe_call(const AcrBatchBroker *broker, gint64 now_us)
     return is_ripe ? first : NULL;
 }
 
-/* Whether both calls may be in one batch: providers accept only one model and one key per batch. */
+/* Whether both calls may be in one batch: providers accept only one model and one key in a
+ * batch. */
 static bool goes_with(const Call *call, const Call *first)
 {
     return !call->batch && strcmp(call->sent->url, first->sent->url) == 0 &&
@@ -291,8 +296,8 @@ static bool goes_with(const Call *call, const Call *first)
            g_strv_equal((const char *const *)call->headers, (const char *const *)first->headers);
 }
 
-/* Makes a batch of the calls that have waited long enough; NULL: none. *out_calls: references,
- * because clients may disconnect meanwhile. The lock is held. */
+/* Makes a batch of the calls that have waited long enough; NULL if there are none. *out_calls
+ * holds references, because clients may disconnect meanwhile. Call it with the lock held. */
 static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
 {
     const Call *first = find_ripe_call(broker, g_get_monotonic_time());
@@ -316,8 +321,8 @@ static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
     return batch;
 }
 
-/* Ends a batch. Calls without a result are sent again; calls that were sent too often are
- * refused, and all of them if `why` gives a reason. The lock is held. */
+/* Ends a batch. Calls without a result are sent again, but refused if they were sent too often.
+ * If `why` gives a reason, all of them are refused. Call it with the lock held. */
 static void end_batch(AcrBatchBroker *broker, Batch *batch, int status, const char *why)
 {
     batch->is_over = true;
@@ -352,7 +357,7 @@ static AcrBatchWire wire_of(const AcrBatchBroker *broker, char **headers)
                           broker->options.interrupt};
 }
 
-/* Sends a batch. If no response comes, it stays unknown whether the provider has accepted the
+/* Sends a batch. If no response comes, we do not know yet whether the provider has accepted the
  * batch. */
 static void send_batch(AcrBatchBroker *broker, Batch *batch, const GPtrArray *calls)
 {
@@ -417,7 +422,7 @@ static bool find_again(AcrBatchBroker *broker, Batch *batch, GError **error)
     return ok;
 }
 
-/* Saves a result and answers the calls that wait for it. */
+/* Saves a result, and answers the calls that wait for it. */
 static bool take_answer_of(AcrBatchBroker *broker, const Batch *batch, const AcrBatchAnswer *answer,
                            GError **error)
 {

@@ -1,8 +1,8 @@
-/* batch_broker: batch interfaces of providers. The models of many processes send their requests to
- * one broker on loopback instead of to the provider. The broker pools requests into batches, which
- * cost half, and answers each request with its result. It writes to a file before it sends a batch
- * and before it uses a result, so that no batch is sent twice, and a repeated request gets the
- * saved result. */
+/* batch_broker: uses the batch interfaces of providers. The models of many processes send their
+ * requests to one broker on loopback, not to the provider. The broker pools requests into
+ * batches, which cost half, and answers each request with its result. It writes to a file before
+ * it sends a batch and before it uses a result. So no batch is sent twice, and a repeated
+ * request gets the saved result. */
 #pragma once
 
 #include "base/base.h"
@@ -12,15 +12,16 @@
 #define ACR_BATCH_MAX_WAIT_MS (26ll * 60 * 60 * 1000) /* providers end a batch after 24 hours */
 
 #define ACR_BATCH_NO_ANSWER                                                                        \
-    529 /* status for a call without a result: models treat it as an overloaded service tier */
+    529 /* status for a call without a result, which models treat like an overloaded service tier */
 
 typedef struct AcrBatchBroker AcrBatchBroker;
 
-/* Zero-initialise. Borrowed for the broker's life. */
+/* Zero-initialise. All members are borrowed while the broker exists. */
 typedef struct {
     /* the file in which the broker saves what it sends and receives; created if it is missing */
     const char *path;
-    /* unit of time: requests are pooled for 2 units, batches polled every 15; 0: 1,000 */
+    /* unit of time in milliseconds: requests are pooled for 2 units, batches polled every 15; 0:
+     * 1,000 */
     gint64 scale_ms;
     const char *ca_file;
     const AcrInterrupt *interrupt;
@@ -29,15 +30,15 @@ typedef struct {
     void *ctx;
 } AcrBatchBrokerOptions;
 
-/* Owned. Errors: those of http and base (the file cannot be used). */
+/* Starts a broker; owned. Errors: those of http and base (the file cannot be used). */
 AcrBatchBroker *acr_batch_broker_start(const AcrBatchBrokerOptions *options,
                                        GError **error) ACR_MUST_USE;
-/* Stops pooling and polling; the provider continues with batches that were sent, and a later
+/* Stops pooling and polling. The provider continues with batches that were sent, and a later
  * broker with the same file fetches their results. */
 void acr_batch_broker_stop(AcrBatchBroker *broker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchBroker, acr_batch_broker_stop)
-/* The address and the token that models need to reach the broker, "http://127.0.0.1:PORT/
- * TOKEN"; borrowed. A secret. */
+/* The broker's address and the token that models need to use it, "http://127.0.0.1:PORT/ TOKEN";
+ * borrowed. A secret. */
 const char *acr_batch_broker_address(const AcrBatchBroker *broker);
 
 /* ---- For models (batch_request.c) ---- */
@@ -48,21 +49,22 @@ typedef struct {
 } AcrBatchRequest;
 void acr_batch_request_clear(AcrBatchRequest *request);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchRequest, acr_batch_request_clear)
-/* Sends the exchange to the broker instead of the provider. The broker identifies the call by its
- * task, its conversation and the number of retries, so that a repeated call finds its result. */
+/* Sends the exchange to the broker instead of the provider. The broker identifies the call by
+ * its task, its conversation and the number of retries, so that a repeated call gets the saved
+ * result. */
 void acr_batch_address(AcrBatchRequest *out, const char *broker, const char *instance,
                        const AcrModelRequest *call, guint retries, AcrHttpRequest *request);
-/* The response body for ACR_BATCH_NO_ANSWER, which gives the reason; owned. */
+/* The response body for ACR_BATCH_NO_ANSWER, which contains the reason `why`; owned. */
 char *acr_batch_refusal(const char *why) ACR_MUST_USE;
-/* Whether the provider may have received the request; `request` may be empty. */
+/* Whether the provider may have received the request. `request` may be empty. */
 bool acr_batch_was_sent(const AcrBatchRequest *request, const AcrHttpResponse *response);
 
 /* ---- The interfaces of providers (batch_dialect.c) ---- */
 
-/* Shared (g_atomic_rc_box_acquire, acr_batch_call_unref), and not changed. */
+/* Shared (g_atomic_rc_box_acquire, acr_batch_call_unref); does not change. */
 typedef struct {
-    char *key;  /* letters and digits, at most 64 */
-    char *url;  /* the whole URL that the request would have been sent to */
+    char *key;  /* at most 64 letters and digits */
+    char *url;  /* the whole URL to which the request would have been sent */
     char *body; /* the request */
 } AcrBatchCall;
 AcrBatchCall *acr_batch_call_new(const char *key, const char *url, const char *body) ACR_MUST_USE;
@@ -87,19 +89,19 @@ typedef struct {
     const AcrInterrupt *interrupt;
 } AcrBatchWire;
 
-/* Whether requests to that URL can be pooled. */
+/* Whether requests to that URL can be sent in batches. */
 bool acr_batch_url_is_known(const char *url);
-/* Sends calls to one URL as a batch; returns the batch's id, owned. NULL with an error: with
- * *out_status != 0 the provider refused the batch with that status; with 0 no response came, so
- * the batch may have been accepted. */
+/* Sends calls to one URL as a batch; returns the batch's id, owned. NULL with an error: if
+ * *out_status is not 0, the provider refused the batch with that status; if it is 0, no response
+ * came, so the provider may have accepted the batch. */
 char *acr_batch_send(const AcrBatchWire *wire, const GPtrArray *calls, const char *nonce,
                      int *out_status, GError **error) ACR_MUST_USE;
-/* Finds the id of a batch that was sent with that nonce and whose response was lost; owned.
- * NULL: the provider has no such batch, or with an error, we cannot find out. `known`: ids of
- * other batches, which are skipped. */
+/* Finds the id of a batch that was sent with that nonce and whose response was lost; owned. NULL
+ * without an error: the provider has no such batch; NULL with an error: that is unknown. `known`
+ * has the ids of other batches, which are skipped. */
 char *acr_batch_find(const AcrBatchWire *wire, const char *url, const char *nonce, gint64 sent_s,
                      GHashTable *known, GError **error) ACR_MUST_USE;
-/* Asks for the state of a batch. If the batch has ended, *out gets its results: an array of
- * AcrBatchAnswer, in any order; some calls may have none. */
+/* Asks for the state of a batch. If the batch has ended, sets *out to its results: an array of
+ * AcrBatchAnswer, in any order. Some calls may have no result. */
 bool acr_batch_poll(const AcrBatchWire *wire, const char *url, const char *id,
                     AcrBatchState *out_state, GPtrArray *out, GError **error) ACR_MUST_USE;

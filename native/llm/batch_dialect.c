@@ -1,5 +1,5 @@
-/* The batch interfaces of OpenAI (a file of requests, a batch of the file, files of results) and
- * Anthropic (a list of requests, a stream of results). */
+/* Implements the batch interfaces of OpenAI (a file of requests, a batch of the file, files of
+ * results) and Anthropic (a list of requests, a stream of results). */
 #include "llm/batch_broker.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ bool acr_batch_url_is_known(const char *url)
            g_str_has_suffix(url, "/responses");
 }
 
-/* The URL with `path` instead of the interface's name at its end; owned. */
+/* The URL with `path` in place of the interface's name at its end; owned. */
 static char *openai_url(const char *url, const char *path)
 {
     gsize len = strlen(url) -
@@ -55,7 +55,7 @@ static char *openai_url(const char *url, const char *path)
 
 /* ---- Exchanges ---- */
 
-/* The headers of the calls, with another content type; owned. */
+/* The headers of the calls, but with another content type; owned. */
 static GPtrArray *headers_with(const AcrBatchWire *wire, const char *type)
 {
     GPtrArray *headers = g_ptr_array_new_with_free_func(g_free);
@@ -98,7 +98,7 @@ static GBytes *exchange(const AcrBatchWire *wire, const char *url, const char *t
                                   shown));
 }
 
-/* Like exchange, for a JSON response. */
+/* Like exchange, but parses the response as JSON. */
 static AcrJson *exchange_json(const AcrBatchWire *wire, const char *url, const char *type,
                               const char *body, int *out_status, GError **error)
 {
@@ -112,7 +112,7 @@ static char *take_id(const AcrJson *json, GError **error)
     const char *id = acr_json_get_string(json, "id");
     for (const char *at = id; at && *at; at++)
         if (!g_ascii_isalnum(*at) && *at != '-' && *at != '_')
-            id = NULL; /* the id will be a part of a path */
+            id = NULL; /* the id becomes a part of a path */
     if (id && *id)
         return g_strdup(id);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
@@ -227,8 +227,8 @@ static void add_answer(GPtrArray *out, const char *key, int status, AcrJson *bod
     g_ptr_array_add(out, answer);
 }
 
-/* Takes a line of OpenAI's files of results. Its response names the tier of single calls, so we
- * replace that by the batch tier. */
+/* Takes a line of OpenAI's files of results. The response in it names the tier of single calls,
+ * which we replace by the batch tier. */
 static void take_openai(const AcrJson *line, GPtrArray *out)
 {
     const AcrJson *response = acr_json_get(line, "response"),
@@ -257,8 +257,8 @@ static void take_anthropic(const AcrJson *line, GPtrArray *out)
                body ? acr_json_copy(body) : NULL);
 }
 
-/* Reads a stream of results. Lines that are not results are skipped, and their calls are sent
- * again. */
+/* Reads a stream of results. Skips lines that are not results; the calls without a result are
+ * sent again. */
 static bool read_results(const AcrBatchWire *wire, const char *url,
                          void (*take)(const AcrJson *line, GPtrArray *out), GPtrArray *out,
                          GError **error)

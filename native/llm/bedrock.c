@@ -1,13 +1,14 @@
-/* AWS Bedrock's Converse dialect: always streamed, in AWS's binary frames. Requests carry a bearer
- * key, or are signed with AWS keys from the environment or the user's files. A stream ends with the
- * stop reason (messageStop) and then the usage (metadata); it is complete only with both. Cache
- * marks are sent to models that are known to accept them. Nothing is sent here. */
+/* AWS Bedrock's Converse dialect. Answers are always streamed, in AWS's binary frames. Requests
+ * carry a bearer key, or are signed with AWS keys from the environment or the user's files. A
+ * stream ends with the stop reason (messageStop) and then the usage (metadata); without both,
+ * the stream is incomplete. Cache marks are sent to models that are known to accept them. This
+ * file sends nothing. */
 #include <string.h>
 
 #include "llm/llm_private.h"
 #include "llm/provider.h"
 
-/* the service's name in signatures; its hosts are named bedrock-runtime */
+/* the service's name in signatures; the names of its hosts begin with bedrock-runtime */
 #define SERVICE "bedrock"
 #define OWN_HOST "https://bedrock-runtime"
 
@@ -55,7 +56,8 @@ static bool fail_without_region(GError **error)
         acr_aws_profile());
 }
 
-/* The base URL of a region; that of the FIPS 140 endpoint if AWS's own variable asks for it. */
+/* The base URL of a region. If AWS's own variable asks for it, this is the URL of the FIPS 140
+ * endpoint. */
 static char *bedrock_base(GError **error)
 {
     g_auto(AcrAwsCredentials) settings = {0};
@@ -122,7 +124,7 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
 /* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. The ARN of an
- * inference profile does not show the model, so we send marks and omit them if they are
+ * inference profile does not show the model, so we send marks, and omit them after they were
  * rejected. */
 static bool may_cache(const AcrDialect *dialect)
 {
@@ -133,8 +135,8 @@ static bool may_cache(const AcrDialect *dialect)
     return false;
 }
 
-/* A cache mark makes the server cache what precedes it, so we mark the system prompt and the end
- * of the previous request. */
+/* A cache mark makes the server cache everything before the mark. We mark the system prompt and
+ * the end of the previous request. */
 static void mark_prefix(AcrTurns *turns)
 {
     if (acr_json_size(turns->system) > 0)
@@ -143,7 +145,7 @@ static void mark_prefix(AcrTurns *turns)
         acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
-/* Bedrock takes the schema as text inside the JSON. */
+/* Bedrock expects the schema as a string inside the JSON. */
 static AcrJson *format_of(const AcrJson *schema)
 {
     g_autofree char *text = acr_json_print(schema);
@@ -186,7 +188,7 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
 }
 
 /* inputTokens excludes tokens read from the cache or written to it; totalTokens may or may not
- * include them. If the total matches neither sum, the counts mean something else, and none is
+ * include them. If totalTokens matches neither sum, the counters mean something else, so none is
  * used. */
 static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
@@ -223,7 +225,7 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     return acr_partial_fail_json(partial, error, event->data);
 }
 
-/* Takes a whole `reasoningContent` or a piece. Thoughts must be sent back unchanged with the
+/* Takes a `reasoningContent` or a piece of one. Thoughts must be sent back unchanged with the
  * calls. */
 static void take_thoughts(AcrPartial *partial, const AcrJson *thoughts)
 {
@@ -248,8 +250,8 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* Takes a block: a whole one, its beginning, or a piece, whose input is text. False: the text is
- * too long. */
+/* Takes a block, the beginning of one, or a piece; the input of a piece is text. Returns false
+ * if the text is too long. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *use = acr_json_get(block, "toolUse"),
@@ -267,7 +269,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     return acr_partial_add(partial, acr_json_get_string(block, "text"));
 }
 
-/* The metadata come last. Without a stop reason before them, they do not complete the stream. */
+/* The metadata event comes last. It does not complete the stream if no stop reason preceded it. */
 static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     static const char *const known[] = {"contentBlockStart", "contentBlockDelta",
@@ -309,8 +311,8 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     return ACR_PARSE_DONE;
 }
 
-/* Learns from an error of the model behind Bedrock, which describes in its own words what it
- * rejects. */
+/* Learns from an error of the model behind Bedrock, which describes in its own words which part
+ * of the request it rejects. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(

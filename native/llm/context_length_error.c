@@ -1,15 +1,15 @@
 /* Recognises errors that say that the prompt is too long. No two servers share an error code for
- * this, so we look in the message for a noun (what is too long) and a verb or adjective (that it is
- * too long). Most messages also say how many tokens fit; with that number the next prompt is
- * shortened in advance. */
+ * this, so we look in the message for a noun (what is too long) together with a verb or
+ * adjective (that says "too long"). Most messages also say how many tokens fit; with that number
+ * the next prompt is shortened in advance. */
 #include "llm/failure.h"
 
 #include <string.h>
 
-#define MAX_BETWEEN 24u /* most bytes between these words and their number */
-#define MAX_NUMBERS 16u /* most numbers of one message that are read */
+#define MAX_BETWEEN 24u /* maximum number of bytes between these words and their number */
+#define MAX_NUMBERS 16u /* maximum number of numbers that are read in one message */
 
-/* Words before the number that is the size of the window. */
+/* Words before the number that states the size of the window. */
 #define BEFORE_WINDOW                                                                              \
     "context length is|context length of|prompt length is|context length is only|"                 \
     "context size (|tokens allowed|configured limit of|model token limit:|"                        \
@@ -17,8 +17,8 @@
     "must be <=|cannot exceed|n_ctx:|maximum input length|max_seq_len|model with|"                 \
     "while limit is|maximum length|tokens limit|maximum number of|max size:|"                      \
     "maximum context length:"
-/* Words for the thing that is too long, words that say so, and words that show that something else
- * is meant. */
+/* Words for the thing that is too long, words for "too long", and words that show that something
+ * else is meant. */
 #define NOUNS                                                                                      \
     "context|prompt|input|token count|tokens to keep|total tokens|too many tokens|"                \
     "message tokens|messages|text bytes|request body|request (|token limit|requested tokens"
@@ -29,7 +29,7 @@
 #define OTHERS                                                                                     \
     "per minute|per day|rate limit|quota|credit|balance|tools|budget|tpm|api key|stop|"            \
     "schema|image"
-/* One of these error codes is enough. */
+/* An error code that alone shows that the prompt is too long. */
 #define CODES                                                                                      \
     "contextwindowexceedederror|exceed_context_size_error|context_length_exceeded|"                \
     "tokens_limit_reached|model_max_prompt_tokens_exceeded"
@@ -55,7 +55,7 @@ guint acr_numbers_in(const char *text, gint64 *out, guint max)
     return n;
 }
 
-/* The number shortly after the words; 0: none. */
+/* The number that follows shortly after the words; 0 if there is none. */
 static gint64 number_behind(const char *text, const char *words)
 {
     const char *at = strstr(text, words);
@@ -68,20 +68,20 @@ static gint64 number_behind(const char *text, const char *words)
     return acr_numbers_in(at, &number, 1) && g_ascii_isdigit(*at) ? number : 0;
 }
 
-/* How many tokens fit; 0 if the text does not say. */
+/* The number of tokens that fit; 0 if the text does not say. */
 static gint64 window_in(const char *text)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, next = 0;
     guint n = acr_numbers_in(text, numbers, MAX_NUMBERS);
     g_auto(GStrv) before = g_strsplit(BEFORE_WINDOW, "|", -1);
-    /* in "… > 200000" the sum of prompt and answer is compared with the window */
+    /* "… > 200000" compares the sum of prompt and answer with the window */
     const char *sign = strstr(text, "> ");
     if (sign && acr_numbers_in(sign + 2, &most, 1) && g_ascii_isdigit(sign[2]))
         return most;
     for (char **words = before; *words; words++)
         if ((most = number_behind(text, *words)) > 1)
             return most;
-    /* a number that is smaller than what was sent may be the window */
+    /* if a number is smaller than the number of tokens sent, it may be the window */
     for (guint i = 0; i < n; i++) {
         next = numbers[i] > most ? most : MAX(next, numbers[i] < most ? numbers[i] : 0);
         most = MAX(most, numbers[i]);

@@ -57,8 +57,8 @@ const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
     return size ? acr_json_get(message_at(conversation, size - 1)->tools, "calls") : NULL;
 }
 
-/* The results of the tool calls `asked`: text n for call n, or the whole message for the first
- * call. */
+/* The results of the tool calls `asked`: call n gets text n, or the first call gets the whole
+ * message. */
 static AcrJson *answer_calls(const AcrJson *asked, const char *content, const GPtrArray *texts)
 {
     AcrJson *results = acr_json_new_array();
@@ -128,7 +128,8 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
         answer_calls(message_at(conversation, last - 1)->tools, message->content, texts);
 }
 
-/* Makes plain text of a message and of the other message of its pair of calls and results. */
+/* Turns a message into plain text. Also does that to the message that holds the matching calls
+ * or results. */
 static void flatten(AcrConversation *conversation, gsize n)
 {
     AcrMessage *message = message_at(conversation, n);
@@ -161,7 +162,7 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation, 
 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
 {
-    /* before the old content is freed, because `content` may point to it */
+    /* made before the old content is freed, because `content` may point to it */
     char *text = acr_utf8_repair(content, strlen(content));
     AcrMessage *message = message_at(conversation, n);
     flatten(conversation, n);

@@ -1,5 +1,5 @@
 /* Learns from an error message which part of the request a model or server rejects, so that the
- * next request omits that part. All providers use it; each adds words of its own. */
+ * next request omits that part. All providers use this file, and each adds words of its own. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ static bool is_name_char(char c)
     return g_ascii_isalnum(c) || c == '_';
 }
 
-/* Whether the text before `at` ends in a word such as "parameter", which introduces a name. */
+/* Whether the text before `at` ends in a word that introduces a name, such as "parameter". */
 static bool follows_a_noun(const char *text, const char *at)
 {
     static const char *const nouns[] = {
@@ -69,8 +69,7 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so)
     return true;
 }
 
-/* An error that names no parameter may be about the tools, so the request is retried once
- * without them. */
+/* An error that names no parameter may be about the tools, so we retry once without them. */
 static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
 {
     bool names_tools = acr_failure_says(failure, "tool|function");
@@ -82,8 +81,8 @@ static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_tools, true);
 }
 
-/* Some models' templates have no system role, or require user and assistant to alternate. Their
- * servers reject other requests, or fail. */
+/* The templates of some models have no system role, or require user and assistant to alternate.
+ * Their servers reject other requests, or fail. */
 static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(&dialect->no_system,
@@ -98,8 +97,8 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
                acr_failure_says(failure, "alternat|consecutive|same role|roles must|last role"));
 }
 
-#define MAX_NUMBERS 16u /* most numbers of a message that are read */
-#define LEAST_LIMIT 256 /* with a smaller limit there is no room for an answer */
+#define MAX_NUMBERS 16u /* maximum number of numbers that are read in a message */
+#define LEAST_LIMIT 256 /* a smaller limit leaves no room for an answer */
 
 /* Collects the numbers in an error message, except the HTTP status. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
@@ -109,8 +108,8 @@ static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS
                           MAX_NUMBERS);
 }
 
-/* Lowers an answer limit that exceeds the model's: the largest smaller number in the message is
- * taken for the allowed limit; if there is none, the limit is halved. */
+/* Lowers an answer limit that exceeds the model's limit. We assume that the largest smaller
+ * number in the message is the allowed limit; without such a number, we halve the limit. */
 static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, sent = dialect->sent_limit;
@@ -132,8 +131,9 @@ static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
     return true;
 }
 
-/* Prompt and answer limit together exceed the window. The message says how many tokens the
- * prompt leaves for the answer; that becomes the limit of this call. */
+/* Handles the error that prompt and answer limit together exceed the window. The message says
+ * how many tokens the prompt leaves for the answer, and this number becomes the limit of this
+ * call. */
 static bool correct_room(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], sent = dialect->sent_limit, prompt = 0;
@@ -177,8 +177,8 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
            correct_tools(dialect, failure);
 }
 
-#define MAX_TOKEN_BYTES 8    /* most bytes of text per token, except in repetitions */
-#define LEAST_CUT_TOKENS 500 /* a smaller number is a placeholder, not a count */
+#define MAX_TOKEN_BYTES 8    /* maximum number of bytes of text per token, except in repetitions */
+#define LEAST_CUT_TOKENS 500 /* a smaller token count is a placeholder */
 
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure)

@@ -1,6 +1,6 @@
-/* Where and how requests are sent: the base URL from an option, the environment or the provider,
- * the socket of unix: addresses, the key, the headers. All secrets are listed, so that they can be
- * removed from every text and wiped at the end. */
+/* Determines where and how requests are sent: the base URL (from an option, the environment or
+ * the provider), the socket of a unix: address, the key and the headers. It lists all secrets,
+ * so that they can be removed from every text and wiped at the end. */
 #include "llm/endpoint.h"
 
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "llm/provider.h"
 
 #define MIN_SECRET_BYTES 8u   /* shorter header values are assumed to be ordinary words */
-#define MAX_GIVEN_HEADERS 100 /* most headers of one environment variable */
+#define MAX_GIVEN_HEADERS 100 /* maximum number of headers in one environment variable */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
     for (guint i = 0; i < endpoint->headers->len; i++) {
-        /* the list ends in NULL once the endpoint is made */
+        /* the list ends in NULL after the endpoint is made */
         const char *line = endpoint->headers->pdata[i];
         if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + strlen(": ");
@@ -49,7 +49,7 @@ static void keep_value(AcrEndpoint *endpoint, const char *value)
         acr_endpoint_secret(endpoint, value);
 }
 
-/* Headers whose values are public and may occur in answers; in lower case. */
+/* Whether the header's value is public and may occur in answers. Names are in lower case. */
 static bool is_public(const char *name)
 {
     static const char *const names[] = {
@@ -59,8 +59,8 @@ static bool is_public(const char *name)
     return g_strv_contains(names, lower);
 }
 
-/* Adds a header that the user gave, "Name: value". The value may be secret, and so may each of
- * its words: a server may return the KEY of "Bearer KEY" alone. */
+/* Adds a header that the user gave, "Name: value". The value and each of its words may be
+ * secret: a server may return the KEY of "Bearer KEY" alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
     g_auto(GStrv) pair = g_strsplit(line, ":", 2);
@@ -99,7 +99,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     memset(endpoint, 0, sizeof *endpoint);
 }
 
-/* The path of the provider's own base URL; servers behind a unix socket use the same path. */
+/* The path of the provider's own base URL. Servers behind a unix socket use the same path. */
 static const char *own_path(const AcrProvider *provider)
 {
     const char *host = provider->base_url ? strstr(provider->base_url, "://") : NULL;
@@ -107,7 +107,7 @@ static const char *own_path(const AcrProvider *provider)
     return path ? path : "";
 }
 
-/* Reads unix:PATH and unix://PATH, each optionally followed by :/v1, and
+/* Parses unix:PATH and unix://PATH, either of which :/v1 may follow, and
  * http+unix://PERCENT-ENCODED/v1. */
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
@@ -133,7 +133,7 @@ static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
                          endpoint->shown_name);
 }
 
-/* Users often give the URL of the POST request as the base URL: cut its path. */
+/* Removes the path from a base URL that is the URL of the POST request, which users often give. */
 static void cut_path(char *base)
 {
     static const char *const ends[] = {"/chat/completions", "/completions", "/responses",
@@ -160,7 +160,8 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
     return authority || refuse_base(endpoint, error);
 }
 
-/* Users often give an address without the path that all servers of its kind share: append it. */
+/* Appends the path that all servers of the endpoint's kind share, because users often give an
+ * address without it. */
 static void add_path(AcrEndpoint *endpoint)
 {
     const char *host = strstr(endpoint->base_url, "://");
@@ -171,8 +172,8 @@ static void add_path(AcrEndpoint *endpoint)
     endpoint->base_url = longer;
 }
 
-/* Whether the URL is the provider's own host over TLS, and not a host whose name only begins the
- * same way. */
+/* Whether the URL is that of the provider's own host over TLS, and not of a host whose name only
+ * begins the same way. */
 static bool is_own_address(const AcrProvider *provider, const char *base_url)
 {
     gsize len = provider->base_url ? strlen(provider->base_url) : 0;
@@ -255,8 +256,9 @@ static void keep_credentials(AcrEndpoint *endpoint, const char *text)
     acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
 }
 
-/* Adds the user names and passwords of proxies to the secrets: libcurl quotes an address that it
- * cannot parse, and a proxy may echo them, in plain or in base64. */
+/* Adds the user names and passwords of proxies to the secrets, because libcurl quotes an address
+ * that it cannot parse, and a proxy may echo its user name and password, as plain text or in
+ * base64. */
 static void keep_proxy_secrets(AcrEndpoint *endpoint)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -290,7 +292,7 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
-    /* The user's own headers override ours; of several with one name, the last counts. */
+    /* The user's own headers override ours. If several have the same name, the last one counts. */
     for (guint i = options->headers ? g_strv_length((char **)options->headers) : 0; i > 0; i--)
         add_given_header(out, options->headers[i - 1]);
     acr_endpoint_header(out, "Content-Type", "application/json");

@@ -1,9 +1,9 @@
-/* application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message is:
- * its length, the length of its headers and a CRC-32 of both (4 bytes each, big endian), headers,
- * payload, and a CRC-32 of all before it. Bytes may be cut anywhere and are collected until a
- * message is complete. A length is used only after its checksum and limit were checked, and memory
- * grows with the bytes that arrived, not with the announced length. Payloads are not parsed here.
- */
+/* application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message
+ * consists of its length, the length of its headers and a CRC-32 of both (4 bytes each, big
+ * endian), its headers, its payload, and a CRC-32 of everything before. Bytes may be cut
+ * anywhere and are collected until a message is complete. We use a length only after we have
+ * checked its checksum and its limit, and memory grows with the bytes that arrived, not with the
+ * announced length. This file does not parse payloads. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #define PRELUDE_BYTES 12u
 #define SUM_BYTES 4u
 #define FRAME_BYTES (PRELUDE_BYTES + SUM_BYTES)
-#define MAX_HEADER_BYTES (128u * 1024) /* most bytes of all headers of a message */
+#define MAX_HEADER_BYTES (128u * 1024) /* maximum size of all headers of a message in bytes */
 
 enum { TYPE_BYTES = 6, TYPE_STRING = 7 };
 
@@ -20,7 +20,7 @@ struct AcrEventStream {
     AcrOnEvent on_event;
     void *ctx;
     GByteArray *message; /* the bytes of the incomplete message */
-    gsize wanted;        /* length of the current message; 0: not known yet */
+    gsize wanted;        /* length of the current message; 0 if not known yet */
     const char *problem; /* static */
     bool is_over;        /* on_event stopped the stream, or the bytes are invalid */
 };
@@ -70,7 +70,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
     return (guint32)crc32_z(0, data, len);
 }
 
-/* Takes `n` bytes from the front; NULL: fewer are left. */
+/* Takes `n` bytes from the front. Returns NULL if there are fewer. */
 static const guint8 *take_bytes(Value *left, gsize n)
 {
     const guint8 *at = left->data;
@@ -81,7 +81,7 @@ static const guint8 *take_bytes(Value *left, gsize n)
     return at;
 }
 
-/* Takes a header value of that type. False: the type is unknown, or bytes are missing. */
+/* Takes a header value of that type. Returns false if the type is unknown or bytes are missing. */
 static bool take_value(Value *left, guint8 type, Value *out)
 {
     static const guint8 sizes[] = {0, 0, 1, 2, 4, 8, 0, 0, 8, 16}; /* by type */
@@ -99,8 +99,9 @@ static bool take_value(Value *left, guint8 type, Value *out)
     return out->data;
 }
 
-/* Reads the headers of type string: name -> text; owned. NULL: malformed, a name occurs twice, or
- * one of the format's own headers (":message-type", …) is not a string. */
+/* Reads the headers of type string into a table, name -> value; owned. NULL if the headers are
+ * malformed, a name occurs twice, or one of the format's own headers (":message-type", …) is not
+ * a string. */
 static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

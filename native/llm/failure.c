@@ -1,8 +1,8 @@
-/* Classifies an error, whichever provider sent it. First it looks up, in one table, the words that
- * providers put into code, type, status, details or a header; then it reads the error's prose
- * (context_length_error.c); then it takes the status. Each word has a rank: a precise word outranks
- * the status ("insufficient_quota" with 429), a vague one does not ("invalid_request_error" with
- * 401). */
+/* Classifies an error, whichever provider sent it. First it looks up, in one table, the words
+ * that providers put into code, type, status, details or a header; then it reads the error's
+ * prose (context_length_error.c); then it uses the status. Each word has a rank: a precise word
+ * outranks the status ("insufficient_quota" with 429), a vague one does not
+ * ("invalid_request_error" with 401). */
 #include "llm/failure.h"
 
 #include <string.h>
@@ -10,14 +10,14 @@
 
 #include "http/http.h"
 
-#define MAX_WORDS 32u              /* most words of one error that are read */
-#define MAX_SAID_BYTES (8u * 1024) /* bytes of the error's prose that are read */
+#define MAX_WORDS 32u              /* maximum number of words that are read in one error */
+#define MAX_SAID_BYTES (8u * 1024) /* maximum number of bytes of an error's prose that are read */
 
 typedef enum {
     RANK_NONE,
     RANK_WEAK,   /* a status with a meaning of its own outranks the word */
     RANK_STRONG, /* the word outranks the status */
-    RANK_MONEY,  /* the actual reason, even if a strong word is there too */
+    RANK_MONEY,  /* the word is the actual reason, and outranks strong words */
 } Rank;
 
 typedef struct {
@@ -26,9 +26,10 @@ typedef struct {
     const char *words[20]; /* NULL-terminated */
 } Words;
 
-/* Compared case-insensitively, because event streams and headers spell exceptions differently. */
+/* Words are compared case-insensitively, because event streams and headers spell exceptions
+ * differently. */
 static const Words table[] = {
-    /* limits on concurrent requests, which pass by themselves */
+    /* limits on concurrent requests; they pass by themselves */
     {ACR_LLM_ERROR_RATE_LIMIT,
      RANK_MONEY,
      {"in_flight_budget_exhausted", "openrouter_in_flight_budget"}},
@@ -45,8 +46,8 @@ static const Words table[] = {
      RANK_STRONG, /* Zhipu uses numbers as codes */
      {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded",
       "1261"}},
-    /* LiteLLM's no_db_connection: the key is not the master key, and the server has no database
-     * of other keys */
+    /* LiteLLM's no_db_connection means that the key is not the master key and the server has no
+     * database of other keys */
     {ACR_LLM_ERROR_AUTH,
      RANK_STRONG,
      {"invalid_api_key", "authentication_error", "auth_error", "permission_error",
@@ -86,7 +87,7 @@ static const Words table[] = {
     {ACR_LLM_ERROR_TIMEOUT, RANK_WEAK, {"timeout_error", "DEADLINE_EXCEEDED"}},
 };
 
-/* Phrases, in lower case, of servers that explain errors only in prose. */
+/* Phrases, in lower case, in which some servers explain errors only in prose. */
 static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,
@@ -132,7 +133,7 @@ guint acr_failure_retries(AcrLlmError code)
     return (guint)code < ACR_LLM_ERRORS ? retries[code] : 0;
 }
 
-/* Whether a code or status means success; some servers send one with each answer. */
+/* Whether a code or status means success; some servers send such a code with each answer. */
 static bool is_success(const AcrJson *object)
 {
     static const char *const members[] = {"code", "status_code", "error_code"};
@@ -202,7 +203,8 @@ static void add_word(GPtrArray *found, const char *word)
         g_ptr_array_add(found, bare_word(word));
 }
 
-/* Collects all words of the error that may be in the table, the most precise first; owned. */
+/* Collects all words of the error that may be in the table, beginning with the most precise;
+ * owned. */
 static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 {
     GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
@@ -234,7 +236,7 @@ static char *prose_of(const AcrJson *error, const char *text, gsize len)
     return g_ascii_strdown(all, -1);
 }
 
-/* The status that gateways put into the body of a response with status 200; 0: none. */
+/* The status that gateways put into the body of a response with status 200; 0 if there is none. */
 static int number_of(const AcrJson *error)
 {
     static const char *const members[] = {"code", "status", "statusCode"};
@@ -249,7 +251,7 @@ static int number_of(const AcrJson *error)
     return 0;
 }
 
-/* The class of a status; ACR_LLM_ERRORS if only its first digit has a meaning. */
+/* The class of a status; ACR_LLM_ERRORS if no more than its first digit has a meaning. */
 static AcrLlmError class_of_status(int status)
 {
     static const struct {
@@ -269,7 +271,7 @@ static AcrLlmError class_of_status(int status)
     return ACR_LLM_ERRORS;
 }
 
-/* The first row with the highest rank; rank NONE: no word is in the table. */
+/* The first row with the highest rank; its rank is NONE if no word is in the table. */
 static const Words *best_row(const GPtrArray *found)
 {
     static const Words none = {.code = ACR_LLM_ERRORS};
@@ -283,8 +285,8 @@ static const Words *best_row(const GPtrArray *found)
     return best;
 }
 
-/* Whether the error is about a daily quota. For such an error, the wait that the server states
- * is not the time until the quota is renewed. */
+/* Whether the error is about a daily quota. If so, the wait that the server states is not the
+ * time until the quota is renewed. */
 static bool is_of_the_day(const char *text)
 {
     return acr_says_any(text, "per day|per-day|per_day|perday|daily");
@@ -300,12 +302,13 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
                                                           : ACR_LLM_ERRORS;
 }
 
-/* The class that the body shows; ACR_LLM_ERRORS if the body is not more precise than `status`. */
+/* The class that the body indicates; ACR_LLM_ERRORS if the body is not more precise than
+ * `status`. */
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
 {
     AcrLlmError in_prose = class_of_prose(prose, out_window);
-    /* The request alone exceeds the tokens per minute: waiting does not help, but a shorter
+    /* If the request alone exceeds the tokens per minute, waiting does not help, but a shorter
      * request does. */
     if (best->code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
         return ACR_LLM_ERROR_CONTEXT_OVERFLOW;
@@ -324,7 +327,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     return best->code;
 }
 
-/* Decides by the body's word first, then by that of a header, then by the status. */
+/* Decides by the word in the body first, then by the word in a header, then by the status. */
 static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                           const char *should_retry)
 {
@@ -341,7 +344,7 @@ static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                : code;
 }
 
-/* The word that names the error in messages; owned; NULL: none. */
+/* The word that names the error in messages; owned; NULL if there is none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
     const char *type = acr_http_header(headers, "x-amzn-errortype");

@@ -1,12 +1,12 @@
-/* Two models as one. If the first fails permanently, for a reason that the second may not share,
- * this call and all later ones go to the second, so that retries with a broken server are made only
- * once. The report holds the tries of both, each with its model's name. */
+/* Combines two models into one. If the first fails permanently, for a reason that the second may
+ * not share, this call and all later ones go to the second, so that the broken server is retried
+ * only once. The report has the tries of both models, each with its model's name. */
 #include "llm/failure.h"
 
 typedef struct {
     AcrModel base;
     AcrModel *first, *second; /* owned */
-    bool has_fallen;          /* from now on, only the second is called */
+    bool has_fallen;          /* from now on, only the second model is called */
     AcrModelReport report;
 } FallbackModel;
 
@@ -58,8 +58,8 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     return false;
 }
 
-/* The journal does not say which model gave the answer, so both skip; only scripts, which count
- * their lines, need that. */
+/* The journal does not say which model gave the answer, so both models skip. That matters only
+ * for scripts, which count their lines. */
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {
     FallbackModel *self = (FallbackModel *)model;

@@ -1,6 +1,6 @@
-/* Google's Gemini dialect: always streamed, with the model in the URL. A stream has no terminal
- * event: it is complete once a finish reason has arrived, though later events may still correct the
- * usage. The answer to a blocked prompt has no candidates. Nothing is sent here. */
+/* Google's Gemini dialect. Answers are always streamed, and the URL contains the model. No event
+ * ends a stream: it is complete once a finish reason has arrived, but later events may still
+ * correct the usage. The answer to a blocked prompt has no candidates. This file sends nothing. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -14,13 +14,13 @@ static AcrJson *append_function_response(AcrJson *parts, const AcrJson *result)
                                     ACR_MEMBER(result, "name"), "response", response, NULL));
 }
 
-/* An answer with calls must be sent back in the parts in which it arrived, with the signatures
- * of its thoughts. */
+/* An answer with calls must be sent back in the same parts in which it arrived, including the
+ * signatures of its thoughts. */
 static const AcrTurnForm form = {.assistant = "model",
                                  .list = "parts",
                                  .append_result = append_function_response,
                                  .keeps_all = true};
-/* Whether a URL ends in a version: "/v1", "/v1beta", "/v1alpha1". */
+/* Whether a URL ends in a version, such as "/v1", "/v1beta" or "/v1alpha1". */
 static bool has_version(const char *base_url)
 {
     const char *last = strrchr(base_url, '/');
@@ -71,7 +71,7 @@ static AcrJson *thinking_of(const AcrDialect *dialect)
                 {"medium", 8192, "MEDIUM"}, {"high", 24576, "HIGH"},     {"xhigh", 24576, "HIGH"},
                 {"max", 24576, "HIGH"}};
     bool has_budget = strstr(dialect->model, "gemini-2") != NULL;
-    /* pass an unknown level on: the server decides whether it is valid */
+    /* pass an unknown level on; the server decides whether the level is valid */
     g_autofree char *own = g_ascii_strup(dialect->effort, -1);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         if (g_ascii_strcasecmp(dialect->effort, rows[i].effort) == 0)
@@ -140,7 +140,7 @@ static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
     if (output >= 0)
         output += MAX(thoughts, 0);
     else if (acr_json_type(acr_json_get(usage, "candidatesTokenCount")) == ACR_JSON_NULL)
-        output = thoughts; /* the server omits a count of zero: all output was thoughts */
+        output = thoughts; /* the server omits a count of zero, so all output was thoughts */
     if (said.input >= 0)
         said.input += MAX(tools, 0);
     said.output = output;
@@ -148,7 +148,7 @@ static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
     acr_partial_use(partial, &said);
 }
 
-/* Takes a candidate's parts. False: too much text. */
+/* Takes a candidate's parts. Returns false if there is too much text. */
 static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
 {
     const AcrJson *parts = acr_json_get(acr_json_get(candidate, "content"), "parts");

@@ -1,7 +1,7 @@
-/* A model that is reached by HTTP: retries until there is an answer or a permanent failure, or
- * until the retries, the time or the money are used up. The provider (AcrProvider) makes the
- * requests, the reader parses the responses, and spend.c limits the cost. This file handles waits,
- * retries and secrets, which are the same for all providers. */
+/* A model that is reached by HTTP. It retries until there is an answer or a permanent failure,
+ * or until the retries, the time or the money are used up. The provider (AcrProvider) makes the
+ * requests, the reader parses the responses, and spend.c limits the cost. This file handles
+ * waits, retries and secrets, which are the same for all providers. */
 #include <string.h>
 
 #include "base/trace.h"
@@ -15,18 +15,19 @@
 #define TRY_TIMEOUT_MS (30ll * 60 * 1000)
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
-#define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000) /* a call that would have to wait longer fails */
+/* a call fails if it would have to wait longer than this */
+#define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000)
 #define LIMIT_MS(given, ms, n)                                                                     \
     (self->service == ACR_SERVICE_BATCH  ? ACR_BATCH_MAX_WAIT_MS                                   \
      : (given) > 0                       ? (given)                                                 \
      : self->service == ACR_SERVICE_FLEX ? (n) * (ms)                                              \
                                          : (ms))
-#define POSTSCRIPT_MS 5000 /* how long to wait for more events after a complete answer */
+#define POSTSCRIPT_MS 5000 /* how long to wait for further events after a complete answer */
 #define ANSWER_EVERY_MS 500
-#define MIN_TRY_MS 100 /* no try begins if less time is left */
-#define MAX_SHRINKS 3u /* how often the answer limit is lowered to fit the ceiling */
-/* The answer limit for providers that require one: DEFAULT_LIMIT for unknown models; at most
- * MAX_OWN_LIMIT for known ones, because it counts against the key's tokens per minute. */
+#define MIN_TRY_MS 100 /* no try begins if less time than this is left */
+#define MAX_SHRINKS 3u /* how often the answer limit may be lowered to fit the ceiling */
+/* The answer limit for providers that require one: DEFAULT_LIMIT for unknown models, and at most
+ * MAX_OWN_LIMIT for known ones, because the limit counts against the key's tokens per minute. */
 #define DEFAULT_LIMIT 8192
 #define MAX_OWN_LIMIT 32000
 
@@ -36,21 +37,23 @@ typedef struct {
     AcrDialect dialect;
     AcrSpend spend;
     AcrHttpClient *client; /* owned */
-    AcrLimiter *limiter;   /* owned; NULL: no shared limits */
+    AcrLimiter *limiter;   /* owned; NULL: limits are not shared */
     AcrModelReport report;
-    char *model_name; /* owned; the strings in endpoint and dialect point into it */
+    char *model_name; /* owned; strings in `endpoint` and `dialect` point into it */
     char *effort;     /* owned, or NULL */
-    /* the requested service tier; ANY: none, or the server refuses it for this model */
+    /* the requested service tier; ANY: none is requested, or the server refuses it for this
+     * model */
     AcrService service;
     char *ca_file;   /* owned, or NULL */
     char *cache_key; /* owned; cache key of the current call, or NULL */
-    char *broker;    /* owned; address and token of the batch broker, a secret; NULL: none */
+    /* owned; address and token of the batch broker, a secret; NULL: there is no broker */
+    char *broker;
     char *instance;  /* owned; the id of the benchmark task, or NULL */
     char *authority; /* owned; host and port, or socket, for messages */
-    GRand *random;   /* owned; only for the jitter of waits, which no answer depends on */
+    GRand *random;   /* owned; only for the jitter of waits, on which no answer depends */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    /* the key has worked; the user was told that the tier is refused */
+    /* a request with this key succeeded; the user was told that the tier is refused */
     bool has_answered, has_told_refusal;
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
@@ -62,11 +65,11 @@ typedef struct {
 typedef struct {
     HttpModel *self;
     const AcrModelRequest *request;
-    guint retries[ACR_LLM_ERRORS]; /* the retries made so far, by class of failure */
+    guint retries[ACR_LLM_ERRORS]; /* number of retries so far for each class of failure */
     guint total;
     gint64 wait_ms; /* wait before the next try */
     AcrService service;
-    /* the failure came from the circuit breaker, which must not count it again */
+    /* the circuit breaker made the failure, so it must not be reported to the breaker again */
     bool is_kept_back;
 } Call;
 
@@ -84,7 +87,7 @@ static void http_free(AcrModel *model)
     ACR_FREE(self->instance, self->authority, self->base.name, self->base.remark, self);
 }
 
-/* The rest of the time limit; G_MAXINT64: no limit. */
+/* The rest of the time limit; G_MAXINT64 if there is none. */
 static gint64 time_left_ms(const HttpModel *self)
 {
     return self->spend.budget ? acr_budget_left_ms(self->spend.budget) : G_MAXINT64;
@@ -108,7 +111,7 @@ typedef struct {
     AcrReader *reader; /* NULL before the first byte of a body */
     gint64 received;   /* bytes received so far */
     bool went_silent;
-    gint64 begun_ms, shown_us; /* since 1970; the time of the last on_answer */
+    gint64 begun_ms, shown_us; /* since 1970; when on_answer was last called */
 } Flow;
 
 /* Calls on_answer, but not too often. */
@@ -139,7 +142,7 @@ static AcrHttpNext on_model_body(void *ctx, const AcrHttpHead *head, const char 
     return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
 
-/* Classifies an exchange without a complete response; `flow` may hold a part of one. */
+/* Classifies an exchange without a complete response; `flow` may have a part of one. */
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
@@ -194,7 +197,7 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
                           failure);
 }
 
-/* The endpoint's headers, and those that sign this request; owned. */
+/* The endpoint's headers and the headers that sign this request; owned. */
 static GPtrArray *headers_of(const HttpModel *self, const char *body)
 {
     const AcrProvider *provider = self->endpoint.provider;
@@ -263,12 +266,12 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         self->has_answered = true;
     } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
                self->has_answered) {
-        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the prompt causes the error, not the key */
+        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the prompt, not the key, causes the error */
     }
     return ok;
 }
 
-/* The answer limit to send; 0: none. */
+/* The answer limit to send; 0 if none is sent. */
 static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
 {
     const AcrDialect *dialect = &self->dialect;
@@ -281,8 +284,8 @@ static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
     return (guint)(limit > 0 && dialect->room > 0 ? MIN(limit, dialect->room) : limit);
 }
 
-/* Makes the body of a try after reserving its highest possible cost; owned. NULL with the
- * failure if that cost exceeds the ceiling. */
+/* Reserves the highest possible cost of a try, and makes its body; owned. NULL with the failure
+ * if the cost exceeds the ceiling. */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
@@ -310,7 +313,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                              "the remaining budget is too small for another call"));
 }
 
-/* Waits for one of the slots that all users of the endpoint and key share; adds the wait to the
+/* Waits for one of the slots that all users of the endpoint and key share. Adds the wait to the
  * try. */
 static bool enter_try(Call *call, AcrFailure *failure)
 {
@@ -345,7 +348,7 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
         (failure->code == ACR_LLM_ERROR_RATE_LIMIT || failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* no process waits that long: each call fails instead */
+        hold_ms = 0; /* no process waits that long; instead, each call fails */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }
@@ -362,7 +365,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
         return fail_too_late(failure);
-    if (!is_pooled && !enter_try(call, failure)) /* a call in a batch may wait for a day */
+    if (!is_pooled && !enter_try(call, failure)) /* a call in a batch may wait for up to a day */
         return false;
     attempt.wait_ms = call->wait_ms;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &said, &id, failure);
@@ -386,7 +389,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* The failure concerns every user of the key, so pauses all of them. */
+/* Pauses all users of the key, because the failure concerns all of them. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
@@ -436,8 +439,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
-    /* A server that has failed often closes the connection a moment later; a request sent on it
-     * would cost money, and its answer would be lost. */
+    /* A server that has failed often closes the connection a moment later. A request on that
+     * connection would cost money, and its answer would be lost. */
     acr_http_client_free(self->client);
     self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))
@@ -446,8 +449,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
 }
 
-/* If the tier is refused or too slow, this call continues at the standard tier. So do later
- * calls if the model does not have the tier. */
+/* If the tier is refused or too slow, continues this call at the standard tier. If the model
+ * does not have the tier at all, later calls use the standard tier too. */
 static bool leave_tier(Call *call, const AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -569,8 +572,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
                            error))
         return NULL;
-    /* A provider's own models know the newer name of the limit; servers that imitate the provider
-     * often do not. */
+    /* The provider's own models know the newer name of the limit; the models of servers that
+     * imitate the provider often do not. */
     self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
     self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
                                                  : acr_http_url_authority(self->endpoint.base_url);

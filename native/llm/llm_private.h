@@ -7,33 +7,34 @@
 
 /* Makes one line of at most `max` bytes: removes every occurrence of the `secrets` (strings; may
  * be NULL), of long parts of them, and of their percent-encoded or JSON-escaped forms, and
- * replaces control characters by spaces; owned. */
+ * replaces control characters by spaces. Owned. */
 char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max) ACR_MUST_USE;
-/* An answer's text without secrets; secrets shorter than ACR_SECRET_IN_ANSWER bytes stay, since
- * they may be ordinary words; owned; NULL if the text contains no secret. */
+/* An answer's text with the secrets removed; owned; NULL if the text contains no secret. Secrets
+ * shorter than ACR_SECRET_IN_ANSWER bytes stay, since they may be ordinary words. */
 #define ACR_SECRET_IN_ANSWER 12u
 char *acr_redact_answer(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
-/* A digest of the first two messages, which are the same for all requests of a conversation and
- * of conversations that continue it; owned. */
+/* A digest of the first two messages, which all requests of a conversation share, also if
+ * another conversation continues it; owned. */
 char *acr_conversation_begin_digest(const AcrConversation *conversation) ACR_MUST_USE;
-/* Removes our keys from an answer (may be NULL) and from the id of its request, in case the
- * server echoes them, so that the journal never contains them. */
+/* Removes our keys from an answer (may be NULL) and from the id of its request. The server may
+ * have echoed them, and the journal must never contain them. */
 void acr_redact_model_answer(AcrModelAnswer *answer, char **request_id, const GPtrArray *secrets);
-/* Completes the answer's calls: adds which model made them and removes secrets; drops them if the
- * request allowed no calls. */
+/* Completes the answer's calls: adds the name of the model that made them, and removes secrets.
+ * If the request allowed no calls, drops them. */
 void acr_finish_tools(AcrModelAnswer *answer, bool are_asked, const char *model,
                       const GPtrArray *secrets);
-/* Overwrites a text and frees it; accepts NULL. */
+/* Overwrites a string and frees it; accepts NULL. */
 void acr_wipe(gpointer text);
 
 /* ---- A user's AWS credentials and region (aws_credentials.c), signatures (sigv4.c) ---- */
 
-/* AWS credentials: both keys or neither, and a session token only with keys. Clearing wipes
- * them. */
+/* AWS credentials: both keys or neither, and a session token only together with keys. Clearing
+ * wipes them. */
 typedef struct {
-    char *access_key, *secret_key; /* owned; NULL: none found */
+    char *access_key, *secret_key; /* owned; NULL if not found */
     char *session_token;           /* owned, or NULL */
-    char *region;                  /* owned; NULL: not found; lower-case letters, digits and "-" */
+    /* owned; NULL if not found; consists of lower-case letters, digits and "-" */
+    char *region;
 } AcrAwsCredentials;
 void acr_aws_credentials_clear(AcrAwsCredentials *credentials);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAwsCredentials, acr_aws_credentials_clear)
@@ -41,27 +42,30 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAwsCredentials, acr_aws_credentials_clear)
 /* Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and
  * AWS_DEFAULT_REGION. Settings that are missing there come from the profile's section in
  * ~/.aws/credentials and ~/.aws/config (or the files that AWS_SHARED_CREDENTIALS_FILE and
- * AWS_CONFIG_FILE name). A missing file counts as empty. Errors: AUTH (half a pair of keys; an
- * unreadable file), USAGE (an invalid region name). */
+ * AWS_CONFIG_FILE name). A missing file counts as empty. Errors: AUTH (one key without the
+ * other; an unreadable file), USAGE (an invalid region name). */
 bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error) ACR_MUST_USE;
-/* AWS_PROFILE, AWS_DEFAULT_PROFILE or "default". Borrowed from the environment. */
+/* The value of AWS_PROFILE or AWS_DEFAULT_PROFILE, or "default". Borrowed from the environment. */
 const char *acr_aws_profile(void);
 
-/* Signs a POST of JSON to `url`, which has no query: appends X-Amz-Date, X-Amz-Security-Token and
- * Authorization of AWS Signature Version 4 (owned strings). `now_unix` in seconds. Pure. */
+/* Signs a POST of JSON to `url`, which has no query, by AWS Signature Version 4: appends the
+ * headers X-Amz-Date, X-Amz-Security-Token and Authorization (owned strings). `now_unix` is in
+ * seconds. Has no side effects. */
 void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const char *url,
                     const char *content_type, const void *body, gsize len, gint64 now_unix,
                     GPtrArray *out_headers);
 
 /* ---- Bytes of a stream to events (sse.c, eventstream.c) ---- */
 
-#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* limit of an event's data, and of one line */
+/* maximum number of bytes of an event's data, and of one line */
+#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024)
 
 typedef struct {
     const char *name; /* borrowed; "" if the event has no name */
     const char *data; /* borrowed; followed by a NUL */
     gsize len;
-    bool is_exception; /* the message is an exception or error (:message-type in AWS's frames) */
+    /* the message is an exception or error (according to :message-type in AWS's frames) */
+    bool is_exception;
 } AcrEvent;
 typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
 
@@ -70,8 +74,8 @@ typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
 typedef struct AcrSse AcrSse;
 AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_sse_free(AcrSse *sse);
-/* False: on_event stopped the stream, or a line or an event exceeds ACR_MAX_EVENT_BYTES
- * (acr_sse_is_too_big tells). */
+/* Returns false if on_event stopped the stream, or if a line or an event exceeds
+ * ACR_MAX_EVENT_BYTES (acr_sse_is_too_big tells). */
 bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* Ends the stream: an event without its final empty line is still passed on. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
@@ -82,15 +86,16 @@ bool acr_sse_is_too_big(const AcrSse *sse);
 typedef struct AcrEventStream AcrEventStream;
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_eventstream_free(AcrEventStream *stream);
-/* False: on_event stopped the stream, or the bytes are invalid (acr_eventstream_problem tells). */
+/* Returns false if on_event stopped the stream, or if the bytes are invalid
+ * (acr_eventstream_problem tells). */
 bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len) ACR_MUST_USE;
-/* Why the bytes are invalid; NULL: they are valid. Static. */
+/* Why the bytes are invalid, static; NULL if they are valid. */
 const char *acr_eventstream_problem(const AcrEventStream *stream);
 
 /* ---- Limits that all processes with one endpoint and key share (rate_limiter.c) ---- */
 
 typedef struct AcrLimiter AcrLimiter;
-/* The rate limiter of one endpoint and key, in the folder `dir`; owned (acr_limiter_free).
+/* Opens the rate limiter of one endpoint and key, in the folder `dir`; owned (acr_limiter_free).
  * Errors: FAILED. */
 AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key,
                              GError **error) ACR_MUST_USE;
@@ -102,29 +107,31 @@ typedef enum {
     ACR_LIMITER_TOO_LATE, /* no slot becomes free before `deadline_us` */
     ACR_LIMITER_PAUSED,   /* the circuit breaker is open; *out_why gives the reason */
 } AcrLimiterEntry;
-/* Waits until sending is allowed and takes a slot. `deadline_us`: g_get_monotonic_time; 0: none.
- * `on_wait` (may be NULL) is called once if it must wait. *out_why owned. */
+/* Waits until sending is allowed, and takes a slot. `deadline_us` is compared with
+ * g_get_monotonic_time; 0 means no deadline. `on_wait` (may be NULL) is called once if the
+ * caller must wait. *out_why is owned. */
 AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                   const AcrInterrupt *interrupt,
                                   void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
                                   void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
-/* Returns the slot. `throttled`: no process sends before `hold_ms` have passed (a few seconds if
- * hold_ms <= 0); after that, processes start one by one. */
+/* Returns the slot. With `throttled`, no process sends before `hold_ms` have passed (a few
+ * seconds if hold_ms <= 0); after that, processes start one by one. */
 void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms);
 /* Opens the circuit breaker for all processes that use the endpoint and key: no request is sent
  * until acr_llm_resume. `why` begins with the name of the error class and contains no secrets. */
 void acr_limiter_pause(AcrLimiter *limiter, const char *why);
-/* The error class at the beginning of a pause's text. */
+/* The error class at the beginning of a pause's reason. */
 AcrLlmError acr_llm_paused_class(const char *why);
 
 /* ---- Scripted answers: "script:FILE" (scripted_model.c) ---- */
 
-#define ACR_SCRIPT_MAX_BYTES (512u * 1024 * 1024) /* limit of the script file */
+#define ACR_SCRIPT_MAX_BYTES (512u * 1024 * 1024) /* maximum size of the script file in bytes */
 
-/* A model that answers from a script's text; its name and its messages contain `path`. Owned
- * (acr_model_free). Errors: USAGE (names the line); calls fail with USED_UP or EXPECT. */
+/* A model that answers from a script's text. The model's name and its error messages contain
+ * `path`. Owned (acr_model_free). Errors: USAGE (names the line); calls fail with USED_UP or
+ * EXPECT. */
 AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
                            const AcrModelOptions *options, GError **error) ACR_MUST_USE;
-/* Reads such a script from a file. */
+/* Like acr_script_parse, but reads the script from a file. */
 AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options,
                                GError **error) ACR_MUST_USE;

@@ -1,6 +1,6 @@
 /* OpenAI's chat completions API, which many servers imitate: the request's JSON, the events of a
- * stream, the JSON of a whole answer, and corrections after an error. Nothing is sent here. A
- * stream is complete with its [DONE]. */
+ * stream, the JSON of a whole answer, and corrections after an error. This file sends nothing. A
+ * stream is complete when [DONE] arrives. */
 #include "llm/provider.h"
 
 #include <math.h>
@@ -33,8 +33,8 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* Appends a message; gives an assistant message without text a text, because servers reject an
- * empty one. */
+/* Appends a message. An assistant message without text gets a placeholder, because servers
+ * reject an empty text. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     bool is_blank = content && !content[strspn(content, " \t\r\n")];
@@ -43,7 +43,7 @@ AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const ch
                         ACR_TEXT(is_blank && is_answer ? "(no answer)" : content));
 }
 
-/* Appends an answer with tool calls. A server that sent thoughts gets them back. */
+/* Appends an answer with tool calls. If the server sent thoughts, they are sent back. */
 static void append_calls(AcrJson *messages, const AcrJson *tools)
 {
     const char *text = acr_json_get_string(tools, "text");
@@ -187,8 +187,8 @@ static const AcrJson *either(const AcrJson *object, const char *key, const char 
     return member ? member : acr_json_get(object, other);
 }
 
-/* The cost that a gateway states. If OpenRouter used the user's own key for the model's provider,
- * `cost` is only OpenRouter's fee, and another member has the provider's price. */
+/* The cost that a gateway states. If OpenRouter used the user's own key for the model's
+ * provider, `cost` is only OpenRouter's fee, and another member states the provider's price. */
 static double stated_cost(const AcrJson *usage)
 {
     double cost = acr_json_get_double(usage, "cost", -1);
@@ -198,8 +198,8 @@ static double stated_cost(const AcrJson *usage)
                : cost;
 }
 
-/* Reads the counters. Some servers do not count reasoning as output; then only the total includes
- * it. */
+/* Reads the counters. If a server does not count reasoning as output, only the total includes
+ * the reasoning. */
 void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
 {
     const AcrJson *sent = either(usage, "prompt_tokens_details", "input_tokens_details");
@@ -222,7 +222,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
     acr_usage_set_cost(&partial->usage, stated_cost(usage));
 }
 
-/* Adds a content: a text, or a list of parts, of which the texts are used. */
+/* Adds the content of a message: a string, or a list of parts, of which only the texts are used. */
 static bool add_content(AcrPartial *partial, const AcrJson *content)
 {
     if (acr_json_type(content) != ACR_JSON_ARRAY)
@@ -234,8 +234,8 @@ static bool add_content(AcrPartial *partial, const AcrJson *content)
     return true;
 }
 
-/* Takes calls, or pieces of them, by their index; if a server sends no index, a piece with a name
- * begins a new call. */
+/* Takes calls, or pieces of calls, by their index. If a server sends no index, a piece with a
+ * name begins a new call. */
 static void take_calls(AcrPartial *partial, const AcrJson *calls)
 {
     for (const AcrJson *call = acr_json_first(calls); call; call = acr_json_next(call)) {
@@ -253,7 +253,7 @@ static void take_calls(AcrPartial *partial, const AcrJson *calls)
     }
 }
 
-/* Takes a message or a piece of one. False: the text is too long. */
+/* Takes a message or a piece of one. Returns false if the text is too long. */
 static bool take_chat_message(AcrPartial *partial, const AcrJson *message)
 {
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
@@ -281,8 +281,8 @@ static bool is_taken(const AcrPartial *partial, guint number)
     return false;
 }
 
-/* Completes an answer. Gives each call without an id of its own a new one; keeps the thoughts,
- * because some servers want them back with the calls. */
+/* Completes an answer. Gives a new id to each call whose id is missing or repeated. Keeps the
+ * thoughts, because some servers want them back with the calls. */
 void acr_openai_settle(AcrPartial *partial)
 {
     for (guint i = 0; i < partial->calls->len; i++) {

@@ -1,6 +1,7 @@
-/* Servers that speak OpenAI's chat API: one row each, with its address, the variables for key and
- * address, and its few differences. openai_chat.c handles differences that any of them may have,
- * such as reasoning beside the content, other counters, and errors with status 200. */
+/* Servers that speak OpenAI's chat API. Each has one row, with its address, the variables for
+ * key and address, and its few peculiarities. openai_chat.c handles peculiarities that any such
+ * server may have, such as reasoning beside the content, other counters, and errors with status
+ * 200. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -8,8 +9,8 @@
 #define OLLAMA_PORT "11434"
 
 /* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL,
- * whose default port is that of its scheme. An address on which servers listen (0.0.0.0, ::)
- * means this machine. Invalid text is rejected later, with other invalid addresses. */
+ * whose default port is that of its scheme. 0.0.0.0 and ::, on which servers listen, mean this
+ * machine. Invalid values are rejected later, together with other invalid addresses. */
 static char *ollama_base(GError **error)
 {
     const char *given = acr_variable("OLLAMA_HOST");
@@ -53,7 +54,7 @@ static char *ollama_base(GError **error)
                                            ACR_OPENAI_CHAT,                                        \
                                            __VA_ARGS__}
 
-/* Groq's own client takes a base URL without the path. */
+/* Groq's own client expects a base URL without the path. */
 SERVER(groq, "https://api.groq.com/openai/v1", ACR_STRINGS("GROQ_API_KEY"),
        ACR_STRINGS("GROQ_BASE_URL"), .base_path = "/openai/v1", .prepare = acr_openai_prepare);
 /* DeepSeek supports JSON mode, but no schemas. */
@@ -61,8 +62,8 @@ SERVER(deepseek, "https://api.deepseek.com/v1", ACR_STRINGS("DEEPSEEK_API_KEY"),
        ACR_STRINGS("DEEPSEEK_BASE_URL"), .base_path = "/v1", .has_no_schema = true, IMITATOR);
 SERVER(openrouter, "https://openrouter.ai/api/v1", ACR_STRINGS("OPENROUTER_API_KEY"),
        ACR_STRINGS("OPENROUTER_BASE_URL"), IMITATOR);
-/* A gateway that people run themselves; is_local is false, because the models behind it cost
- * money. */
+/* A gateway that people run themselves. is_local is false, because the models behind the gateway
+ * cost money. */
 SERVER(litellm, "http://127.0.0.1:4000/v1", ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
        ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"), OWN_SERVER);
 SERVER(vllm, "http://127.0.0.1:8000/v1", ACR_STRINGS("VLLM_API_KEY"), ACR_STRINGS("VLLM_BASE_URL"),

@@ -1,7 +1,8 @@
-/* OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole answer.
- * The server stores nothing of the conversation (store: false). Each event has a `type`. The
- * terminal event completes the stream and contains the whole response, whose text, status and
- * tokens replace those of the pieces. With status 200 an event may still report a failure. */
+/* OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole
+ * answer. The server stores nothing of the conversation (store: false). Each event has a `type`.
+ * The last event completes the stream and contains the whole response, whose text, status and
+ * tokens replace those of the pieces. Even if the HTTP status is 200, an event may report a
+ * failure. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* The text of a first system message, which is then not sent as an item; NULL: none. */
+/* The text of the first message if that is a system message, which is then not sent as an item;
+ * otherwise NULL. */
 static const char *system_of(const AcrConversation *conversation)
 {
     const AcrMessage *first =
@@ -31,7 +33,7 @@ static AcrJson *text_of_part(const AcrJson *schema)
     return acr_json_of("format", format, NULL);
 }
 
-/* An answer with calls is sent back in the items in which it arrived, including its encrypted
+/* Appends an answer with calls as the items in which it arrived, including its encrypted
  * thoughts. */
 static void append_items(AcrJson *input, const AcrJson *tools)
 {
@@ -119,7 +121,7 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* Takes a message item. False: the text is too long. */
+/* Takes a message item. Returns false if the text is too long. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *content = acr_json_get(message, "content");
@@ -140,7 +142,7 @@ static bool is_call(const AcrJson *item)
     return type && g_str_has_suffix(type, "_call");
 }
 
-/* Takes a complete item, which is sent back with the calls and may be a call itself. */
+/* Takes a complete item. It is sent back with the calls, and may itself be a call. */
 static void take_item(AcrPartial *partial, const AcrJson *item)
 {
     const char *type = acr_json_get_string(item, "type");
@@ -153,7 +155,7 @@ static void take_item(AcrPartial *partial, const AcrJson *item)
 }
 
 /* Replaces the collected pieces by the whole text of the output, if the output has a message;
- * some servers end a stream with an empty list. False: the text is too long. */
+ * some servers end a stream with an empty list. Returns false if the text is too long. */
 static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
     bool is_first = true;
@@ -174,7 +176,7 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
     return true;
 }
 
-/* Takes a failure that was sent with status 200; its usage is final. */
+/* Takes a failure that was sent with status 200. The usage in it is final. */
 static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
@@ -185,7 +187,7 @@ static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
     return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER, "the response failed without a reason");
 }
 
-/* Takes a response that has ended, even one that failed. */
+/* Takes a response that has ended, even if it failed. */
 static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
 {
     const char *status = acr_json_get_string(response, "status");
@@ -221,7 +223,7 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
         strcmp(type, "response.reasoning_text.delta") == 0)
         acr_partial_show_thoughts(partial, delta);
     else if (g_str_has_suffix(type, ".delta"))
-        acr_partial_touch(partial); /* calls also show that the server is still working */
+        acr_partial_touch(partial); /* calls, too, show that the server is still working */
     if (g_strv_contains(ends, type))
         return take_response(partial, acr_json_get(json, "response"));
     if (strcmp(type, "response.output_text.delta") == 0)

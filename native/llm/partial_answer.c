@@ -1,13 +1,14 @@
-/* An answer while it arrives, and helpers for all dialects: they collect text up to a limit, and
- * read finish reasons, counters that a server may omit or get wrong, and errors inside a stream. */
+/* An answer that is still arriving, and helpers for all dialects. They collect text up to a
+ * limit, and read finish reasons, counters that a server may omit or get wrong, and errors
+ * inside a stream. */
 #include "llm/provider.h"
 
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-/* limit of a call's arguments, in bytes */
+/* maximum size of a call's arguments in bytes */
 #define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS)
-#define MAX_STATED_USD 1e6 /* a higher stated cost of one call is not believed */
+#define MAX_STATED_USD 1e6 /* a stated cost of one call above this is ignored */
 
 static void free_call(gpointer data)
 {
@@ -91,7 +92,8 @@ void acr_partial_add_refusal(AcrPartial *partial, const char *text)
     append_bounded(partial->refusal, text);
 }
 
-/* The last call with that index; a different id means another call, even with the same index. */
+/* The last call with that index. If the id differs, it is another call, even with the same
+ * index. */
 static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const char *id)
 {
     for (guint i = partial->calls->len; i-- > 0;) {
@@ -194,7 +196,7 @@ void acr_partial_set(char **word, const char *value)
     *word = acr_text_shorten(value, ACR_LLM_MAX_MESSAGE);
 }
 
-/* The finish reasons of all dialects; compared case-insensitively. */
+/* The finish reasons of all dialects, compared case-insensitively. */
 static const struct {
     const char *ours;
     const char *words[20]; /* NULL-terminated */

@@ -3,79 +3,83 @@
 
 #include "llm/failure.h"
 
-/* A tool call while it arrives. */
+/* A tool call that is still arriving. */
 typedef struct {
-    gint64 index;       /* index of the call's block or item, as the server counts them */
+    gint64 index;       /* index of the call's block or item, as counted by the server */
     char *id, *name;    /* owned, or NULL */
     GString *arguments; /* owned; JSON */
 } AcrToolCall;
-/* most calls of one answer; an answer with more is treated as having none */
+/* maximum number of calls in one answer; if an answer has more, all are dropped */
 #define ACR_LLM_MAX_TOOL_CALLS 128u
 
 typedef struct {
     GString *content;
-    GString *refusal; /* the text in which the model refuses */
-    char *finish;     /* owned; as in AcrModelAnswer; NULL: not known yet */
+    GString *refusal; /* the text in which the model refuses to answer */
+    char *finish;     /* owned; as in AcrModelAnswer; NULL if not known yet */
     char *model;      /* owned */
     char *request_id; /* owned */
-    char *tier;       /* owned; the service tier as the provider calls it; NULL: not named */
+    char *tier;       /* owned; the service tier, as the provider calls it; NULL if not named */
     AcrUsage usage;
-    bool is_nonsense;              /* a counter was invalid, so `usage` is not used */
-    bool began;                    /* the server has begun to answer */
-    bool has_said;                 /* text, thoughts or calls have arrived */
-    bool is_complete;              /* the provider's terminal event has come */
-    bool has_calls;                /* tool calls */
-    bool calls_too_much;           /* too many calls, or too long ones */
-    GPtrArray *calls;              /* owned AcrToolCall, as far as they have arrived */
-    AcrJson *kept;                 /* owned; the thoughts that are arriving, for `kept` */
-    GString *thoughts, *signature; /* owned; the current thoughts, for `kept` */
+    bool is_nonsense;    /* a counter was invalid, so `usage` must not be used */
+    bool began;          /* the server has begun to answer */
+    bool has_said;       /* text, thoughts or calls have arrived */
+    bool is_complete;    /* the event that ends the provider's stream has arrived */
+    bool has_calls;      /* tool calls */
+    bool calls_too_much; /* there are too many calls, or calls that are too long */
+    GPtrArray *calls;    /* array of owned AcrToolCall, as far as they have arrived */
+    /* owned; the thoughts that are still arriving, as an item for `kept` */
+    AcrJson *kept;
+    GString *thoughts, *signature; /* owned; text and signature of these thoughts */
     GString *shown_thoughts;       /* owned; all thoughts that arrived as text */
     bool is_blocked;               /* the prompt was blocked: the call fails with CONTENT_FILTER */
     AcrFailure failure;            /* set with ACR_PARSE_FAILED */
-    gint64 pieces;                 /* pieces of text, thoughts and calls that have arrived */
+    /* number of pieces of text, thoughts and calls that have arrived */
+    gint64 pieces;
     gint64 content_us; /* when content (not a ping) last arrived (g_get_monotonic_time) */
 } AcrPartial;
 typedef enum {
     ACR_PARSE_MORE,
-    ACR_PARSE_DONE,   /* the terminal event; later events are ignored */
+    ACR_PARSE_DONE,   /* the stream's last event was read; later events are ignored */
     ACR_PARSE_FAILED, /* `failure` says why */
 } AcrParseStep;
 void acr_partial_init(AcrPartial *partial);
 void acr_partial_clear(AcrPartial *partial);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
-/* Appends text (may be NULL). False: the answer exceeds ACR_LLM_MAX_ANSWER; see `failure`. */
+/* Appends text (may be NULL). Returns false if the answer exceeds ACR_LLM_MAX_ANSWER; `failure`
+ * is then set. */
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
-/* Appends text in which the model refuses (may be NULL), up to ACR_LLM_MAX_ANSWER. */
+/* Appends text in which the model refuses to answer (may be NULL), up to ACR_LLM_MAX_ANSWER. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
-/* Adds a piece of a tool call, or all of it; a new index begins a new call. An argument is NULL
- * if the piece does not contain it. */
+/* Adds a tool call or a piece of one; a new index begins a new call. An argument is NULL if the
+ * piece does not contain it. */
 void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
                           const char *arguments);
-/* Adds a call that arrived as a whole, with its arguments as a JSON object. */
+/* Adds a call that arrived in one piece, with its arguments as a JSON object. */
 void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
                                 const AcrJson *arguments);
-/* If a complete answer has too many or too long calls, replaces all of them by a note to the
- * model. */
+/* If a complete answer has too many calls, or calls that are too long, replaces all calls by a
+ * note to the model. */
 void acr_partial_refuse_calls(AcrPartial *partial);
-/* Keeps an item that must be sent back with the calls (taken). */
+/* Keeps an item (taken) that must be sent back with the calls. */
 void acr_partial_keep(AcrPartial *partial, AcrJson *item);
 /* Adds thoughts that need not be sent back (may be NULL), up to the limit of an answer. */
 void acr_partial_show_thoughts(AcrPartial *partial, const char *thoughts);
-/* Adds thoughts and their signature (each may be NULL) that must be sent back, to `kept`. */
+/* Adds thoughts and their signature to `kept`, because they must be sent back. Each may be NULL. */
 void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature);
-/* Drops calls and kept items, because the server sends them again as a whole. */
+/* Drops calls and kept items, because the server sends all of them again in one piece. */
 void acr_partial_forget_calls(AcrPartial *partial);
-/* The calls in the form of AcrModelAnswer, without "by"; owned; NULL: none. */
+/* The calls in the form of AcrModelAnswer, without "by"; owned; NULL if there are none. */
 AcrJson *acr_partial_tools(const AcrPartial *partial) ACR_MUST_USE;
-/* The number of tokens that have arrived, as counted by the server; otherwise an estimate: the
- * number of pieces, or a quarter of the bytes if that is more. */
+/* The number of tokens that have arrived. If the server does not count them, this is an
+ * estimate: the number of pieces, or a quarter of the bytes if that is more. */
 gint64 acr_partial_tokens(const AcrPartial *partial);
 /* Records that content other than text (thoughts, calls) has arrived, and drops an earlier
  * output count. */
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a string by a copy of `value`; NULL changes nothing. */
 void acr_partial_set(char **word, const char *value);
-/* Sets `finish` in our words; an unknown word is kept; NULL, "" and "null" change nothing. */
+/* Sets `finish`, translated to OpenAI's words; an unknown word is kept. NULL, "" and "null"
+ * change nothing. */
 void acr_partial_finish(AcrPartial *partial, const char *word);
 #define ACR_FINISH_WINDOW "model_context_window_exceeded"
 AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message);
@@ -84,11 +88,11 @@ AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char 
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text);
 
 #define ACR_MAX_COUNTER ((gint64)1 << 53) /* larger numbers are not exact in JSON */
-/* Reads a counter; -1 if it is missing or invalid. An invalid one also sets `is_nonsense`. */
+/* Reads a counter; -1 if it is missing or invalid. An invalid counter also sets `is_nonsense`. */
 gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key);
 /* Makes a usage from the counters of a server whose prompt count includes the tokens read from
- * and written to the cache (-1: unknown): subtracts these, and leaves the other members unknown.
- * If they exceed the prompt count, all are invalid. */
+ * and written to the cache (-1: unknown). Subtracts the cache counts, and leaves the other
+ * members unknown. If the cache counts exceed the prompt count, all are invalid. */
 AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, gint64 written);
 /* Merges the counters of an event. They are cumulative, so each counter keeps the largest value;
  * missing counters change nothing. */

@@ -1,5 +1,5 @@
-/* The list of HTTP providers, each a const entry in its own file, and the creation of a model from
- * its name. */
+/* The list of HTTP providers, each of which is a const struct in its own file. Also creates a
+ * model from its name. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static char *provider_names(void)
     return g_string_free(names, FALSE);
 }
 
-/* The provider that a model's name denotes; NULL: unknown, or a script. */
+/* The provider that a model's name denotes; NULL if it is unknown or the name denotes a script. */
 static const AcrProvider *provider_of(const char *name)
 {
     const char *slash = strchr(name, '/');

@@ -1,10 +1,11 @@
-/* Shared limits of all processes that use one endpoint and key: a small file for each such pair, in
- * a shared folder. The file says until when no process may send (the hold). Locks on bytes of the
- * file (of open file descriptions) are slots for concurrent requests; the kernel frees them when a
- * process is killed. After a throttled request no process may send during the hold; then one slot
- * becomes free, and one more every few seconds, until the server throttles again. If a second file
- * exists, the circuit breaker is open: no process sends. The names of both files contain a hash,
- * not the key. If a file cannot be locked, read or written, only the server's own limits apply. */
+/* The limits that all processes with one endpoint and key share. Each pair of endpoint and key
+ * has a small file in a shared folder. The file says until when no process may send (the hold).
+ * Slots for concurrent requests are locks (of open file descriptions) on bytes of the file; the
+ * kernel frees them when a process is killed. After a throttled request no process may send
+ * during the hold; then one slot becomes free, and one more every few seconds, until the server
+ * throttles again. If a second file exists, the circuit breaker is open: no process sends. The
+ * names of both files contain a hash, not the key. If a file cannot be locked, read or written,
+ * only the server's own limits apply. */
 #include "llm/llm_private.h"
 
 #include <errno.h>
@@ -15,14 +16,15 @@
 
 #include "llm/failure.h"
 
-#define HOLD_DIGITS 20 /* digits of the time in the file */
-#define SLOTS_AT 2048  /* the slots are the bytes after this offset */
+#define HOLD_DIGITS 20 /* number of digits of the time in the file */
+#define SLOTS_AT 2048  /* offset of the first slot's byte */
 #define MAX_SLOTS 64
-#define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer hold can only mean that the clock jumped */
-#define USUAL_HOLD_MS 2000                /* hold if the server does not say how long to wait */
+#define MAX_HOLD_MS ((gint64)3600 * 1000) /* if a hold is longer than this, the clock has jumped */
+/* length of the hold if the server does not say how long to wait */
+#define USUAL_HOLD_MS 2000
 #define GRADUAL_MS 4000         /* time between two slots that are freed after throttling */
 #define WAIT_SLICE_MS 50        /* interval between checks for a free slot or a pause */
-#define MAX_PAUSE_BYTES 4096u   /* limit of the text of a pause */
+#define MAX_PAUSE_BYTES 4096u   /* maximum size of a pause's reason in bytes */
 #define PAUSED_PREFIX "paused-" /* prefix of the breaker's file names, before the hash */
 
 struct AcrLimiter {
@@ -48,8 +50,8 @@ static int lock_slot(int fd, short type, int slot)
     return rc == 0 ? 0 : errno;
 }
 
-/* Reads until when no process may send, in milliseconds since the epoch; 0: no hold, or invalid
- * text. */
+/* Reads until when no process may send, in milliseconds since the epoch; 0 if there is no hold,
+ * or if the file's contents are invalid. */
 static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
     char text[HOLD_DIGITS + 1] = "";
@@ -59,8 +61,8 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
     return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
-/* Best effort: if the write fails, the next process is throttled by the server. If two processes
- * write at the same time, one hold may be lost. */
+/* Best effort: if the write fails, the server throttles the next process. If two processes write
+ * at the same time, one hold may be lost. */
 static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
     g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);
@@ -105,8 +107,8 @@ static char *read_pause(const char *path)
     return g_strdup(*line ? line : "an earlier failure");
 }
 
-/* Tries once to take a slot. True if it has a slot, or if the file system has no locks.
- * *out_hold_ms: the time until a process may send. */
+/* Tries once to take a slot. Returns true if the limiter got a slot, or if the file system has
+ * no locks. *out_hold_ms is the time until a process may send. */
 static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
 {
     gint64 now = now_ms();
@@ -150,7 +152,7 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                 : "the rate limit has no free slot; waiting",
                     hold_ms);
         is_told = true;
-        /* so that waiting processes check at different times */
+        /* the slices differ, so that waiting processes check at different times */
         gint64 slice_ms = hold_ms > 0
                               ? MIN(hold_ms, WAIT_SLICE_MS)
                               : WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);

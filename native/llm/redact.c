@@ -1,17 +1,18 @@
-/* Removes secrets from texts of servers, and shortens these to one line for messages. Finds a
- * secret in plain, percent-encoded, and escaped as in JSON. In messages, long parts of a secret are
- * removed too, because servers and our limits cut texts. A secret that the server encodes in
- * another way (base64, hexadecimal) is not found. */
+/* Removes secrets from texts that servers sent, and shortens these texts to one line for
+ * messages. Finds a secret as plain text, percent-encoded, and escaped as in JSON. In messages,
+ * long parts of a secret are removed too, because servers and our limits cut texts. A secret
+ * that the server encodes in another way (base64, hexadecimal) is not found. */
 #include "llm/llm_private.h"
 
 #include <string.h>
 
 #define REDACTED "[key]"
-/* a shorter key is a placeholder; to remove it everywhere would make texts unreadable */
+/* a shorter key is a placeholder; removing it everywhere would make texts unreadable */
 #define MIN_SECRET 4u
-#define MIN_END 8u     /* the shortest beginning or end of a secret that is removed */
-#define MIN_PART 12u   /* the shortest middle part that is removed */
-#define MIN_CUT_OF 16u /* parts of secrets with fewer bytes are not removed */
+#define MIN_END 8u   /* minimum length of a beginning or end of a secret that is removed */
+#define MIN_PART 12u /* minimum length of a middle part of a secret that is removed */
+/* parts of a secret are not removed if the secret has fewer bytes than this */
+#define MIN_CUT_OF 16u
 
 void acr_wipe(gpointer text)
 {
@@ -20,7 +21,7 @@ void acr_wipe(gpointer text)
     g_free(text);
 }
 
-/* The byte for two hexadecimal digits; -1: they are not digits. */
+/* The byte that two hexadecimal digits denote; -1 if they are not digits. */
 static int hex_byte(const char *digits)
 {
     int high = g_ascii_xdigit_value(digits[0]);
@@ -28,7 +29,8 @@ static int hex_byte(const char *digits)
     return low < 0 ? -1 : high * 16 + low;
 }
 
-/* How many bytes at the start of `text` encode the character; 0: none do. */
+/* The number of bytes at the start of `text` that encode the character; 0 if it begins
+ * otherwise. */
 static gsize spelled(const char *text, char c)
 {
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
@@ -47,8 +49,8 @@ static gsize spelled(const char *text, char c)
                : 0;
 }
 
-/* With how many characters of the secret `text` begins; *out_bytes: the number of bytes that
- * encode them. */
+/* The number of characters of the secret with which `text` begins; *out_bytes is the number of
+ * bytes that encode them. */
 static gsize matched(const char *text, const char *secret, gsize *out_bytes)
 {
     gsize n = 0;
@@ -58,8 +60,8 @@ static gsize matched(const char *text, const char *secret, gsize *out_bytes)
     return n;
 }
 
-/* How many bytes at the start of `text` are the secret or, with `parts`, a long part of it; 0:
- * none. */
+/* The number of bytes at the start of `text` that are the secret or, with `parts`, a long part
+ * of it; 0 if there are none. */
 static gsize found_at(const char *text, const char *secret, bool parts)
 {
     gsize len = strlen(secret);
@@ -78,9 +80,9 @@ static gsize found_at(const char *text, const char *secret, bool parts)
 static char *without(const char *text, const char *secret, bool parts)
 {
     GString *out = NULL;
-    const char *kept = text; /* the text before this is already in `out` */
+    const char *kept = text; /* the text before this position is already in `out` */
     const char beginnings[] = {*secret, '%', '\\', '\0'};
-    /* Answers are long, so bytes that cannot begin a secret are skipped quickly. */
+    /* Answers are long, so this quickly skips bytes that cannot begin a secret. */
     for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {
         gsize bytes = found_at(at, secret, parts);
         if (bytes == 0) {
@@ -99,7 +101,8 @@ static char *without(const char *text, const char *secret, bool parts)
     return g_string_free(out, FALSE);
 }
 
-/* The text without any secret of at least `min_len` bytes; owned; NULL if it contains none. */
+/* The text without any secret of at least `min_len` bytes; owned; NULL if the text contains
+ * none. */
 static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
 {
     char *clean = NULL;

@@ -1,18 +1,19 @@
 /* Turns the bytes of a response into an answer or a failure. There are three kinds of body: an
- * error of any shape (gathered up to a limit, then classified), one JSON value, or a stream in the
- * provider's framing. The provider decides when a stream is complete: a stream without its terminal
- * event was truncated, even if the connection ended properly. */
+ * error of any form (collected up to a limit, then classified), one JSON value, or a stream in
+ * the provider's framing. The provider decides when a stream is complete. A stream without its
+ * final event was truncated, even if the connection ended properly. */
 #include "llm/response_reader.h"
 
 #include <string.h>
 
 #include "http/http.h"
 
-#define MAX_ERROR_BYTES (1024u * 1024) /* an error response is read up to this size */
-#define SHOWN 40u                      /* bytes shown of a body that is not JSON */
+/* maximum number of bytes that are read of an error response */
+#define MAX_ERROR_BYTES (1024u * 1024)
+#define SHOWN 40u /* number of bytes shown of a body that is not JSON */
 
 typedef enum {
-    BODY_UNKNOWN, /* a successful response whose first byte has not arrived */
+    BODY_UNKNOWN, /* the response is successful, but the first byte of its body has not arrived */
     BODY_ERROR,
     BODY_JSON,
     BODY_SSE,
@@ -24,13 +25,14 @@ struct AcrReader {
     int status;
     GHashTable *headers; /* shared; NULL: none */
     Body body;
-    GByteArray *whole; /* the whole body, for kinds ERROR and JSON */
+    GByteArray *whole; /* the whole body, for the kinds ERROR and JSON */
     AcrSse *sse;
     AcrEventStream *frames;
     AcrPartial partial;
     AcrParseStep step;
     bool is_ending; /* no more bytes follow, so an event may be truncated */
-    /* the first half of a surrogate pair, such as "\ud83c", whose second half has not arrived */
+    /* the first half of a surrogate pair, such as "\ud83c", while the second half has not
+     * arrived */
     char half[7];
 };
 
@@ -39,22 +41,23 @@ static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const cha
     return reader->step = acr_partial_fail(&reader->partial, code, why);
 }
 
-/* Fails without retry, because a retry would get too large a response again. */
+/* Fails permanently, because the response to a retry would be too large again. */
 static void fail_for_good(AcrReader *reader, const char *why)
 {
     fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
     reader->partial.failure.retryable = false;
 }
 
-/* Whether `at` is the escape of half a surrogate pair: after "\u", 'd' and one of `digits`. */
+/* Whether `at` is the escape of one half of a surrogate pair: "\u", 'd' and one of `digits`. */
 static bool is_half(const char *at, const char *digits)
 {
     return at[0] == '\\' && at[1] == 'u' && (at[2] | ' ') == 'd' &&
            strchr(digits, at[3] | (g_ascii_isalpha(at[3]) ? ' ' : 0)) && at[3];
 }
 
-/* Some servers cut an answer between the two escapes of a surrogate pair. Moves the first half from
- * the end of one event's text to the beginning of the next; returns the event's text, owned. */
+/* Some servers cut an answer between the two escapes of a surrogate pair. Moves the first half
+ * from the end of one event's text to the beginning of the next. Returns the event's text,
+ * owned. */
 static char *join_halves(AcrReader *reader, const AcrEvent *event)
 {
     GString *text = g_string_new_len(event->data, (gssize)event->len);
@@ -71,7 +74,7 @@ static char *join_halves(AcrReader *reader, const AcrEvent *event)
     return g_string_free(text, FALSE);
 }
 
-/* The JSON object in an event's data; owned; NULL: it is not one. */
+/* The JSON object in an event's data; owned; NULL if the data are something else. */
 static AcrJson *parse_event(AcrReader *reader, const AcrEvent *event)
 {
     bool has_half = *reader->half || strstr(event->data, "\\ud") || strstr(event->data, "\\uD");
@@ -146,8 +149,8 @@ static bool is_of_type(const AcrReader *reader, const char *type)
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
 
-/* Determines the kind of body from its content type; if that is unknown, from its first byte,
- * because some servers send a wrong type. */
+/* Determines the kind of body from its content type. If the type is unknown, uses the first
+ * byte, because some servers send a wrong type. */
 static Body body_of(const AcrReader *reader, char first)
 {
     bool is_stream = is_of_type(reader, "text/event-stream");
@@ -160,7 +163,8 @@ static Body body_of(const AcrReader *reader, char first)
     return first && strchr("deir:", first) ? BODY_SSE : BODY_JSON;
 }
 
-/* Skips white space before a body and determines its kind; returns the number of bytes skipped. */
+/* Determines the kind of a body after white space before it; returns the number of bytes
+ * skipped. */
 static gsize begin_body(AcrReader *reader, const char *data, gsize len)
 {
     gsize blank = 0;
@@ -264,8 +268,8 @@ static void end_stream(AcrReader *reader, const char *cut)
                       cut ? cut : "the stream ended before the answer was complete");
 }
 
-/* Handles a success without a body: a stream that was cut before its first event, or an empty
- * answer. */
+/* Handles a successful response without a body: a stream that broke off before its first event,
+ * or an empty answer. */
 static void read_nothing(AcrReader *reader, const char *cut)
 {
     bool was_stream = is_of_type(reader, "text/event-stream") ||
@@ -276,15 +280,15 @@ static void read_nothing(AcrReader *reader, const char *cut)
                   why);
 }
 
-/* Whether the model caused the finish reason; any other means that the server stopped in the
- * middle. */
+/* Whether the finish reason says that the model ended the answer; other reasons mean that the
+ * server stopped in the middle. */
 static bool is_end(const char *finish)
 {
     static const char *const ends[] = {"stop", "tool_calls", "length", "content_filter", NULL};
     return !finish || g_strv_contains(ends, finish);
 }
 
-/* Decides what it means if a complete response has no text, or was stopped early. */
+/* Classifies a complete response that has no text or was stopped early. */
 static void judge_response(AcrReader *reader)
 {
     const AcrPartial *partial = &reader->partial;
@@ -312,7 +316,7 @@ static void judge_response(AcrReader *reader)
     }
 }
 
-/* A cost in a gateway's header is used if the body states none. */
+/* Uses the cost in a gateway's header if the body states none. */
 static void read_cost_header(AcrReader *reader)
 {
     const char *text = acr_http_header(reader->headers, "x-litellm-response-cost");
@@ -322,7 +326,7 @@ static void read_cost_header(AcrReader *reader)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
 
-/* Drops all counters, because one that is invalid makes the others doubtful. The stated cost
+/* Drops all counters, because one invalid counter makes the others doubtful. The stated cost
  * stays. */
 static void forget_counters(AcrUsage *usage)
 {
@@ -332,7 +336,7 @@ static void forget_counters(AcrUsage *usage)
     *usage = unknown;
 }
 
-/* The model's thoughts, owned; NULL: the server does not show them. */
+/* The model's thoughts, owned; NULL if the server does not show them. */
 static char *partial_thoughts(AcrPartial *partial)
 {
     return partial->shown_thoughts->len
@@ -371,7 +375,7 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
             .tools = tools,
             .thoughts = partial_thoughts(&reader->partial),
             .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
-            /* the end of the stream implies the reason */
+            /* without a finish reason, the end of the stream implies "stop" */
             .finish = finish ? finish : g_strdup("stop"),
             .model = g_steal_pointer(&reader->partial.model),
             .request_id = g_strdup(reader->partial.request_id),

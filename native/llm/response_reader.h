@@ -3,17 +3,18 @@
 
 #include "llm/provider.h"
 
-/* Pure except for the clock. */
+/* Has no side effects; reads only the clock. */
 typedef struct AcrReader AcrReader;
-/* `headers` as in AcrHttpResponse (a reference is kept; may be NULL). Owned (acr_reader_free). */
+/* `headers` are as in AcrHttpResponse (a reference is kept; may be NULL). Owned
+ * (acr_reader_free). */
 AcrReader *acr_reader_new(const AcrProvider *provider, int status,
                           GHashTable *headers) ACR_MUST_USE;
 void acr_reader_free(AcrReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrReader, acr_reader_free)
-/* False: the outcome is known, no more bytes are needed. */
+/* Returns false if the outcome is known, so that no more bytes are needed. */
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_USE;
-/* Call it after the last byte. True with the answer, or false with *out_failure; *out_usage is
- * set in both cases. `cut`: why the bytes ended early, or NULL. */
+/* Call it after the last byte. Returns true with the answer, or false with *out_failure; sets
+ * *out_usage in both cases. `cut` is the reason why the bytes ended early, or NULL. */
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure) ACR_MUST_USE;
 /* What has arrived so far; borrowed. */

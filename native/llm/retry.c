@@ -1,7 +1,7 @@
 /* Finds out when a server wants the next try, from headers (seconds, milliseconds, a date),
- * Google's RetryInfo, or sentences in an error's message; and computes the wait before a retry.
+ * Google's RetryInfo, or sentences in an error's message. Also computes the wait before a retry.
  * Values that cannot be parsed are ignored; a wait of more than a day is shortened to a day. The
- * caller passes random numbers. */
+ * caller passes the random numbers. */
 #include "llm/failure.h"
 
 #include <poll.h>
@@ -27,7 +27,7 @@ static gint64 bounded_ms(double ms)
 }
 
 /* Reads a decimal number without sign, exponent or words such as "inf"; *out_end points after
- * it. */
+ * the number. */
 static double plain_number(const char *text, const char **out_end)
 {
     char buffer[32] = "";
@@ -45,8 +45,8 @@ static double plain_number(const char *text, const char **out_end)
     return g_ascii_strtod(buffer, NULL);
 }
 
-/* The milliseconds of the unit of time with which a text begins, and the end of its name; 0:
- * none. */
+/* The milliseconds of the unit of time with which a text begins, and the end of the unit's name;
+ * 0 if there is none. */
 static double unit_at(const char *text, const char **out_end)
 {
     gsize letters = strspn(text, G_CSET_a_2_z G_CSET_A_2_Z);
@@ -78,7 +78,7 @@ gint64 acr_duration_ms(const char *text)
 }
 
 /* The time from now to a date such as "Sun, 06 Nov 1994 08:49:37 GMT", the only format that
- * servers may send; -1: invalid. */
+ * servers may send; -1 if invalid. */
 static gint64 until_ms(const char *date, gint64 now_unix)
 {
     struct tm tm = {0};
@@ -108,7 +108,7 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
     return wait >= 0 ? wait : number_ms(acr_http_header(headers, "x-amz-retry-after"), 1);
 }
 
-/* Reads {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} in the details. */
+/* Reads {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} in an error's details. */
 static gint64 retry_info_ms(const AcrJson *error)
 {
     const AcrJson *details = acr_json_get(error, "details");

@@ -1,14 +1,16 @@
-/* Scripted answers: a file of JSON lines, which is read when the model is made. Each label (a
- * line's "agent") has a queue of its lines in file order; a call takes the first line that fits. A
- * line with a "round" is used only for the step with that number. When the step numbers of the
- * calls begin again, a new attempt has begun, and unused lines of the previous attempt are skipped.
- */
+/* Scripted answers: a model that answers from a file of JSON lines, which is read when the model
+ * is made. Each label (a line's "agent") has a queue of its lines in file order; a call uses the
+ * first line that fits. A line with a "round" is used only for the step with that number. When
+ * the step numbers of the calls begin again, a new attempt of the run has begun, and unused
+ * lines of the previous attempt are skipped. */
 #include "llm/llm_private.h"
 
 #include <string.h>
 
-#define SHOWN 120u /* bytes of the expected text and of the newest messages in an EXPECT error */
-/* bytes that must agree at the beginning of the expected text before an error shows the place */
+/* number of bytes of the expected text and of the newest messages that an EXPECT error shows */
+#define SHOWN 120u
+/* minimum number of bytes at the beginning of the expected text that must match before an error
+ * shows the place */
 #define MIN_ALIKE 8u
 
 typedef struct {
@@ -16,7 +18,7 @@ typedef struct {
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* line number in the file, from 1 */
     guint step;    /* 0: any step */
-    /* how many earlier lines of its label had a lower step than the line before them */
+    /* how often the step decreased between two lines of the label up to this line */
     guint pass;
 } Line;
 
@@ -24,8 +26,8 @@ typedef struct {
     GArray *lines;                /* array of Line */
     guint lines_step, lines_pass; /* "step" and pass of the last script line with a step */
     guint next;                   /* first unused line */
-    guint step;                   /* step of the last request; 0: none yet */
-    guint pass; /* how often the step of a request was lower than the step before */
+    guint step;                   /* step of the last request; 0 if there was none */
+    guint pass; /* how often the step of a request was lower than that of the previous request */
 } Queue;
 
 typedef struct {
@@ -55,7 +57,7 @@ static void script_free(AcrModel *model)
     ACR_FREE(model->name, model);
 }
 
-/* The queue of a label, made if missing. */
+/* The queue of a label, which is made if missing. */
 static Queue *queue_of(ScriptModel *script, const char *label)
 {
     Queue *queue = g_hash_table_lookup(script->queues, label);
@@ -144,7 +146,7 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
     return ok;
 }
 
-/* Takes the line for the step, or returns NULL if none fits; *out_left: whether later lines
+/* Takes the line for the step; NULL if none fits. *out_left is set to whether later lines
  * remain. */
 static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
 {
@@ -154,7 +156,7 @@ static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
     queue->step = step > 0 ? step : queue->step;
     for (; queue->next < queue->lines->len; queue->next++) {
         line = &g_array_index(queue->lines, Line, queue->next);
-        /* Skip a line for an earlier step. */
+        /* Skip a line that is for an earlier step. */
         if (line->step == 0 || (step > 0 && line->pass >= queue->pass && line->step >= step))
             break;
     }
@@ -180,8 +182,8 @@ static char *newest_text(const AcrConversation *conversation)
     return g_string_free(text, FALSE);
 }
 
-/* The length of the longest beginning of `expected` that the text contains, in whole characters;
- * *out_end: the position after it in the text. */
+/* The length of the longest beginning of `expected` that occurs in the text, in whole
+ * characters; *out_end is the position after it in the text. */
 static gsize find_beginning(const char *got, gsize got_len, const char *expected,
                             const char **out_end)
 {

@@ -1,5 +1,5 @@
-/* Service tiers: which of them a provider and a model have, the words by which answers name them,
- * and the errors that refuse them. spend.c has their costs. */
+/* Service tiers: which tiers a provider and a model have, the words by which answers name them,
+ * and the errors that say that a tier was refused. Their costs are in spend.c. */
 #include "llm/provider.h"
 #include "llm/spend.h"
 

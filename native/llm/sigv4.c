@@ -1,9 +1,9 @@
-/* AWS Signature Version 4 of a POST: method, path, headers and the SHA-256 of the body are written
- * in a canonical form, which is signed by a key derived from the secret, the day, the region and
- * the service. In that form, the path is percent-encoded once more than in the request. Only the
- * headers that AWS requires are signed. Pure: the caller gives the time. libcurl's signer is not
- * used, because before 8.9 it does not encode the colon in a model's id, and before 8.14 not a
- * "%3A". */
+/* AWS Signature Version 4 of a POST: method, path, headers and the SHA-256 of the body are
+ * written in a canonical form, which is signed by a key derived from the secret, the day, the
+ * region and the service. In that form, the path is percent-encoded once more than in the
+ * request. Only the headers that AWS requires are signed. The caller passes the time. libcurl's
+ * signer is not used, because before version 8.9 it did not encode the colon in a model's id,
+ * and before 8.14 it did not encode "%3A". */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -23,9 +23,8 @@ static char *host_of(const char *authority, gsize len, bool is_tls)
     return g_strndup(host, len - (g_str_has_suffix(host, port) ? strlen(port) : 0));
 }
 
-/* The canonical request:
- *   method, path, query (none), "name:value" of each signed header, an empty line, their names, the
- *   body's SHA-256.
+/* The canonical request: method, path, query (none), "name:value" of each signed header, an empty
+ *   line, the headers' names, and the body's SHA-256.
  * Owned (acr_wipe, because it contains a session token). */
 static char *canonical_request(const char *url, const char *content_type, const char *date,
                                const char *token, const char *names, const void *body, gsize len)

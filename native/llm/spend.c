@@ -1,15 +1,16 @@
-/* The cost of one try. Before the try, the worst case is reserved: every byte of the body is a
- * token, and the answer is as long as its limit allows. After the try, the usage that the provider
- * states is charged, as far as it is plausible; if it states none, the whole reservation. For a
- * model of unknown price the highest known price is reserved. If a call does not fit the budget, it
- * first waits for other processes to settle; if that does not help, its answer limit is lowered; if
- * no limit fits, the call is refused. */
+/* Reserves and charges the cost of one try. Before the try, it reserves the worst case: every
+ * byte of the body is a token, and the answer is as long as its limit allows. After the try, it
+ * charges the usage that the provider states, as far as this is plausible; if the provider
+ * states none, it charges the whole reservation. For a model of unknown price, it reserves by
+ * the highest known price. If a call does not fit the budget, it first waits for other processes
+ * to settle; if that does not help, its answer limit is lowered; if no limit fits, the call is
+ * refused. */
 #include "llm/spend.h"
 
 #include "http/http.h"
 #include "llm/provider.h"
 
-/* answer limit to send if the server requires one and the model's is unknown */
+/* answer limit to send if the server requires one and the model's own limit is unknown */
 #define DEFAULT_LIMIT 8192u
 /* a smaller limit leaves no room for an answer, so it is used only if the caller asked for it */
 #define MIN_LIMIT 256u
@@ -66,7 +67,7 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
     return room > 0 ? MIN(usual_limit(spend), MAX(room, MIN_LIMIT)) : usual_limit(spend);
 }
 
-/* The highest cost of the tokens, at the standard tier or another one that reservations include. */
+/* The highest cost of the tokens at any tier that reservations include. */
 static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
 {
     gint64 most = acr_price_at_most(&spend->assumed, sent, received);
@@ -76,7 +77,8 @@ static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
     return most;
 }
 
-/* If no limit is sent (only without a ceiling), assumes the model's usual limit. */
+/* The worst case for a try. If no limit is sent (only without a ceiling), assumes the model's
+ * usual limit. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
@@ -105,7 +107,7 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-/* Reserves the amount. If it fits only after other processes settle, waits for them. */
+/* Reserves the amount. If the amount fits only after other processes settle, waits for them. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
                     gint64 *out_wait_ms, GError **error)
 {
@@ -166,7 +168,8 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     return false;
 }
 
-/* Whether the usage covers the whole try; a try that broke off reports at most a part. */
+/* Whether the usage covers the whole try. A try that broke off reports at most a part of its
+ * usage. */
 static bool is_whole(const AcrModelTry *attempt)
 {
     return attempt->ok || attempt->code == ACR_LLM_ERROR_REFUSAL ||
@@ -185,16 +188,16 @@ static gint64 cost_at(const AcrSpend *spend, const AcrUsage *usage, AcrService s
     return acr_price_of_usage(&price, usage);
 }
 
-/* The cost at the tier that the answer names; if it names none, at the requested or the standard
- * tier, whichever is more expensive. */
+/* The cost at the tier that the answer names. If it names none, the cost at the requested or the
+ * standard tier, whichever is higher. */
 static gint64 cost_served(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     gint64 named = cost_at(spend, &attempt->usage, attempt->served);
     return attempt->served ? named : MAX(named, cost_at(spend, &attempt->usage, attempt->asked));
 }
 
-/* The cost at the tier that we believe served the answer: only the provider's own server may
- * name a cheaper one than requested. */
+/* The cost at the tier that we believe served the answer. Only the provider's own server may
+ * name a tier that is cheaper than requested. */
 static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     gint64 asked = cost_at(spend, &attempt->usage, attempt->asked),
@@ -205,7 +208,7 @@ static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
     return MIN(served, MAX(attempt->reserved_pico, MAX(asked, standard)));
 }
 
-/* The amount for a billed try: from its usage if the server states it, otherwise the reserved
+/* The amount for a billed try: from the usage if the server states it, otherwise the reserved
  * amount. */
 static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
 {
@@ -242,7 +245,8 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
-    /* The request was sent. If it was rejected, only servers that bill rejected requests count. */
+    /* The request was sent. If the server rejected it, it is billed only by servers that bill
+     * rejected requests. */
     bool is_billed = attempt->sent && (attempt->ok || attempt->status < 400 || !spend->is_own);
     g_autoptr(GError) failure = NULL;
     judge_spending(spend, exchange, usage);
@@ -266,7 +270,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
     if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens)
         return acr_pass_error(error, &failure);
     /* Charge the whole reservation, so that the ceiling holds, and keep the answer, which was
-     * paid. */
+     * paid for. */
     attempt->charged_pico = attempt->reserved_pico;
     attempt->charged_tokens = attempt->reserved_tokens;
     return true;

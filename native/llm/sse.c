@@ -1,6 +1,6 @@
-/* Server-sent events from bytes that may be cut anywhere: collects bytes until a line ends (LF,
- * CRLF or CR), and the fields of a block until an empty line. Data are passed on as bytes when
- * their event is complete. */
+/* Parses server-sent events from bytes that may be cut anywhere. It collects bytes until a line
+ * ends (LF, CRLF or CR), and the fields of a block until an empty line. Data are passed on as
+ * bytes when their event is complete. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 struct AcrSse {
     AcrOnEvent on_event;
     void *ctx;
-    GString *line; /* the beginning of an incomplete line */
+    GString *line; /* the bytes of a line that is not complete yet */
     GString *name, *data;
     bool has_data;
     bool after_cr; /* the last byte was a CR, so a following LF belongs to the same line end */
@@ -57,7 +57,7 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* Ignores other fields: only clients that reconnect need ids and retry times. */
+/* Ignores other fields, because only clients that reconnect need ids and retry times. */
 static void take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
 {
@@ -87,9 +87,9 @@ static void take_sse_line(AcrSse *sse, const char *line, gsize len)
         return;
     }
     const char *colon = memchr(line, ':', len);
-    if (colon == line) /* a comment: the server only shows that it still works */
+    if (colon == line) /* a comment, which only shows that the server still works */
         return;
-    /* a line of bare JSON: an error that the server did not write as an event */
+    /* a line of bare JSON is an error that the server did not write as an event */
     const char *sign = line + strspn(line, " \t");
     if (*sign && strchr("{}[]\"", *sign)) {
         take_field(sse, "data", strlen("data"), line, len);

@@ -1,6 +1,6 @@
-/* Helpers of the dialects for tools: which messages are sent as calls and results, the members of a
- * tool, the arguments of a call. If a server rejects tools, calls and results are sent as text,
- * which each message also contains. */
+/* Helpers with which the dialects send tools: they decide which messages are sent as calls and
+ * results, and make the members of a tool and the arguments of a call. If a server rejects
+ * tools, calls and results are sent as text, which each message also contains. */
 #include "llm/provider.h"
 
 #include <string.h>

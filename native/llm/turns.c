@@ -1,11 +1,12 @@
-/* Converts a conversation for servers that accept only alternating turns of user and assistant:
- * collects system messages separately; merges consecutive messages of one side to one turn of
- * several blocks; begins with the user. Omits blank texts, because such servers reject them. */
+/* Converts a conversation for servers that accept only alternating turns of user and assistant.
+ * System messages are collected separately, consecutive messages of one side become one turn
+ * with several blocks, and the first turn is the user's. Omits blank texts, because such servers
+ * reject them. */
 #include "llm/provider.h"
 
 #include <string.h>
 
-#define OPENING "Begin." /* sent if the conversation does not begin with the user */
+#define OPENING "Begin." /* the user's first turn, if the conversation does not begin with one */
 
 static bool is_blank_turn(const char *text)
 {
@@ -19,7 +20,7 @@ static AcrJson *append_text(AcrJson *blocks, const AcrTurnForm *form, const char
                         ACR_TEXT(text));
 }
 
-/* Appends a turn without text; returns its list of blocks, which the turn owns. */
+/* Appends a turn without text; returns its list of blocks, which belongs to the turn. */
 static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole role)
 {
     AcrJson *blocks = acr_json_new_array();
@@ -28,7 +29,8 @@ static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole 
     return blocks;
 }
 
-/* Appends the blocks of an answer with calls, or of their results; returns the last one. */
+/* Appends the blocks of an answer with calls, or of the results of calls; returns the last
+ * block. */
 static AcrJson *append_tools(AcrJson *blocks, const AcrTurnForm *form, const AcrJson *tools)
 {
     const AcrJson *results = acr_json_get(tools, "results");
@@ -53,7 +55,7 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
                     const AcrTurnForm *form)
 {
     const AcrConversation *conversation = request->conversation;
-    AcrRole speaker = ACR_ROLE_SYSTEM; /* role of the last turn; SYSTEM: none yet */
+    AcrRole speaker = ACR_ROLE_SYSTEM; /* role of the last turn; SYSTEM if there is none yet */
     AcrJson *blocks = NULL;            /* blocks of the last turn */
     *turns = (AcrTurns){.system = acr_json_new_array(), .messages = acr_json_new_array()};
     for (gsize i = 0; i < acr_conversation_size(conversation); i++) {

@@ -1,6 +1,6 @@
-/* A budget: the ledgers whose limits a call must respect, and the time after which no call begins.
- * All processes lock their ledgers in the same order, by device and inode, so that they cannot
- * deadlock. */
+/* A budget consists of the ledgers whose limits a call must respect, and the time after which no
+ * call begins. All processes lock their ledgers in the same order, by device and inode, so that
+ * they cannot deadlock. */
 #include "base/trace.h"
 #include "money/ledger.h"
 
@@ -10,7 +10,7 @@
 #define PICO_PER_MICRO 1000000
 
 struct AcrBudget {
-    GPtrArray *ledgers; /* in the order in which they are locked */
+    GPtrArray *ledgers; /* array of ledgers, in the order in which they are locked */
     gint64 deadline_us; /* 0: no deadline */
     char *deadline_name;
     guint64 next_id;
@@ -104,7 +104,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     return ok;
 }
 
-/* Formats an amount: "$0.27", or with more digits if it is smaller. */
+/* Formats an amount: "$0.27", or with more digits for small amounts. */
 static char *usd(gint64 pico, bool up)
 {
     gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
@@ -161,8 +161,8 @@ static guint64 new_id(AcrBudget *budget)
     return budget->next_id;
 }
 
-/* Reserves in all ledgers, which are locked. If one fails, releases the reservations made so
- * far. */
+/* Reserves in all ledgers, which are locked. If that fails in one ledger, releases the
+ * reservations made so far. */
 static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amount, const char *note,
                            GError **error)
 {
@@ -170,9 +170,10 @@ static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amoun
     for (guint i = 0; i < budget->ledgers->len; i++) {
         if (acr_ledger_reserve(ledger_at(budget, i), id, amount, note, error))
             continue;
+        /* the reservation stays, because counting too much is safer than counting too little */
         while (i > 0)
             if (!acr_ledger_settle(ledger_at(budget, --i), id, &nothing, NULL))
-                continue; /* the reservation stays: to count too much is safer than too little */
+                continue;
         return false;
     }
     return true;

@@ -1,13 +1,13 @@
-/* A ledger: an append-only file of JSON lines under one lock. Each access reads the lines after
- * those that it has already read.
+/* A ledger: an append-only file of JSON lines under one lock. Each access reads the lines that were
+ * added since the previous access.
  *   {"ledger":1}                                    the first line
  *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}  a call may use that much
  *   {"settle":ID,"pico","tokens","time"}            the call has used that much
  *   {"stale":ID}                                    its process has ended: all counts as spent
  *
  * Every decision is made under the lock, after all lines are read. A reservation counts once it is
- * on disk. A last line without its line feed is what a crash left of a write that never counted: it
- * is cut off. Any other line that cannot be parsed is an error, since it may hold a cost. */
+ * on disk. A last line without its line feed was left by a crash, and never counted: it is cut off.
+ * Any other line that cannot be parsed is an error, since it may contain a cost. */
 #include "money/ledger.h"
 
 #include "base/base.h"
@@ -29,14 +29,14 @@ typedef struct {
 } Entry;
 
 struct AcrLedger {
-    char *path; /* NULL: the ledger is in memory */
+    char *path; /* NULL if the ledger is only in memory */
     char *scope;
     int fd;
-    struct stat status; /* holds device and inode */
+    struct stat status; /* the device and inode of the file */
     AcrAmount ceiling;
-    gint64 offset; /* NULL: the ledger is only in memory */
+    gint64 offset; /* number of bytes of the file that were read */
     guint64 lines;
-    GHashTable *entries; /* for the device and inode */
+    GHashTable *entries;
     AcrLedgerSum spent, reserved;
     AcrOwner self;
 };
@@ -54,7 +54,8 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
                          ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
-/* Reads an amount; rounds it up if a double cannot represent it exactly. -1: missing. */
+/* Reads an amount, and rounds it up if a double cannot represent it exactly. -1 if it is
+ * missing. */
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
     double value = acr_json_get_double(record, member, -1);
@@ -129,7 +130,7 @@ static bool apply_stale(AcrLedger *ledger, guint64 id)
     return true;
 }
 
-/* Applies one line, given without its line feed. */
+/* Applies one line; its line feed is not passed. */
 static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **error)
 {
     g_autoptr(AcrJson) record = acr_json_parse(line, len, NULL);
@@ -163,7 +164,7 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
     return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
 }
 
-/* Truncates the file to remove what a failed write has left of a record. */
+/* Truncates the file, to remove the part of a record that a failed write has left. */
 static bool cut_to(AcrLedger *ledger, gint64 size)
 {
     int rc = 0;
@@ -203,8 +204,8 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
 }
 
 /* Drops a last line that lacks its line feed, because its write did not finish. A first line is
- * dropped only if it is the beginning of our header, so that no other program's file is
- * truncated. */
+ * dropped only if it is the beginning of our header, so that we never truncate a file of another
+ * program. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
     if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
@@ -212,8 +213,8 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
     return cut_to(ledger, ledger->offset) || fail_ledger(ledger, errno, "mend", error);
 }
 
-/* Whether the path still leads to this file. A process that opens the path later must get the same
- * file; otherwise two files would each allow the whole limit. */
+/* Whether the path still leads to this file. All processes must use the same file; otherwise
+ * each of two files would allow the whole limit. */
 static bool is_in_place(const AcrLedger *ledger, GError **error)
 {
     struct stat found = {0};
@@ -274,7 +275,7 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
             return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                                  "ledger '%s' has been locked by another process for %d seconds",
                                  ledger->path, ACR_LEDGER_LOCK_MS / 1000);
-        /* so that waiting processes poll at different times */
+        /* the waits differ, so that processes poll at different times */
         g_usleep((gulong)(100 + g_get_monotonic_time() % wait_us));
         wait_us = MIN(wait_us * 2, MAX_WAIT_US);
     }

@@ -1,9 +1,10 @@
-/* Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
- * like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other than text,
- * the documentation row "sample_spec", rows with "tiered_pricing" (no provider of ours has any),
- * and prices that we never use: batches, cache writes for an hour. Names of prices end in "_flex"
- * or "_priority" if they are for these service tiers. If a price depends on the hour of the day,
- * the highest counts. Used for the built-in table and for a user's file. */
+/* Reads a price list in LiteLLM's format: an object of models, each with USD per token under
+ * names like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other
+ * than text, the documentation row "sample_spec", rows with "tiered_pricing" (none of our
+ * providers has any), and prices that we never use (batches, cache writes for an hour). The
+ * names of prices for the service tiers flex and priority end in "_flex" or "_priority". If a
+ * price depends on the hour of the day, the highest one counts. Both the built-in table and a
+ * user's file are read here. */
 #include "money/price_private.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-#define MAX_TOKENS 1000000000000 /* a larger limit or threshold is rejected */
+#define MAX_TOKENS 1000000000000 /* a limit or threshold above this is rejected */
 
 static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
@@ -28,7 +29,7 @@ static const struct {
 
 #define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
-/* The field for the price with that name; NULL if the member is not a price. */
+/* The field for the price with that name; NULL if the name is not that of a price. */
 static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
@@ -37,8 +38,8 @@ static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
     return NULL;
 }
 
-/* The tier of prices for requests above that many tokens; adds it if it is missing; NULL if
- * there are too many. */
+/* The tier of prices for requests above that many tokens, which is added if missing; NULL if
+ * there are too many tiers. */
 static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService service)
 {
     guint at = 0;
@@ -58,7 +59,7 @@ static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService servic
     return acr_price_row(price, (int)at, service);
 }
 
-/* The service tier with which a member's name ends; removes it from the name. */
+/* The service tier with which a member's name ends, which is removed from the name. */
 static AcrService cut_service(char *member)
 {
     for (AcrService service = ACR_SERVICE_FLEX; service <= ACR_SERVICE_PRIORITY; service++) {
@@ -72,7 +73,8 @@ static AcrService cut_service(char *member)
     return ACR_SERVICE_STANDARD;
 }
 
-/* The threshold of "…_above_200k_tokens", and the length of the text before it; 0: none. */
+/* The threshold in "…_above_200k_tokens", and the length of the text before it; 0 if there is
+ * none. */
 static gint64 threshold_of(const char *member, gsize *len)
 {
     static const char above[] = "_above_", end[] = "k_tokens";
@@ -111,7 +113,7 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
     return true;
 }
 
-/* A limit in tokens; -1: not given. */
+/* A limit in tokens; -1 if not given. */
 static bool read_limit(const AcrJson *row, const char *member, const char *where, gint64 *out,
                        GError **error)
 {
@@ -143,7 +145,7 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     return true;
 }
 
-/* "PROVIDER/NAME" with our name of the provider; only the name if the row has no provider. */
+/* "PROVIDER/NAME" with our name of the provider, or only the name if the row has no provider. */
 static char *our_name(const char *key, const char *provider)
 {
     g_autofree char *family = provider ? acr_price_family(provider, strlen(provider)) : NULL;
@@ -171,7 +173,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
         if (price.base.input < 0 || price.base.output < 0)
             continue;
         char *name = our_name(key, acr_json_get_string(row, "litellm_provider"));
-        /* A row that belongs to this provider takes precedence. */
+        /* A row of this provider itself takes precedence. */
         if (strcmp(name, key) == 0 || !g_hash_table_contains(rows, name))
             g_hash_table_insert(rows, name, g_memdup2(&price, sizeof price));
         else

@@ -1,15 +1,15 @@
-/* The names under which a model's price may be listed. A price list has one row for "gpt-4o", and
- * another for a dated version only if its price differs; clouds put a region before a name and a
- * version after it. So we look for the unchanged name, and then remove these parts one by one.
- * tools/prices/update.py omits rows from the built-in table that are found this way with the same
- * price, so both must use the same rules. */
+/* The names under which a model's price may be listed. A price list has one row for "gpt-4o",
+ * and another for a dated version only if its price differs. Clouds put a region before a name
+ * and a version after it. So we first look for the unchanged name, and then remove these parts
+ * one by one. tools/prices/update.py omits a row from the built-in table if this search finds
+ * another row with the same price, so both must use the same rules. */
 #include "money/price_private.h"
 
 #include <string.h>
 
 #define MAX_TAKEN_OFF 4u
 
-/* The provider without the suffix of an API: "openai-responses" -> "openai". */
+/* The provider without the suffix that names an API: "openai-responses" -> "openai". */
 char *acr_price_family(const char *provider, gsize len)
 {
     static const char *const families[] = {"openai", "azure", "anthropic", "bedrock", "gemini"};
@@ -21,8 +21,8 @@ char *acr_price_family(const char *provider, gsize len)
     return g_strndup(provider, len);
 }
 
-/* The length of the text before an end that matches the pattern, in which "d" is a digit and "*"
- * any text without slash; 0 if the text does not end so. */
+/* The length of the text before an end that matches the pattern; 0 if no end matches. In the
+ * pattern, "d" is a digit and "*" any text without a slash. */
 static gsize without_end(const char *text, const char *pattern)
 {
     gsize len = strlen(text), n = strlen(pattern);

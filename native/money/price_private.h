@@ -12,12 +12,13 @@ extern const char acr_price_table[];
 
 /* ---- Arithmetic (usage.c) ---- */
 
-/* The prices of a service tier: the base prices, or with `step` >= 0 the prices above that
+/* The prices of a service tier: the base prices or, if `step` >= 0, the prices above that
  * threshold. */
 AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service);
-/* Raises each base price of `highest` to the highest of all tiers of `price`. */
+/* Raises each base price of `highest` to the maximum over all tiers of `price`. */
 void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
-/* Lowers `input` and `output` of `lowest` to the lowest price above 0 of that side. */
+/* Lowers `input` and `output` of `lowest` to the lowest price above 0 of sent and of received
+ * tokens. */
 void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price);
 
 /* ---- Names (price_names.c) ---- */
@@ -26,8 +27,8 @@ void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price);
  * (g_free). */
 char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
 /* The names under which a model's price may be listed, from the full name to the name without
- * dates, versions and regions: owned array (g_ptr_array_unref) of owned strings without provider.
- */
+ * dates, versions and regions. Owned array (g_ptr_array_unref) of owned strings, which do not
+ * include the provider. */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
 /* ---- Rows of prices (price_file.c) ---- */

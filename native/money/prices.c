@@ -1,11 +1,11 @@
-/* What models cost: first the rows of the user's file, then those of the built-in table, which has
- * the same format. A model that neither contains has no price; prices are never guessed. */
+/* Looks up what models cost: first in the user's file, then in the built-in table, which has the
+ * same format. A model that neither contains has no price; prices are never guessed. */
 #include "money/price_private.h"
 
 #include <string.h>
 
 struct AcrPrices {
-    GHashTable *file, *table; /* rows by model; file: the user's rows, or NULL */
+    GHashTable *file, *table; /* rows by model; `file` has the user's rows, or is NULL */
     char *date;               /* owned; date of the table */
     AcrPrice highest, lowest;
 };
@@ -85,8 +85,8 @@ void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out)
     *out = prices->lowest;
 }
 
-/* Finds a family's model under any of its spellings. A row of the user without provider (`bare`)
- * applies to that model at every provider. */
+/* Finds a model of a family under any spelling of the model's name. A row that the user added
+ * without a provider (`bare`) applies to that model at every provider. */
 static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtrArray *spellings,
                                 bool bare)
 {
@@ -112,8 +112,8 @@ static bool find_in_family(const AcrPrices *prices, const char *family, const ch
     return price;
 }
 
-/* Finds a model behind OpenRouter. If only its maker serves a model, OpenRouter charges the
- * maker's price, under a name with dots ("anthropic/claude-sonnet-4.5"). */
+/* Finds a model that is called through OpenRouter. If only its maker serves a model, OpenRouter
+ * charges the maker's price, and spells the name with dots ("anthropic/claude-sonnet-4.5"). */
 static bool find_routed(const AcrPrices *prices, const char *name, AcrPrice *out)
 {
     static const char *const makers[][2] = {
@@ -151,7 +151,7 @@ static bool is_open(const char *name)
     return false;
 }
 
-/* The provider that a well-known prefix of the name belongs to. */
+/* The provider to which a well-known prefix of the name belongs. */
 static const char *owner_by_beginning(const char *name)
 {
     static const char *const owners[][2] = {

@@ -1,8 +1,8 @@
-/* Counts of tokens: whether they are plausible, and what they cost. Sums are computed in 128 bits
- * and saturate, so that absurd counts give the largest amount and never a small or negative one.
- * The arithmetic is LiteLLM's: all tokens of a request above a threshold have the price of the
- * higher tier, a kind of token without a price costs as much as other input or output, and the
- * price of reasoning applies only to the reasoning tokens of the output. */
+/* Checks whether token counts are plausible, and computes what they cost. Sums have 128 bits and
+ * saturate, so that absurd counts give the largest amount and never a small or negative one. The
+ * arithmetic is LiteLLM's: if a request exceeds a threshold, the price of the higher tier
+ * applies to all of its tokens; a kind of token without a price costs as much as other input or
+ * output; and the price of reasoning applies only to the reasoning tokens of the output. */
 #include "money/price_private.h"
 
 G_DEFINE_QUARK(acr_money_error_quark, acr_money_error)
@@ -73,7 +73,7 @@ static gint64 said(gint64 first, gint64 second, gint64 otherwise)
     return first >= 0 ? first : second >= 0 ? second : otherwise;
 }
 
-/* A tier whose missing prices are taken from `base`. */
+/* A tier in which missing prices are taken from `base`. */
 static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *base)
 {
     AcrPriceTier whole = {0};
@@ -103,7 +103,7 @@ AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service)
     }
 }
 
-/* The prices of a service tier; with `least`, those of short prompts. */
+/* The prices of a service tier; with `least`, the prices of short prompts. */
 static AcrPriceTier service_tier(const AcrPriceTier *row, const AcrPriceTier *standard,
                                  const AcrPriceTier *least)
 {

@@ -1,10 +1,9 @@
-/* Applies an answer's edits: makes an overlay and a diff, or a refusal.
+/* Applies an answer's edits, and makes an overlay and a diff, or a refusal.
  *
  * All edits are located in the snapshot's text, as the model saw it, and applied together. If the
- * code of an edit is not there, it is searched for again in the text that results from the other
- * edits of that file. Quoted regions may overlap, changed lines may not. An edit that the answer
- * repeats is applied once. The overlay is written only if every edit that was not dropped has a
- * place. */
+ * code of an edit is not in that text, it is searched for again in the result of the other edits of
+ * that file. Quoted regions may overlap, but changed lines may not. An edit that the answer repeats
+ * is applied once. The overlay is written only if every edit that was not dropped has a place. */
 #include <string.h>
 
 #include "base/trace.h"
@@ -77,7 +76,7 @@ static char *near_names(const GPtrArray *near)
     return g_strdup(text->str);
 }
 
-/* Whether the file can be edited by lines at this point; if not, refuses the edit. */
+/* Whether the file can be edited by lines at this point. If not, refuses the edit. */
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (file->gone)
@@ -118,7 +117,7 @@ static bool place_second(Work *work, guint number, File *file, bool *out_missing
     return chosen;
 }
 
-/* Edits a file that an earlier edit of the answer creates. */
+/* Applies an edit to a file that an earlier edit of the answer creates. */
 static bool edit_made_file(Work *work, guint number, File *file, GError **error)
 {
     bool missing = false;
@@ -156,9 +155,9 @@ static bool quotes_nothing(const AcrEdit *edit)
     return nothing;
 }
 
-/* Why a file in a folder that does not exist is not created: the folder is named like a file
- * ("a.py/b"), or the block has only a bare name and may just show code. Owned; NULL: the file is
- * created. */
+/* Why a file is not created in a folder that does not exist: the folder is named like a file
+ * ("a.py/b"), or the block has only a bare name and may just show code. Owned; NULL if the file
+ * is created. */
 static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
                        const GPtrArray *near)
 {
@@ -179,7 +178,7 @@ static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
         "make the file, name it in <file>, with an empty <original>");
 }
 
-/* Handles an edit whose path may be written: `path` of the snapshot, or, if that is NULL, the
+/* Handles an edit whose path may be written: the snapshot's file `path` or, if that is NULL, the
  * new file `clean`. */
 static bool take_allowed(Work *work, guint number, const char *path, const char *clean,
                          const GPtrArray *near, GError **error)
@@ -210,7 +209,7 @@ static bool take_allowed(Work *work, guint number, const char *path, const char 
 }
 
 /* The snapshot's file that an edit names, by its path or by the new name from an earlier edit.
- * Owned; NULL: none. */
+ * Owned; NULL if there is none. */
 static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, GPtrArray **out_near)
 {
     const File *file = g_hash_table_lookup(work->by_path, clean);
@@ -220,8 +219,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Whether a path is a test's. It is not if product code imports it, or if it is one of the run's
- * bug locations. */
+/* Whether a path is that of a test. A path is not, if product code imports it, or if it is one
+ * of the run's bug locations. */
 static bool is_test(Work *work, const char *path)
 {
     const AcrPatchContext *context = work->context;
@@ -234,8 +233,8 @@ static bool is_test(Work *work, const char *path)
     return !context->index || acr_index_is_test(context->index, path);
 }
 
-/* Locates one edit; false only if the snapshot cannot be read. Opens the file even if the edit
- * is unusable, so that the feedback can show its code. */
+/* Locates one edit; returns false only if the snapshot cannot be read. Opens the file even if
+ * the edit is unusable, so that the feedback can show its code. */
 static bool take_edit(Work *work, guint number, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -266,7 +265,8 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
-/* Searches for the edits that are not in the snapshot's text in the result of the other edits. */
+/* Searches in the result of the other edits for those edits that were not found in the
+ * snapshot's text. */
 static bool second_step(Work *work, File *file, GError **error)
 {
     for (guint i = 0; i < file->waiting->len; i++) {
@@ -283,8 +283,8 @@ static bool second_step(Work *work, File *file, GError **error)
     return true;
 }
 
-/* Ignores a block with the whole text of an existing file if the text is the result of the other
- * edits of that file. */
+/* Ignores a block with the whole text of an existing file if that text is the result of the
+ * other edits of the file. */
 static void take_shown(const Work *work)
 {
     for (guint i = 0; i < work->edits->len; i++) {
@@ -300,7 +300,7 @@ static void take_shown(const Work *work)
     }
 }
 
-/* Applies the edits of all files; asks the referee about all files at once. */
+/* Applies the edits of all files, and asks the referee about all files together. */
 static bool finish_files(Work *work, GError **error)
 {
     g_autofree AcrChoice *choices = g_new0(AcrChoice, work->files->len + 1);
@@ -322,7 +322,7 @@ static bool finish_files(Work *work, GError **error)
     return true;
 }
 
-/* The number of edits that can be tried: complete ones, for files that are not tests. */
+/* The number of edits that can be tried: complete edits of files that are not tests. */
 static guint count_tried(const Work *work)
 {
     guint n = 0;
@@ -331,7 +331,7 @@ static guint count_tried(const Work *work)
     return n;
 }
 
-/* Writes one file with its edits; sets file->broken if the result must not be written. */
+/* Writes one file with its edits. Sets file->broken if the result must not be written. */
 static bool write_file(Work *work, File *file, GError **error)
 {
     GBytes *before = file->source ? file->source->bytes : NULL;
@@ -346,7 +346,7 @@ static bool write_file(Work *work, File *file, GError **error)
            acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 
-/* Makes the overlay and the diff, once every edit has a place. */
+/* Makes the overlay and the diff. Every edit has a place by now. */
 static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     bool broken = false;
@@ -370,7 +370,7 @@ static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, 
     return true;
 }
 
-/* Decides the status of the answer, once every edit has its outcome. */
+/* Decides the status of the answer. Every edit has its outcome by now. */
 static bool judge_work(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +
@@ -414,7 +414,7 @@ static void parse(Work *work)
     work->edits = acr_patch_parse(plain, strlen(plain));
 }
 
-/* Whether a block that names an existing file without its folder, in an answer with other edits,
+/* In an answer with other edits: whether a block that names an existing file without its folder
  * only shows lines of that file. */
 static bool is_talk(const Work *work, const AcrEdit *edit)
 {

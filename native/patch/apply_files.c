@@ -1,7 +1,6 @@
-/* The files that an answer edits, each with its edits. An edit that the answer repeats, even in
- * another form (tags, and a diff of the same change), is applied once; edits that change each
- * other's lines are refused. Also handles edits of whole files: creates, deletes and renames them.
- */
+/* Handles the files that an answer edits, each with its edits. An edit that the answer repeats,
+ * even in another form (tags, and a diff of the same change), is applied once. Edits that change
+ * each other's lines are refused. This file also creates, deletes and renames whole files. */
 #include <string.h>
 
 #include "patch/apply_private.h"
@@ -32,7 +31,7 @@ const char *acr_edit_quote_name(const AcrEdit *edit)
     return names[edit->form];
 }
 
-/* Adds an edited file; `source` is taken; NULL: a new file. Returns it, borrowed. */
+/* Adds an edited file. `source` is taken; NULL if the file is new. Returns the file, borrowed. */
 static File *add_work_file(Work *work, const char *path, AcrSource *source)
 {
     File *file = g_new0(File, 1);
@@ -90,7 +89,7 @@ Located *acr_patch_located_new(guint number, GArray *readings)
     return located;
 }
 
-/* Orders pointers to Located by the bytes that they touch, then by edit number. */
+/* Orders pointers to Located by the bytes that the edits touch, then by edit number. */
 static gint compare_located(gconstpointer a, gconstpointer b)
 {
     const Located *x = *(Located *const *)a, *y = *(Located *const *)b;
@@ -117,8 +116,8 @@ static AcrEditForm form_of(const Work *work, const Located *located)
     return edit_at(work, located->number)->form;
 }
 
-/* Appends to `text` the result of those edits of other forms that lie inside the span of edit
- * `i`; false if there are none, or if one crosses the border of the span. */
+/* Appends to `text` the result of the edits of other forms that lie inside the span of edit `i`.
+ * Returns false if there are none, or if one crosses the border of the span. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
 {
     const Located *whole = file->located->pdata[i];
@@ -143,7 +142,7 @@ static bool make_span(const Work *work, const File *file, guint i, GString *text
     return any;
 }
 
-/* Drops edits that repeat, in another form, the changes of smaller edits. */
+/* Drops an edit if it repeats, in another form, the changes of smaller edits. */
 static void drop_repeats(const Work *work, File *file)
 {
     for (guint i = 0; i < file->located->len;) {
@@ -182,8 +181,8 @@ void acr_patch_settle(const Work *work, File *file)
     }
 }
 
-/* The text of a new file. Its last line gets a line end unless a diff says otherwise; in texts
- * from diffs the last line end is missing. */
+/* The text of a new file. Its last line gets a line end unless a diff says otherwise. Texts from
+ * diffs lack the last line end. */
 static GBytes *new_text(const AcrEdit *edit)
 {
     bool ends = edit->form != ACR_EDIT_DIFF && g_str_has_suffix(edit->patched, "\n");
@@ -192,8 +191,8 @@ static GBytes *new_text(const AcrEdit *edit)
     return g_bytes_new_take(text, strlen(text));
 }
 
-/* Whether a new path conflicts with that of another edit: one needs a folder where the other
- * creates a file. */
+/* Whether a new path conflicts with the path of another edit: one edit needs a folder where the
+ * other creates a file. */
 static bool is_in_the_way(const Work *work, const char *path)
 {
     gsize len = strlen(path);
@@ -249,7 +248,7 @@ static char *why_not_filled(const AcrEdit *edit)
                            acr_edit_quote_name(edit));
 }
 
-/* Fills a file that contains only blanks, in which nothing can be quoted. */
+/* Fills a file that contains only blanks. In such a file, nothing can be quoted. */
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -284,7 +283,7 @@ static bool is_all(const AcrLines *lines, const AcrPlace *place)
     return !place->inside;
 }
 
-/* Whether the lines that a diff removes are all lines of the file. */
+/* Whether the diff removes all lines of the file. */
 static bool is_its_text(const AcrEdit *edit, const File *file, AcrLevel *out_level)
 {
     g_auto(AcrMatch) match = {0};
@@ -355,7 +354,7 @@ bool acr_patch_shows(const AcrEdit *block, GBytes *text)
     return true;
 }
 
-/* Why a file cannot be renamed to `to`; owned; NULL: it can be. */
+/* Why a file cannot be renamed to `to`; owned; NULL if it can. */
 static char *why_not_called(const Work *work, const File *file, const char *to)
 {
     char *why = acr_file_name_refusal(work->names, work->overlay, to);

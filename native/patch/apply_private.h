@@ -1,4 +1,4 @@
-/* The state of applying an answer: its files, and the edits that have a place. */
+/* The state of applying an answer: its files, and the edits for which a place was found. */
 #pragma once
 
 #include <string.h>
@@ -10,19 +10,19 @@
 
 typedef struct {
     guint number;     /* number of the edit in the answer, from 0 */
-    GArray *readings; /* owned array of AcrSplice; at least one */
-    /* owned; the match that the readings are made from; without places: unknown */
+    GArray *readings; /* owned array of AcrSplice arrays; has at least one */
+    /* owned; the match from which the readings are made; without places if unknown */
     AcrMatch match;
     AcrPlace place;    /* borrowed from `match` */
     guint chosen;      /* index of the chosen reading */
-    gsize first, last; /* the bytes of the text that its readings touch: [first, last) */
+    gsize first, last; /* [first, last): the bytes of the text that the readings touch */
 } Located;
 
 Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
 void acr_patch_located_free(gpointer located);
 
-/* The input for choosing the readings of one file's edits, which are sorted and do not overlap.
- * All borrowed. */
+/* The input for choosing the readings of the edits of one file. The edits are sorted and do not
+ * overlap. All members are borrowed. */
 typedef struct {
     const AcrSource *source;
     Located *const *edits;
@@ -30,16 +30,16 @@ typedef struct {
     GBytes **out_after; /* receives the result, owned */
 } AcrChoice;
 
-/* Chooses a reading for every edit and makes the files. First the referee keeps the combinations of
- * readings that compile; if several are left in a file, one lint run selects the best. The first
- * combination is used if the linter cannot decide, if there are too many bytes to lint, if there is
- * no referee, and for files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
- * failed on all readings; the linter failed). */
+/* Chooses a reading for every edit and makes the files. The referee drops the combinations of
+ * readings that do not compile. If several are left in a file, one lint run selects the best.
+ * The first combination is used if the linter cannot decide, if there are too many bytes to
+ * lint, if there is no referee, and for files that are not Python. Errors: FAILED (as
+ * acr_splices_apply; the referee failed on all readings; the linter failed). */
 bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
                                GError **error) ACR_MUST_USE;
 
-/* Whether a change of a file is acceptable: it compiles, or the file did not compile before either.
- * *out_broken (owned): why not, or NULL. */
+/* Whether a change of a file is acceptable: the file compiles, or did not compile before the
+ * change either. *out_broken (owned) says why it is not acceptable; otherwise NULL. */
 bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
                          char **out_broken, GError **error) ACR_MUST_USE;
 
@@ -48,30 +48,32 @@ bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *be
 typedef struct {
     const AcrPatchContext *context;
     char *answer; /* owned; UTF-8 */
-    bool cut;     /* the answer was too long, and the end was ignored */
+    bool cut;     /* the answer was too long, so its end was ignored */
     AcrFileNames *names;
     GPtrArray *edits;    /* array of AcrEdit */
     GPtrArray *outcomes; /* array of AcrEditOutcome */
     GPtrArray *files;    /* array of File */
     GHashTable *by_path; /* path -> File, borrowed */
-    GHashTable *places;  /* edit number -> GArray of AcrPlace, for ambiguous edits */
+    GHashTable *places;  /* number of an ambiguous edit -> GArray of AcrPlace */
     AcrOverlay *overlay;
-    gsize searched;   /* bytes searched so far in files that do not contain an edit's exact quote */
+    /* number of bytes searched so far in files that do not contain an edit's exact quote */
+    gsize searched;
     bool wants_index; /* becomes AcrPatchResult.wants_index */
 } Work;
 
 /* A file that the answer edits. */
 typedef struct {
     char *path;
-    AcrSource *source;  /* from the snapshot; NULL: a new file */
-    guint32 mode;       /* mode in the snapshot, or of the new file; 0: ACR_MODE_FILE */
+    AcrSource *source;  /* from the snapshot; NULL if the file is new */
+    guint32 mode;       /* mode in the snapshot, or of the new file; 0 means ACR_MODE_FILE */
     bool has_mode;      /* an edit sets the mode */
     bool gone;          /* an edit deletes the file */
-    char *to;           /* owned; the new name if an edit renames the file, or NULL */
+    char *to;           /* owned; the new name if an edit renames the file; otherwise NULL */
     GPtrArray *located; /* array of Located */
-    GArray *waiting;    /* numbers (guint) of edits whose quote is not in the snapshot's text */
-    GBytes *after;      /* the contents with the edits applied */
-    /* owned; why the result does not compile, although the file did before; or NULL */
+    /* array of guint: numbers of the edits whose quotes are not in the snapshot's text */
+    GArray *waiting;
+    GBytes *after; /* the contents with the edits applied */
+    /* owned; why the result does not compile, although the file compiled before; otherwise NULL */
     char *broken;
 } File;
 
@@ -92,7 +94,7 @@ const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Opens a file of the snapshot; borrowed; NULL with `error` if it cannot be read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
 void acr_patch_file_free(gpointer file);
-/* How many edits have that outcome. */
+/* The number of edits with that outcome. */
 guint acr_patch_count(const Work *work, AcrEditStatus status);
 
 static inline bool acr_is_blank_text(const char *text)
@@ -102,7 +104,7 @@ static inline bool acr_is_blank_text(const char *text)
 
 /* ---- HTML escapes (escapes.c) ---------------------------------------------------------------- */
 
-/* `text` with HTML escapes of ASCII characters decoded; owned; NULL: it has none. */
+/* `text` with HTML escapes of ASCII characters decoded; owned; NULL if it has none. */
 char *acr_text_unescape(const char *text) ACR_MUST_USE;
 /* Decodes the escapes in all edits if the answer was escaped. Otherwise refuses edits with escapes
  * in new Python code. */
@@ -111,25 +113,26 @@ void acr_patch_unescape(const Work *work);
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
 /* Finds the place of one edit in a text; owned. NULL if the edit was refused, or if its code was
- * not found (*out_missing is set). If the edit has several readings, the one that was found is
- * moved to the front. */
+ * not found (*out_missing is set). If the edit has several readings, moves the reading that was
+ * found to the front. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
                                 bool *out_missing) ACR_MUST_USE;
-/* Whether the limit of searched bytes allows another search. If not, acr_patch_choose_place
+/* Whether the limit on searched bytes allows another search. If not, acr_patch_choose_place
  * finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
-/* If the replacement is a whole function that contains the place, widens the match to that function
- * (*out_widened), or refuses the edit (false). */
+/* If the replacement is a whole function that contains the place, widens the match to that
+ * function (sets *out_widened), or refuses the edit and returns false. */
 bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
                                    AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 
 /* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */
 
-/* Sorts the edits of a file, drops repeated ones, and refuses those that change each other's
+/* Sorts the edits of a file, drops repeated edits, and refuses edits that change each other's
  * lines. */
 void acr_patch_settle(const Work *work, File *file);
-/* Each handles one edit of a path that may be written. False: the file cannot be read (`error`). */
+/* Each of these functions handles one edit of a path that may be written. Returns false if the
+ * file cannot be read (sets `error`). */
 void acr_patch_create_file(Work *work, guint number, const char *path);
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;

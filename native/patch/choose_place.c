@@ -1,23 +1,23 @@
-/* Finds where an edit goes in a file: searches for its readings level by level, chooses one place,
- * and fits the replacement to it. If several places are equal, the class and function that the
- * answer names near the edit decide, and then the run's bug locations. It never guesses: if none of
- * these decides, the edit is refused. */
+/* Finds the place of an edit in a file: searches for the edit's readings level by level, chooses
+ * one place, and fits the replacement to that place. If several places are equal, the class and
+ * function that the answer names near the edit decide, and then the run's bug locations. The
+ * choice is never a guess: if none of these decides, the edit is refused. */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-/* limit of bytes searched without success, over all files */
+/* maximum number of bytes that are searched without success, over all files */
 #define MAX_SEARCHED (40u * 1024 * 1024)
-/* a quote this many times longer than the file is not searched; quotes may be longer than
-     * the file because of line numbers and escapes */
+/* a quote that exceeds the file this many times is not searched; line numbers and escapes can
+ * make quotes longer than the file */
 #define MAX_TIMES_FILE 16u
 
-/* The clues by which one of several places is chosen. All borrowed. */
+/* The clues by which one of several places is chosen. All members are borrowed. */
 typedef struct {
     const AcrPatchContext *context;
     const AcrEdit *edit;
     const char *path;
-    gssize file;       /* number in the index, or -1 */
+    gssize file;       /* number of the file in the index, or -1 */
     const char *words; /* the text of the answer between the previous edit and this one */
 } Clues;
 
@@ -42,7 +42,7 @@ static bool is_named(const char *words, const char *name)
     return false;
 }
 
-/* Whether the words name the symbol, or an enclosing symbol of its kind. */
+/* Whether the words name the symbol, or an enclosing symbol of the same kind. */
 static bool chain_is_named(const Clues *clues, gint32 id)
 {
     const AcrSymbol *symbol = id < 0 ? NULL : acr_index_symbol(clues->context->index, (guint32)id);
@@ -55,7 +55,7 @@ static bool chain_is_named(const Clues *clues, gint32 id)
     return false;
 }
 
-/* 2 if the words name the function around the place, 1 if they name its class. */
+/* Returns 2 if the words name the function around the place, 1 if they name its class. */
 static guint score_by_words(const Clues *clues, const AcrPlace *place)
 {
     gint32 class_id = -1, func = -1;
@@ -66,13 +66,13 @@ static guint score_by_words(const Clues *clues, const AcrPlace *place)
     return 2 * chain_is_named(clues, func) + chain_is_named(clues, class_id);
 }
 
-/* 1 if the hunk begins at the line number that the diff states. */
+/* Returns 1 if the hunk begins at the line number that the diff states. */
 static guint score_by_line(const Clues *clues, const AcrPlace *place)
 {
     return clues->edit->line == place->first + 1;
 }
 
-/* 1 if the place is inside one of the run's locations. */
+/* Returns 1 if the place is inside one of the run's locations. */
 static guint score_by_hints(const Clues *clues, const AcrPlace *place)
 {
     for (gsize k = 0; k < clues->context->n_hints; k++) {
@@ -84,7 +84,7 @@ static guint score_by_hints(const Clues *clues, const AcrPlace *place)
     return 0;
 }
 
-/* The index of the place with the highest score; -1 if there is none, or several. */
+/* The index of the place with the highest score; -1 if no place or several have it. */
 static gssize best_place(const Clues *clues, const AcrMatch *match,
                          guint (*score)(const Clues *clues, const AcrPlace *place))
 {
@@ -145,9 +145,9 @@ static void find_reading(const AcrSource *source, const char *original, const ch
 }
 
 /* Searches for all readings of an edit, and moves the best one to the front. If a search/replace
- * block can be cut in several ways, the best is the one with the longest quote that is in the file,
- * since shorter cuts of the same quote are found too. Of a hunk's readings, the best is the one
- * found at the most exact level. */
+ * block can be cut in several ways, the best is the one with the longest quote that is in the
+ * file, since shorter cuts of the same quote are found too. Of a hunk's readings, the best is
+ * the one that was found at the most exact level. */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
     guint n = edit->others ? edit->others->len : 0;
@@ -187,9 +187,9 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
                             "<original>, <patched>");
 }
 
-/* The index of the place that the edit's line number or the answer's words select, or if they
- * select none, the run's bug locations; -1: undecided. If line number and words contradict each
- * other, neither decides. Without an index the words are not used. */
+/* The index of the place that the edit's line number or the answer's words select. If they
+ * select none, the run's bug locations decide. Returns -1 if nothing decides. If line number and
+ * words contradict each other, neither decides. Without an index the words are not used. */
 static gssize decide(const Work *work, guint number, const AcrSource *source, const AcrMatch *match)
 {
     const AcrEdit *edit = edit_at(work, number);

@@ -1,20 +1,20 @@
 /* Chooses the right reading of each replacement. The combinations of readings of a file are tried
- * in order. Those that do not compile are dropped; of the others, the one with the fewest new lint
- * errors is chosen, and of equal ones the first. One lint run handles all files.
+ * in order. Combinations that do not compile are dropped. Of the others, the one with the fewest
+ * new lint errors is chosen, or the first of several such. One lint run handles all files.
  *
- * The result depends only on the texts and the linter's answer. The bytes to lint are limited; if
- * the linter fails, the first combination that compiles is kept. */
+ * The result depends only on the texts and the linter's answer. The number of bytes to lint is
+ * limited. If the linter fails, the first combination that compiles is kept. */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-#define MAX_COMBINATIONS 64u /* most combinations of readings in one file */
-#define MAX_LINTED 4u        /* at most so many versions of one file are linted */
-/* Largest text that is compiled, in bytes, because Python takes about 300 times as much memory.
- * For a longer text the first reading is used without compiling it. */
+#define MAX_COMBINATIONS 64u /* maximum number of combinations of readings in one file */
+#define MAX_LINTED 4u        /* maximum number of versions of one file that are linted */
+/* Maximum size in bytes of a text that is compiled, because Python needs about 300 times as much
+ * memory. For a longer text, the first reading is used without compiling it. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Limit of the total size of the texts in one lint run, in bytes; pylint takes about 5 s for so
- * much, well within its deadline. */
+/* Maximum total size of the texts in one lint run, in bytes. For this size pylint takes about 5
+ * s, well within its deadline. */
 #define MAX_LINT_BYTES (512u * 1024)
 
 /* Whether the file is a .py file, or a script without extension whose first line names Python. */
@@ -38,8 +38,8 @@ static bool is_data(const char *path, GBytes *bytes)
     return false;
 }
 
-/* Moves to the next combination; readings of later edits change first. After the last one
- * returns false and selects the first one again. */
+/* Moves to the next combination; readings of later edits change first. After the last
+ * combination, returns false and selects the first one again. */
 static bool next_combination(const AcrChoice *choice)
 {
     for (gsize i = choice->n; i-- > 0;) {
@@ -50,7 +50,7 @@ static bool next_combination(const AcrChoice *choice)
     return false;
 }
 
-/* Builds the file with the currently chosen readings. */
+/* Builds the file with the readings that are currently chosen. */
 static GBytes *build(const AcrChoice *choice, GError **error)
 {
     g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, choice->n + 1);
@@ -60,7 +60,8 @@ static GBytes *build(const AcrChoice *choice, GError **error)
     return acr_splices_apply(choice->source, splices, choice->n, error);
 }
 
-/* Adds the combinations that compile to `sound`. Errors: FAILED (the referee failed on each). */
+/* Adds the combinations that compile to `sound`. Errors: FAILED (the referee failed on every
+ * combination). */
 static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArray *sound,
                     GError **error)
 {
@@ -87,8 +88,8 @@ static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArra
     return false;
 }
 
-/* The combinations of one file that compile; only the first if none compiles or if there is no
- * choice. Owned; NULL with `error`. */
+/* The combinations of one file that compile. Only the first combination if none compiles, or if
+ * there is no choice. Owned; NULL with `error`. */
 static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choice, GError **error)
 {
     g_autoptr(GPtrArray) sound = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
@@ -118,8 +119,8 @@ static gsize bytes_of(const AcrRefereeFile *file)
     return bytes;
 }
 
-/* The files for the linter: all versions of files with a choice, as far as the limit allows, and
- * one version of the other files. *out_asked: the number of files with a choice. */
+/* The files for the linter: all versions of each file with a choice, as far as the limit allows,
+ * and one version of each other file. *out_asked is the number of files with a choice. */
 static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, gsize *out_asked)
 {
     GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrRefereeFile));
@@ -139,7 +140,7 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
     return files;
 }
 
-/* The index of the best version: the first one with the fewest errors, or 0 if any count is
+/* The index of the best version: the first one with the fewest errors, or 0 if a count is
  * unknown. */
 static gsize best_of(const guint *worse, gsize n)
 {
@@ -188,8 +189,8 @@ bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gs
     return lint(referee, choices, versions, error);
 }
 
-/* Whether `after` contains an error of the form "line 3: …; line 9: …" more often than `before`,
- * regardless of line numbers. */
+/* Whether an error occurs in `after` more often than in `before`, regardless of line numbers.
+ * Both have the form "line 3: …; line 9: …". */
 static bool has_new_error(const char *before, const char *after)
 {
     g_auto(GStrv) old = g_strsplit(before, "; ", -1);

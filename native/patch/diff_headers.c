@@ -33,7 +33,7 @@ typedef struct {
 
 static const char *const stars[] = {"*** Update File: ", "*** Add File: ", "*** Delete File: "};
 
-/* The header of the "***" form with which a line begins; NULL: none. */
+/* The header of the "***" form with which a line begins; NULL if there is none. */
 static const char *const *find_star(const Line *line)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(stars); i++)
@@ -54,7 +54,7 @@ static void headers_clear(Headers *headers)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Headers, headers_clear)
 
-/* The length of a name without a date or a remark in brackets after it. */
+/* The length of a name without the date or the remark in brackets that follows it. */
 static gsize without_remark(const char *s, gsize len)
 {
     const char *tab = memchr(s, '\t', len);
@@ -126,7 +126,7 @@ static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
     return true;
 }
 
-/* The length of the prefix of a path: a/, b/, or another one that git or people use. */
+/* The length of the prefix of a path: a/, b/, or another prefix that git or people use. */
 static gsize mark_length(const char *name)
 {
     static const char *const marks[] = {"a/", "b/", "c/", "i/", "o/", "w/", "old/", "new/"};
@@ -136,15 +136,15 @@ static gsize mark_length(const char *name)
     return 0;
 }
 
-/* Whether "--- X" names a file that the rename in the lines above does not name. */
+/* Whether "--- X" names another file than the rename in the lines above. */
 static bool names_another(const Line *line, const char *renamed)
 {
     g_autofree char *name = name_in(line, strlen("--- "));
     return renamed && strcmp(name, renamed) != 0 && strcmp(name + mark_length(name), renamed) != 0;
 }
 
-/* Whether the header says, in the way of `diff`, that the file does not exist: its date is the
- * epoch in any time zone, and the lines of its hunk begin at 0. */
+/* Whether the header says, as `diff` does, that the file does not exist: the header's date is
+ * the epoch in any time zone, and the lines of the file's hunk begin at 0. */
 static bool is_dated_away(const Diff *diff, const Line *line, char sign)
 {
     static const char *const dates[] = {"1970-01-01 ", "1969-12-31 ", "Jan  1 ", "Dec 31 "};
@@ -244,7 +244,8 @@ static void decide_name(const Headers *headers, FileHeader *file)
     file->name = g_strdup(name ? name : headers->name[BOTH]);
 }
 
-/* Reads "*** Update File: a.py" and the lines that belong to it; false: there is no such header. */
+/* Reads "*** Update File: a.py" and the lines that belong to it. Returns false if there is no
+ * such header. */
 static bool read_stars(const Diff *diff, gsize *at, FileHeader *out)
 {
     Line line = acr_diff_line_at(diff, *at);

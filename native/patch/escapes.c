@@ -1,8 +1,8 @@
-/* HTML escapes in the code of an answer ("a &lt; b"). The decision whether the model escaped its
- * answer is made once for the whole answer. It did if a quote is found in its file only after
- * unescaping, or if new Python code has escapes where only an operator can stand and the answer
- * contains no unescaped character. If it did not, an edit with escapes in new code is refused,
- * because such code can compile and mean something else. */
+/* Handles HTML escapes in the code of an answer ("a &lt; b"). Whether the model escaped its
+ * answer is decided once for the whole answer. The model did if a quote is found in its file
+ * only after unescaping, or if new Python code has escapes where only an operator can stand and
+ * the answer contains no unescaped character. If the model did not, an edit with escapes in new
+ * code is refused, because such code can compile and mean something else. */
 #include "patch/apply_private.h"
 
 static const struct {
@@ -12,7 +12,7 @@ static const struct {
                {"&#34;", '"'}, {"&#x27;", '\''}, {"&#x22;", '"'}, {"&#60;", '<'},   {"&#62;", '>'},
                {"&#38;", '&'}, {"&nbsp;", ' '},  {"&amp;", '&'}};
 
-/* The length of the escape at `at`; 0: none. */
+/* The length of the escape at `at`; 0 if there is none. */
 static gsize escape_at(const char *at, char *out_plain)
 {
     for (gsize i = 0; *at == '&' && i < G_N_ELEMENTS(escapes); i++) {
@@ -61,7 +61,8 @@ static bool has_plain(const char *text)
 static bool has_escape_in_code(const char *text)
 {
     char open = '\0', plain;
-    gsize width = 0; /* length of the quotation marks around the current string; 0: outside */
+    /* length of the quotation marks around the current string; 0 outside strings */
+    gsize width = 0;
     for (const char *at = text; *at; at++) {
         bool three = (*at == '"' || *at == '\'') && at[1] == *at && at[2] == *at;
         if (*at == '\\' && at[1]) {

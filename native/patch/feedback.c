@@ -1,17 +1,18 @@
-/* The feedback on a whole answer: a headline with its status, each edit that was not applied with
- * the real code near it, errors of files that do not compile, the expected form of edits if the
- * answer had none, and the code of the bug locations again. Each part has a limit in bytes. */
+/* Writes the feedback on a whole answer: a headline with the answer's status, each edit that was
+ * not applied, with the real code near it, errors of files that do not compile, the expected
+ * form of edits if the answer had none, and the code of the bug locations again. Each part has a
+ * limit in bytes. */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-/* limit of refused edits that are shown with code; further ones get one line */
+/* maximum number of refused edits that are shown with code; further edits get one line */
 #define MAX_DETAILED 12u
-#define LOCATED_BYTES (10u * 1024) /* reserved for the code of the bug locations */
-#define ROOM 1024u                 /* with fewer bytes left, no more code is added */
-#define BRIEF 120u                 /* bytes of the line for an edit that is shown without code */
+#define LOCATED_BYTES (10u * 1024) /* number of bytes reserved for the code of the bug locations */
+#define ROOM 1024u                 /* if fewer bytes than this are left, no more code is added */
+#define BRIEF 120u                 /* bytes of the line about an edit that is shown without code */
 
-/* Shows the code of the bug locations again, as far as bytes are left. */
+/* Shows the code of the bug locations again, as far as there is room. */
 static void show_hints(AcrFeedback *feedback)
 {
     const AcrPatchContext *context = feedback->context;
@@ -127,7 +128,7 @@ static GArray *list_refusals(const Work *work)
     return refusals;
 }
 
-/* Writes a part for each edit that was not applied. A part may use the bytes that earlier ones
+/* Writes a part for each edit that was not applied. A part may use the bytes that earlier parts
  * did not need. */
 static void show_refusals(const Work *work, AcrFeedback *feedback)
 {

@@ -1,5 +1,5 @@
-/* The part of the message about one edit, with real code: which edit was refused and why, the code
- * that it probably means, the lines that differ, and the place of a symbol that is defined
+/* Writes the part of the message about one edit, with real code: which edit was refused and why,
+ * the code that it probably means, the lines that differ, and the place of a symbol that is defined
  * elsewhere.
  *
  * Code that the model may quote is shown unchanged between fences, with its line numbers in the
@@ -11,13 +11,13 @@
 #define MAX_SYMBOL_LINES 80u
 #define MAX_SHOWN_LINE 500u
 #define MAX_DIFFERENCES 12u
-#define MAX_DIFFERING 200u /* bytes shown of a line that differs */
+#define MAX_DIFFERING 200u /* maximum number of bytes shown of a line that differs */
 #define MAX_SHOWN_PLACES 4u
-#define MAX_SYMBOLS 4u /* symbols shown for one name */
-#define MAX_NAMES 3u   /* names taken from one quote */
+#define MAX_SYMBOLS 4u /* maximum number of symbols shown for one name */
+#define MAX_NAMES 3u   /* maximum number of names taken from one quote */
 #define MAX_OUTLINE 60u
 #define AROUND 3u
-#define AROUND_UNLIKE 8u /* lines shown around code that is hardly similar to the quote */
+#define AROUND_UNLIKE 8u /* number of lines shown around code that is hardly similar to the quote */
 #define AROUND_ERROR 6u
 
 static bool is_full(const AcrFeedback *feedback)
@@ -31,7 +31,8 @@ static char *shown_line(const AcrLine *line)
     return acr_text_shorten(all, MAX_SHOWN_LINE);
 }
 
-/* " in Class.method" for the innermost definition that contains all of these lines; owned. */
+/* Returns " in Class.method", which names the innermost definition that contains all of these
+ * lines; owned. */
 static char *holder(const AcrPatchContext *context, const char *path, gsize first, gsize last)
 {
     gssize file = context->index ? acr_index_find_file(context->index, path) : -1;
@@ -127,7 +128,7 @@ static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
                                shown >= MAX_DIFFERENCES ? "  …\n" : "");
 }
 
-/* The name that a `def` or `class` line defines; owned, or NULL. */
+/* The name that a `def` or `class` line defines; owned; NULL if there is none. */
 static char *defined_name(const AcrLine *line)
 {
     const char *s = line->s + line->lead, *end = s + line->core;
@@ -142,7 +143,7 @@ static char *defined_name(const AcrLine *line)
     return s < to ? g_strndup(s, (gsize)(to - s)) : NULL;
 }
 
-/* The symbols of that name, those of `path` first; owned array of const AcrSymbol. */
+/* The symbols of that name, beginning with those in file `path`; owned array of const AcrSymbol. */
 static GPtrArray *symbols_named(const AcrIndex *index, const char *name, const char *path)
 {
     static const AcrSymbolKind kinds[] = {ACR_SYMBOL_CLASS, ACR_SYMBOL_FUNCTION, ACR_SYMBOL_METHOD};

@@ -1,11 +1,11 @@
-/* The feedback to the model while it is written, and what is known about a refused edit. */
+/* The feedback to the model while it is being written, and what is known about a refused edit. */
 #pragma once
 
 #include "patch/apply_private.h"
 
-#define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* most bytes of the part about one edit */
-#define ACR_FEEDBACK_MIN 0.4              /* a region with a lower similarity is not shown */
-/* a region of at least this similarity counts as found, though it differs in some words */
+#define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* maximum number of bytes of the part about one edit */
+#define ACR_FEEDBACK_MIN 0.4              /* a region with a similarity below this is not shown */
+/* a region with at least this similarity counts as found, even if some words differ */
 #define ACR_FEEDBACK_FOUND 0.8
 
 /* The growing message; code is not added beyond `limit` bytes. */
@@ -23,18 +23,19 @@ typedef struct {
 
 /* What is known about a refused edit. */
 typedef struct {
-    guint number; /* number of the edit, from 1 */
+    guint number; /* borrowed; NULL if there is no such file */
     const AcrEdit *edit;
     const AcrEditOutcome *outcome;
-    const AcrSource *source; /* borrowed; NULL: no such file */
+    const AcrSource *source; /* array of AcrPlace if the edit was ambiguous; otherwise NULL */
     const GArray *places;    /* array of AcrPlace if the edit was ambiguous; else NULL */
-    AcrLines quote;          /* views into the edit */
+    AcrLines quote;          /* lines of the edit's quote; views into the edit */
     GArray *regions;         /* owned array of AcrRegion in `source`; may be NULL */
     AcrElsewhere elsewhere;
 } AcrRefusal;
 
 /* Fills `regions` and `elsewhere` of `n` refusals. `elsewhere` comes from any other Python file
- * that contains a third of the quote's lines. O(bytes of the repository), bounded. */
+ * that contains a third of the quote's lines. Its time is linear in the bytes of the repository,
+ * and bounded. */
 void acr_refusals_search(const AcrPatchContext *context, AcrRefusal *refusals, gsize n);
 void acr_refusal_clear(AcrRefusal *refusal);
 
@@ -42,8 +43,8 @@ void acr_refusal_clear(AcrRefusal *refusal);
 void acr_feedback_edit(AcrFeedback *feedback, const AcrRefusal *refusal, bool detailed);
 /* Appends lines [first, last) unchanged, under a heading with file, lines and enclosing symbol. */
 void acr_feedback_code(AcrFeedback *feedback, const AcrSource *source, gsize first, gsize last);
-/* Appends numbered lines around `line` (1-based), which is marked. */
+/* Appends numbered lines around `line` (1-based), and marks that line. */
 void acr_feedback_around(AcrFeedback *feedback, const AcrSource *source, gsize line);
-/* Appends where symbols of that name are defined, and the code of the first one, preferably from
- * the file of `refusal` (may be NULL). Returns whether there is any. */
+/* Appends where symbols of that name are defined, and the code of the first of them, preferably
+ * from the file of `refusal` (may be NULL). Returns whether there is such a symbol. */
 bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefusal *refusal);

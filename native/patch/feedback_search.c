@@ -1,28 +1,30 @@
-/* Searches for the code that an edit probably means, in the file that it names and in other files.
- * One pass over all Python files counts, with a table of line hashes, how many lines of each quote
- * a file contains; only the files with the most lines are then compared by similarity. */
+/* Searches for the code that an edit probably means, in the file that the edit names and in
+ * other files. One pass over all Python files counts, with a table of line hashes, how many
+ * lines of each quote a file contains. Only the files with the most lines are then compared by
+ * similarity. */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-/* if a region of the named file is at least this similar, other files are not searched */
+/* if the named file has a region that is at least this similar, other files are not searched */
 #define SAME 0.98
 #define MAX_SEARCHED_BYTES (96u * 1024 * 1024)
-#define MAX_COMPARED 8u /* limit of files compared for each quote */
-#define MIN_CORE 4u     /* shorter lines are ignored, because they occur in every file */
+#define MAX_COMPARED 8u /* maximum number of files compared for each quote */
+/* lines with fewer characters are ignored, because they occur in every file */
+#define MIN_CORE 4u
 #define MAX_QUOTE_LINES 4096u
 
 typedef struct {
     gsize entry; /* the file's number in the snapshot */
-    guint lines; /* how many lines of the quote the file contains */
+    guint lines; /* number of lines of the quote that the file contains */
 } Candidate;
 
 /* A quote that is searched for in other files. */
 typedef struct {
     AcrRefusal *refusal; /* borrowed */
-    guint lines;         /* how many of the quote's lines are in the table of lines */
-    guint hits;          /* how many of these the current file contains */
-    GArray *candidates;  /* owned array of Candidate, the most lines first */
+    guint lines;         /* number of the quote's lines that are in the table of lines */
+    guint hits;          /* number of these lines that the current file contains */
+    GArray *candidates;  /* owned array of Candidate, beginning with the most lines */
 } Quote;
 
 /* An entry of the table of lines; the key is the line's hash. */

@@ -1,13 +1,13 @@
-/* Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that a
- * name is only compared with possible paths. A first part that is not a folder of the snapshot
- * (git's a/ and b/, the repository's own name) is removed if the rest is a path. The location of
- * the repository is not used, so that a run can be repeated elsewhere. */
+/* Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that
+ * a name is only compared with possible paths. If the first part of a name is not a folder of
+ * the snapshot (git's a/ and b/, the repository's own name), it is removed if the rest is a
+ * path. The location of the repository is not used, so that a run can be repeated elsewhere. */
 #include <string.h>
 
 #include "patch/source_private.h"
 
 #define MAX_NEAR 5u
-#define MAX_PART 255u /* longest part of a new path in bytes, the limit of file systems */
+#define MAX_PART 255u /* maximum length of a part of a new path in bytes, as in file systems */
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
@@ -62,14 +62,14 @@ char *acr_file_name_clean(const char *name)
     return g_strndup(name, len);
 }
 
-/* Whether `path` ends in `name` at a border between path parts. */
+/* Whether `path` ends in `name`, in whole path parts. */
 static bool ends_in(const char *path, const char *name)
 {
     gsize len = strlen(path), n = strlen(name);
     return n <= len && strcmp(path + len - n, name) == 0 && (n == len || path[len - n - 1] == '/');
 }
 
-/* The number of bytes that two paths share at their end, in whole parts. */
+/* The number of bytes at the end that two paths have in common, in whole parts. */
 static gsize shared_tail(const char *a, const char *b)
 {
     gsize n = 0, i = strlen(a), j = strlen(b);
@@ -87,8 +87,8 @@ static int by_likeness(gconstpointer a, gconstpointer b, gpointer name)
     return sx != sy ? (sx > sy ? -1 : 1) : strcmp(*x, *y);
 }
 
-/* If no file has that base name: lists files in a folder of the same name whose base names begin
- * alike. */
+/* If no file has that base name, lists the files in a folder of the same name whose base names
+ * begin similarly. */
 static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrArray *near)
 {
     const char *base = base_of(name), *dot = strrchr(base, '.');
@@ -132,8 +132,8 @@ static const char *without_first_part(const AcrFileNames *names, const char *nam
     return acr_file_names_has_folder(names, first) ? NULL : rest + 1;
 }
 
-/* The path that equals `name`, or the one that ends in it by whole parts. Borrowed; NULL if
- * there is none, or several. */
+/* The path that equals `name`, or ends in it by whole parts. Borrowed; NULL if no path or
+ * several do. */
 static const char *path_that_ends_in(const AcrFileNames *names, const char *name, guint *out_n)
 {
     const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(name));
@@ -211,7 +211,7 @@ char *acr_file_names_make(const AcrFileNames *names, const char *name)
                                                             : g_steal_pointer(&clean);
 }
 
-/* Whether a part of a path equals `what`, in any case. */
+/* Whether a part of a path equals `what`, ignoring case. */
 static bool has_part(const char *path, const char *what)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -244,7 +244,7 @@ static bool has_odd_character(const char *name)
     return false;
 }
 
-/* Why no file with that name (valid UTF-8) is created; owned; NULL if it may be. */
+/* Why no file with that name (valid UTF-8) may be created; owned; NULL if it may. */
 static char *why_not_made(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name, "/", -1);

@@ -13,7 +13,7 @@ static gssize first_code(const AcrLines *lines)
     return -1;
 }
 
-/* Whether the first line of the quote lost its indentation while the other lines have it. */
+/* Whether the first line of the quote lost its indentation while the other lines did not. */
 static bool lost_first_lead(const Fit *fit)
 {
     const AcrLines *quote = &fit->match->original;
@@ -36,7 +36,7 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
 {
     const AcrLines *file = &fit->source->lines;
     bool tabs = memchr(lead, '\t', len) != NULL;
-    if (len == 0) { /* look at the next line that is not blank */
+    if (len == 0) { /* the line is blank, so look at the next one */
         gsize next = fit->place->first;
         while (next < file->n && file->line[next].lead == 0)
             next++;
@@ -60,7 +60,8 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
     return g_string_free(out, FALSE);
 }
 
-/* Whether a quote line begins the file line to which it is mapped (several may share one). */
+/* Whether a quote line begins the file line to which it is mapped; several quote lines may be
+ * mapped to one file line. */
 static bool begins_line(const Fit *fit, gsize j)
 {
     const gssize *map = fit->place->map;
@@ -78,7 +79,8 @@ static bool is_anchor(const Fit *fit, gssize j)
 }
 
 /* The quote line from which the indentation of a new line near quote line `at` is derived: the
- * nearest one of equal width, else the nearest before, else the nearest after. -1: none. */
+ * nearest line of equal width, otherwise the nearest line before, otherwise the nearest line
+ * after. -1 if there is none. */
 static gssize find_anchor(const Fit *fit, gssize at, gsize width)
 {
     const AcrLines *quote = &fit->match->original;
@@ -159,7 +161,7 @@ void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core)
     g_array_append_val(fit->lines, out);
 }
 
-/* Whether both parts lost only the indentation of their first line, so that their other lines
+/* Whether both parts lost only the indentation of their first lines, so that their other lines
  * are right. */
 static bool shares_loss(const Fit *fit)
 {
@@ -168,7 +170,7 @@ static bool shares_loss(const Fit *fit)
            fit->match->patched.line[0].lead == 0;
 }
 
-/* Whether a line of the replacement after its first is indented less than all lines of the
+/* Whether a line of the replacement other than the first is indented less than all lines of the
  * quote. */
 static bool is_left(const Fit *fit)
 {
@@ -185,9 +187,10 @@ static bool is_left(const Fit *fit)
     return false;
 }
 
-/* Whether the replacement is indented in the quote's coordinates: no line is indented less than the
- * quote's lines, and either both parts have an identical line (if the quote is not exact, an
- * unindented first line does not count), or both lost the indentation of their first line. */
+/* Whether the replacement is indented in the quote's coordinates. No line may be indented less
+ * than the quote's lines. In addition, both parts must have an identical line (if the quote is
+ * not exact, an unindented first line does not count), or both must have lost the indentation of
+ * their first lines. */
 static bool shares_coordinates(const Fit *fit)
 {
     if (is_left(fit))
@@ -204,11 +207,11 @@ static bool shares_coordinates(const Fit *fit)
     return false;
 }
 
-/* The order in which readings are tried. A quote that was found exactly has the file's coordinates,
- * and so has its replacement, unless it begins in the first column. If the whole quote was shifted,
- * the replacement may still have the file's coordinates. If the quote's first line lost its
- * indentation, a replacement that begins in the first column is taken at its word only if another
- * of its lines begins there too. */
+/* The order in which readings are tried. A quote that was found exactly has the file's
+ * coordinates, and so has its replacement, unless it begins in the first column. If the whole
+ * quote was shifted, the replacement may still have the file's coordinates. If the quote's first
+ * line lost its indentation, a replacement that begins in the first column is used as written
+ * only if another of its lines begins there too. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n)
 {
     static const Reading orders[][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},

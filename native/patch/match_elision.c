@@ -1,16 +1,18 @@
-/* Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for omitted
- * lines. Each segment between elisions must occur exactly once in the block in which the quote
- * begins, with code on both sides of each elision, and all segments must be shifted by the same
- * indentation (or by none). Otherwise a common first line (`pass`) could match in another block.
+/* Level `elision`: finds quotes in which `...` or a comment such as "rest unchanged" stands for
+ * omitted lines. Each segment between elisions must occur exactly once in the block in which the
+ * quote begins, with code on both sides of each elision, and all segments must be shifted by the
+ * same indentation (or by none). Otherwise a common first line (`pass`) could match in another
+ * block.
  *
- * If a replacement omits code where the quote does not, it is refused, because we cannot know which
- * code should stay there. */
+ * If a replacement omits code that the quote does not omit, it is refused, because we cannot know
+ * which code should stay there. */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_STRING_LINES 2000u /* limit of lines of a replacement in which strings are searched */
-#define MAX_STRING_LINE 400u   /* limit of bytes of each of these lines */
+/* maximum number of lines of a replacement in which strings are searched for */
+#define MAX_STRING_LINES 2000u
+#define MAX_STRING_LINE 400u /* maximum number of bytes of each of these lines */
 
 typedef struct {
     const AcrLines *file;
@@ -20,15 +22,15 @@ typedef struct {
     bool several; /* a segment occurs more than once in the block */
 } Elided;
 
-/* Whether lines with more indentation follow: the line is the header of a block, or ends in an
- * open bracket. */
+/* Whether lines with more indentation follow, because the line is the header of a block or ends
+ * in an open bracket. */
 static bool opens(const AcrLine *line)
 {
     return line->core > 0 && strchr(":([{,\\", acr_line_last(line));
 }
 
-/* The minimum indentation of the lines between the segments; a line with less belongs to another
- * block. */
+/* The minimum indentation of the lines between the segments; a line with less indentation
+ * belongs to another block. */
 static gsize block_width(const Elided *e, gsize start)
 {
     const AcrLine *head = &e->quote->line[0], *theirs = &e->file->line[start];
@@ -69,8 +71,8 @@ static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
     return true;
 }
 
-/* Follows the segments from a start line; each must occur exactly once in the rest of the block.
- * Returns the line after the last one, or 0. */
+/* Follows the segments from a start line; each segment must occur exactly once in the rest of
+ * the block. Returns the line after the last segment, or 0. */
 static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
 {
     gsize limit = block_end(e, start), line = start + first_len, j = first_len;
@@ -140,8 +142,8 @@ static gsize behind_blanks(const AcrLines *lines, gsize k)
     return k;
 }
 
-/* The nearest line above that is indented less than line k, with at most a docstring between
- * them; -1: none. */
+/* The nearest line above that is indented less than line k, if at most a docstring lies between
+ * them; otherwise -1. */
 static gssize header_of(const AcrLines *lines, gsize k)
 {
     gsize width = acr_line_width(&lines->line[k]), at = k;
@@ -157,7 +159,8 @@ static gssize header_of(const AcrLines *lines, gsize k)
     return -1;
 }
 
-/* The first line of the triple-quoted string around line k of the replacement; -1: none. */
+/* The first line of the triple-quoted string around line k of the replacement; -1 if there is
+ * none. */
 static gssize string_around(const AcrLines *lines, gsize k)
 {
     gssize begin = -1;
@@ -200,8 +203,8 @@ static bool is_ellipsis(const AcrMatch *match, gsize k)
     return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
 }
 
-/* Refuses a replacement that omits code where the quote does not, because we cannot know which
- * code should stay there. */
+/* Refuses a replacement that omits code that the quote does not omit, because we cannot know
+ * which code should stay there. */
 void acr_elision_check(AcrMatch *match)
 {
     gsize left_out = acr_elision_count(&match->patched),

@@ -1,14 +1,14 @@
 /* The ladder: finds the quoted code in a file, level by level.
  *
  * Levels are tried in the order of AcrLevel. The search ends at the first level that finds the
- * code, and returns all places of that level; choose_place.c chooses one of them. Whole lines come
- * first; only if none match is the quote searched for inside lines (level `exact`, since the bytes
- * are equal). */
+ * code, and returns all places of that level; choose_place.c chooses one of them. Whole lines are
+ * compared first. Only if none match, the quote is searched for inside lines (level `exact`, since
+ * the bytes are equal). */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-/* Whether all lines of the quote match the file from line `first` on. */
+/* Whether all lines of the quote match the file's lines from `first` on. */
 static bool all_same(const AcrLines *file, gsize first, const AcrLines *quote, AcrSameLine same)
 {
     for (gsize j = 0; j < quote->n; j++)
@@ -27,8 +27,8 @@ static AcrLevel level_at(const AcrLines *file, gsize first, const AcrLines *quot
                                                                           : ACR_LEVEL_STRIP;
 }
 
-/* How many of the quote's lines match the file from line `first` on, ignoring leading and trailing
- * blanks. */
+/* How many of the quote's lines match the file's lines from `first` on, ignoring leading and
+ * trailing blanks. */
 static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote)
 {
     gsize n = 0;
@@ -37,7 +37,7 @@ static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote
     return n;
 }
 
-/* Finds all places of the quote as whole lines; keeps those of the best level. */
+/* Finds all places of the quote as whole lines; keeps the places of the best level. */
 static bool find_whole(const AcrLines *file, AcrMatch *match)
 {
     const AcrLines *quote = &match->original;
@@ -77,7 +77,8 @@ static bool at_border(const AcrLine *line, gsize col, gsize len)
 }
 
 /* Finds all places of a one-line quote inside lines, at word borders. After ACR_PATCH_MAX_CUTS
- * occurrences inside words it gives up, and a place found so far does not count as unique. */
+ * occurrences inside words the search gives up, and a place that it has found does not count as
+ * unique. */
 static bool find_inside(const AcrLines *file, AcrMatch *match)
 {
     const AcrLine *quote = match->original.line;

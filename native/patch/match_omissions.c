@@ -1,4 +1,4 @@
-/* Level `similar`, second rule: the quote omits lines of the file without marking it.
+/* Level `similar`, second rule: the quote omits lines of the file without marking the omission.
  *
  * The quote may omit blank lines, comments and a docstring anywhere, but code only in a few gaps.
  * The lines of the quote must occur in order, all shifted by the same indentation, and the
@@ -8,14 +8,14 @@
 
 #include "patch/match_private.h"
 
-#define MIN_WEIGHT 30u     /* minimum of characters of quoted code that must be found */
-#define MAX_GAPS 3u        /* limit of gaps of omitted code */
-#define MAX_GAP_LINES 120u /* limit of lines in one gap */
+#define MIN_WEIGHT 30u     /* minimum number of characters of quoted code that must be found */
+#define MAX_GAPS 3u        /* maximum number of gaps in which code is omitted */
+#define MAX_GAP_LINES 120u /* maximum number of lines in one gap */
 
 typedef struct {
     const AcrLines *file, *quote;
     guint64 *file_hash, *quote_hash;
-    gsize *line; /* numbers of the quote's lines that are code or comments */
+    gsize *line; /* numbers of those lines of the quote that are code or comments */
     gsize n;
     gsize work;
 } Skip;
@@ -48,8 +48,8 @@ gsize acr_string_end(const AcrLines *file, gsize at)
     return at;
 }
 
-/* The first line from `at` on that is code or a comment; `before`: the last line of code or
- * comment before it. */
+/* The first line from `at` on that is code or a comment. `before` is the last such line before
+ * it. */
 static gsize next_code(Skip *skip, gsize at, gsize before)
 {
     bool may_be_doc = acr_line_last(&skip->file->line[before]) == ':';
@@ -97,11 +97,12 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* The best alignments of the quote's lines up to t, such that line t matches line f of the file. */
+/* The best alignments of the first lines of the quote up to line t, where line t matches line f
+ * of the file. */
 typedef struct {
     guint gaps;
-    guint ways; /* number of alignments with the fewest gaps, counted up to 2 */
-    gsize from; /* the file line of quote line t - 1 in one of these alignments */
+    guint ways; /* number of alignments with the fewest gaps; counted only up to 2 */
+    gsize from; /* the file line to which one of these alignments maps quote line t - 1 */
 } Way;
 
 #define NO_WAY G_MAXUINT
@@ -121,7 +122,8 @@ static gssize shift_at(const Skip *skip, gsize f, gsize t)
     return (gssize)acr_line_width(theirs) - (gssize)acr_line_width(ours);
 }
 
-/* Whether the lines between two quoted lines may be omitted: all of them belong to the block. */
+/* Whether the lines between two quoted lines may be omitted, because all of them belong to the
+ * block. */
 static bool is_inner(const Skip *skip, gsize from, gsize to)
 {
     const AcrLine *a = &skip->file->line[from], *b = &skip->file->line[to];
@@ -138,8 +140,8 @@ static bool is_inner(const Skip *skip, gsize from, gsize to)
     return true;
 }
 
-/* Fills one row of the table: for each line of the file, the alignments that match it to quote
- * line t. */
+/* Fills one row of the table. For each line of the file, this is the alignments that match the
+ * line to quote line t. */
 static void fill_row(Skip *skip, gsize t, const Way *old, Way *now)
 {
     for (gsize f = 0; f < skip->file->n; f++) {

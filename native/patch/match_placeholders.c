@@ -1,18 +1,18 @@
-/* Comments in a replacement that stand for code of the quote ("# existing logic", "pass  # rest
- * unchanged"). Applying the edit would delete that code, so it is refused.
+/* Finds comments in a replacement that stand for code of the quote ("# existing logic", "pass #
+ * rest unchanged"). Applying the edit would delete that code, so the edit is refused.
  *
  * Quote and replacement are aligned. Only a new comment that replaces code of the quote is
- * examined. It is a placeholder if it says (in one of many languages) that the code stays, if it
- * names only the removed code, or if it alone replaces two lines or more and explains nothing: it
- * gives no reason and is not a sentence with a full stop. If the comment contains the removed code,
- * the code was commented out on purpose. */
+ * examined. A comment is a placeholder in three cases: it says (in one of many languages) that the
+ * code stays; it names only the removed code; or it alone replaces two lines or more and explains
+ * nothing, that is, gives no reason and is not a sentence with a full stop. If the comment contains
+ * the removed code, the code was commented out on purpose. */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_SHOWN 4u        /* limit of deleted lines that the message shows */
-#define MAX_SHOWN_BYTES 80u /* limit of the bytes shown of each line */
-#define MAX_REMARK 2000u    /* limit of the bytes of comments examined at one place */
+#define MAX_SHOWN 4u        /* maximum number of deleted lines that the message shows */
+#define MAX_SHOWN_BYTES 80u /* maximum number of bytes shown of each line */
+#define MAX_REMARK 2000u    /* maximum number of bytes of comments that are examined at one place */
 #define MIN_NAME 3u         /* minimum length of a word that can name code */
 
 /* Phrases are separated by "|" and begin at a word border; a phrase with "*" at its end may end
@@ -66,7 +66,7 @@ static const char stays[] =
     "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"
     "변경 없*|그대로|생략|동일|変わら|変更し|元のまま|同様|略|원래|유지";
 
-/* Phrases that say the same, unless the comment gives a reason. */
+/* Phrases that say the same, but only if the comment gives no reason. */
 static const char may_stay[] =
     "rest|existing|remaining|remainder|same|other|others|previous|previously|original|originally|"
     "keep|"
@@ -143,8 +143,8 @@ static bool has_any_phrase(const char *text, const char *phrases)
     return false;
 }
 
-/* The length of the comment mark of a line; 0: not a comment. A word in brackets ("[snip]") is a
- * comment. */
+/* The length of the comment mark of a line; 0 if the line is not a comment. A word in brackets
+ * ("[snip]") is a comment. */
 static gsize remark_mark(const AcrLine *line)
 {
     static const char *const marks[] = {"#", "//", "/*", "<!--", "--", "{#", "\"\"\"", "'''", ";"};
@@ -158,8 +158,8 @@ static gsize remark_mark(const AcrLine *line)
     return bracketed;
 }
 
-/* The comment of a line (also one that follows code), without its mark. *is_code: the line
- * contains code other than `pass` and `...`. */
+/* The comment of a line (also one that follows code), without its mark. *is_code is set to
+ * whether the line contains code other than `pass` and `...`. */
 static AcrLine read_remark(const AcrLine *line, bool *is_code)
 {
     const char *s = line->s + line->lead;
@@ -175,12 +175,14 @@ static AcrLine read_remark(const AcrLine *line, bool *is_code)
 
 /* A place where a comment replaces code of the quote. */
 typedef struct {
-    const AcrLines *quote, *patched; /* borrowed; without outer blank lines */
-    gsize a, b, c, d;                /* quote lines [a, b) become replacement lines [c, d) */
-    gsize lost, made;                /* numbers of lines of code that are removed and added */
-    bool is_alone;                   /* no new code follows the last comment */
-    GString *remark;                 /* owned; the comments, in lower case */
-    GString *code;                   /* owned; the deleted lines, in lower case */
+    /* borrowed; without blank lines at the beginning and the end */
+    const AcrLines *quote, *patched;
+    gsize a, b, c, d; /* quote lines [a, b) become replacement lines [c, d) */
+    /* number of lines of code that are removed, and number of lines that are added */
+    gsize lost, made;
+    bool is_alone;   /* no new code follows the last comment */
+    GString *remark; /* owned; the comments, in lower case */
+    GString *code;   /* owned; the deleted lines, in lower case */
 } Gap;
 
 static void gap_clear(Gap *gap)
@@ -213,7 +215,7 @@ static bool is_lost_line(const Gap *gap, gsize j)
     return line->core > 0 && remark_mark(line) == 0 && !stands_in(gap->patched, line);
 }
 
-/* Reads the deleted code and the comments that replace it; returns whether a comment contains a
+/* Reads the deleted code and the comments that replace it. Returns true if a comment contains a
  * deleted line of code. */
 static bool fill_gap(Gap *gap)
 {
@@ -306,7 +308,7 @@ static char *refuse_gap(const Gap *gap)
     return g_utf8_make_valid(text->str, -1);
 }
 
-/* Removes blank lines at both ends. */
+/* Removes blank lines at the beginning and the end. */
 static void trim_lines(const AcrLines *lines, AcrLines *out)
 {
     out->line = g_new(AcrLine, lines->n + 1);

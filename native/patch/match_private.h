@@ -1,16 +1,19 @@
-/* How quoted code is found in a file: how the quote is read, the levels that search for it, and the
+/* How quoted code is found in a file: reading the quote, the levels that search for it, and the
  * regions of a file that are most similar to it. */
 #pragma once
 
 #include "patch/source_private.h"
 
-/* limit of equal places that are listed; if there are more, `many` is set */
+/* maximum number of equal places that are listed; if there are more, `many` is set */
 #define ACR_PATCH_MAX_PLACES 64u
-#define ACR_PATCH_MAX_SCAN 50000000u /* limit of line comparisons for a search that is not linear */
+/* maximum number of line comparisons in a search that is not linear */
+#define ACR_PATCH_MAX_SCAN 50000000u
 /* how many occurrences inside words a search skips before it gives up */
 #define ACR_PATCH_MAX_CUTS 1000u
-#define ACR_SIMILAR_MAX_QUOTE_LINES 400u /* a longer quote is not searched by similarity */
-/* Limit of quote lines times file lines: 400 lines in a file of 20,000. */
+/* a quote with more lines than this is not searched by similarity */
+#define ACR_SIMILAR_MAX_QUOTE_LINES 400u
+/* Maximum of the number of quote lines times the number of file lines: 400 lines in a file of
+ * 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
 
 /* Where a quote was found in a file. Lines are 0-based: [first, last). */
@@ -18,28 +21,29 @@ typedef struct {
     gsize first, last;
     bool inside;  /* the place is only a part of line `first`, which begins at `column` */
     gsize column; /* byte column in line `first` */
-    /* Owned; quote line -> file line, or -1; NULL: quote line j is line first + j. At level
-     * `similar` the array is twice as long: map[n + j] is the line of the file after the last
-     * one of quote line j. Quote lines that share a line of the file have the same value. */
+    /* Owned; quote line -> file line, or -1. If NULL, quote line j is file line first + j. At
+     * level `similar` the array is twice as long: map[n + j] is the line after the last file
+     * line of quote line j. Quote lines that share a line of the file have the same value. */
     gssize *map;
 } AcrPlace;
 
-/* The quote as it was read in the end, without outer blank lines and elisions. */
+/* The quote in the form in which it was found, without blank lines and elisions at its beginning
+ * and end. */
 typedef struct {
     AcrLevel level;
-    GArray *places;             /* owned array of AcrPlace; empty: not found */
-    bool many;                  /* more places than ACR_PATCH_MAX_PLACES */
-    const AcrLines *file;       /* borrowed; set during the search, else NULL */
-    AcrLines original, patched; /* the parts as matched; views into the edit, or into `store` */
-    GPtrArray *store;           /* owned texts */
-    char *why; /* owned; why the edit must be refused although the code was found, or NULL */
+    GArray *places;       /* owned array of AcrPlace; empty if the quote was not found */
+    bool many;            /* there are more places than ACR_PATCH_MAX_PLACES */
+    const AcrLines *file; /* borrowed; set during the search, otherwise NULL */
+    /* both parts as they were matched; views into the edit, or into `store` */
+    AcrLines original, patched;
+    GPtrArray *store; /* owned texts */
+    char *why; /* owned; why the edit must be refused although the code was found; otherwise NULL */
 } AcrMatch;
 void acr_match_init(AcrMatch *match);
 void acr_match_clear(AcrMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMatch, acr_match_clear)
 
-/* Searches level by level; the first level with a place wins. Linear, except for the limited
- * levels. */
+/* Searches level by level; the first level with a place wins. Every level is linear or limited. */
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
                      AcrMatch *out);
 
@@ -47,43 +51,49 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
  * What is taken off one part is taken off both; false, or 0, where there is nothing to take.
  */
 void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes the map of `place` */
-/* Whether every quoted line is shifted by the same number of columns at that place. If the file is
- * indented with tabs and the quote with spaces, a tab counts as one indentation step of the quote. */
+/* Whether, at that place, every quoted line is shifted by the same number of columns. If the
+ * file is indented with tabs and the quote with spaces, a tab counts as one indentation step of
+ * the quote. */
 bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
-bool acr_quote_trim_blank(AcrMatch *match);    /* removes outer blank lines */
+/* removes blank lines at the beginning and the end */
+bool acr_quote_trim_blank(AcrMatch *match);
 bool acr_quote_trim_elisions(AcrMatch *match); /* removes elisions at the same end of both parts */
-/* Whether the line stands for omitted code: `...`, `# ...`, `# rest of the method unchanged`. A
- * comment that ends in dots is an elision only if it mentions code. */
+/* Whether the line stands for omitted code, such as `...`, `# ...` or `# rest of the method
+ * unchanged`. A comment that ends in dots is an elision only if it mentions code. */
 bool acr_line_is_elision(const AcrLine *line);
 gsize acr_elision_count(const AcrLines *lines);
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* Searches for a quote with elisions, each of which has code on both sides; adds its places. */
+/* Searches for a quote with elisions, each of which has code before and after it; adds the
+ * places. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* Sets match->why if the replacement omits code where the quote does not. */
+/* Sets match->why if the replacement omits code that the quote does not omit. */
 void acr_elision_check(AcrMatch *match);
 /* Sets match->why if a comment in the replacement stands for code of the quote ("# as before").
  * O(quote * patched), up to ACR_PATCH_MAX_SCAN. */
 void acr_placeholder_check(AcrMatch *match);
 
-#define ACR_LOOSE_MIN 8u /* minimum of characters, without blanks, in a quote for a loose search */
+/* minimum number of characters, not counting blanks, that a quote must have for a loose search */
+#define ACR_LOOSE_MIN 8u
 
-/* Level `similar`, its rules in order. */
+/* The rules of level `similar`, in order: */
 /* Finds the quote, ignoring blanks, line breaks, quotation marks, and brackets around conditions.
  * Linear. */
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* A hash that is equal for lines that differ only in blanks and quotation marks. */
+/* A hash that is the same for lines that differ only in blanks and quotation marks. */
 guint64 acr_loose_hash(const AcrLine *line);
-/* Finds a quote that omits lines without marking it. Bounded by ACR_PATCH_MAX_SCAN. */
+/* Finds a quote that omits lines without marking the omission. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* In a map of level `similar`, maps blank lines of the quote to blank lines at the same point of
  * the file. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
-/* The line after the string statement that begins at line `at`; `at` if none begins there. */
+/* The line after the string statement that begins at line `at`; returns `at` if none begins
+ * there. */
 gsize acr_string_end(const AcrLines *file, gsize at);
-/* Where the code of a line ends and a comment begins; the end of its text if it has no comment. */
+/* The position in a line where the code ends and a comment begins; the end of the line's text if
+ * it has no comment. */
 gsize acr_line_code_end(const AcrLine *line);
 
 /* ---- Similarity ------------------------------------------------------------------------------ */
@@ -95,10 +105,11 @@ typedef struct {
 
 /* How similar two lines are: from 0 (different) to 1 (equal without outer blanks). */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
-/* The regions of `text` that are most similar to `quote`, best first, at most `max`, not
- * overlapping. Owned array of AcrRegion; empty if a bound is exceeded. O(quote lines * text lines).
- */
+/* The regions of `text` that are most similar to `quote`, beginning with the best. There are at
+ * most `max`, and they do not overlap. Owned array of AcrRegion; empty if a bound is exceeded.
+ * O(quote lines * text lines). */
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max) ACR_MUST_USE;
-/* Pairs quote lines with lines of the region; owned, a map of level `similar`: see AcrPlace. */
+/* Pairs quote lines with lines of the region; returns an owned map of level `similar` (see
+ * AcrPlace). */
 gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote,
                         const AcrRegion *region) ACR_MUST_USE;

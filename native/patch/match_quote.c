@@ -1,12 +1,12 @@
-/* Reads a quote before it is searched for: splits it into lines and removes outer blank lines,
- * elisions and copied line numbers. The same is removed from <patched>. */
+/* Prepares a quote for the search: splits it into lines, and removes elisions, copied line
+ * numbers, and blank lines at its beginning and end. The same is removed from <patched>. */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_LOOKED_UP 64u /* limit of comments of a quote that are looked up in the file */
+#define MAX_LOOKED_UP 64u /* maximum number of comments of a quote that are looked up in the file */
 
-/* Whether the text contains one of the words, in any case. */
+/* Whether the text contains one of the words, ignoring case. */
 static bool has_any(const char *s, gsize len, const char *const *words)
 {
     g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
@@ -27,8 +27,8 @@ bool acr_line_is_elision(const AcrLine *line)
     static const char *const phrases[] = {
         "rest of ",        "existing code",  "unchanged",  "omitted",       "remains the same",
         "remain the same", "same as before", "other code", "previous code", NULL};
-    /* Words that show that a comment with dots at its end means omitted code; others just trail
-     * off ("# wait for it ..."). */
+    /* Words that show that a comment with dots at its end stands for omitted code; other such
+     * comments just trail off ("# wait for it ..."). */
     static const char *const left_out[] = {"existing", "rest",     "other",    "remain",    "same",
                                            "previous", "original", "code",     "content",   "body",
                                            "method",   "function", "class",    "import",    "logic",
@@ -94,8 +94,8 @@ static void keep_lines(AcrLines *lines, gsize from, gsize to)
     lines->n = to - from;
 }
 
-/* Removes outer blank lines from the quote, and as many from the replacement; false if there are
- * none. */
+/* Removes blank lines at the beginning and end of the quote, and as many from the replacement.
+ * Returns false if there are none. */
 bool acr_quote_trim_blank(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;

@@ -2,9 +2,9 @@
  * breaks.
  *
  * Both texts are converted to streams without blanks, line breaks, line continuations, comments
- * after code, and commas before a closing bracket; all quotation marks are alike, and two words
- * stay separate. The quote's stream is searched for in the file's. A place begins and ends with a
- * line. Linear. */
+ * after code, and commas before a closing bracket; all quotation marks become the same, and
+ * adjacent words stay separate. The quote's stream is searched for in the file's stream. A place
+ * begins and ends with a line. Takes linear time. */
 #include <string.h>
 
 #include "patch/match_private.h"
@@ -13,7 +13,7 @@
 
 /* The part of the stream that comes from one line. */
 typedef struct {
-    gsize start, stop; /* bytes of the stream, without a leading GAP */
+    gsize start, stop; /* range of bytes in the stream, without a leading GAP */
 } Piece;
 
 typedef struct {
@@ -23,10 +23,10 @@ typedef struct {
 
 typedef struct {
     const char *s;
-    char as; /* replacement character; 0: the character is dropped */
+    char as; /* replacement character; 0 if the character is dropped */
 } Mark;
 
-/* Characters that editors and models write instead of ASCII ones. */
+/* Characters that editors and models write instead of ASCII characters. */
 static const Mark marks[] = {{"\xe2\x80\x98", '"'},  {"\xe2\x80\x99", '"'},  {"\xe2\x80\x9c", '"'},
                              {"\xe2\x80\x9d", '"'},  {"\xe2\x80\x93", '-'},  {"\xe2\x80\x94", '-'},
                              {"\xe2\x88\x92", '-'},  {"\xe2\x80\x8b", '\0'}, {"\xc2\xa0", '\0'},
@@ -42,7 +42,7 @@ static const Mark *mark_at(const char *s, gsize len)
     return NULL;
 }
 
-/* Whether only blanks precede a closing bracket, on this line or the next ones. */
+/* Whether only blanks precede a closing bracket on this line or the following lines. */
 static bool closes_next(const AcrLine *line, const AcrLine *end, gsize at)
 {
     for (gsize col = at; line < end; line++, col = 0) {
@@ -56,7 +56,7 @@ static bool closes_next(const AcrLine *line, const AcrLine *end, gsize at)
 
 typedef struct {
     GString *out;
-    bool parted; /* blanks or a line break came since the last byte */
+    bool parted; /* blanks or a line break came after the last byte */
 } Writer;
 
 static void put(Writer *writer, char c)
@@ -68,8 +68,8 @@ static void put(Writer *writer, char c)
     g_string_append_c(out, c);
 }
 
-/* Where the code of a line ends and a comment begins; in a line that is only a comment, the end
- * of the line. Strings are recognised only within the line. */
+/* The position in a line where the code ends and a comment begins; the end of the line if it is
+ * only a comment. Strings are recognised only within the line. */
 gsize acr_line_code_end(const AcrLine *line)
 {
     gsize stop = line->lead + line->core;
@@ -201,7 +201,7 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map)
 {
     gsize n = quote->n;
-    gssize next = -1; /* the file line after the last one that a quote line is mapped to */
+    gssize next = -1; /* the file line after the last one to which a quote line is mapped */
     for (gsize j = 0; j < n; j++) {
         if (map[j] >= 0) {
             next = MAX(next, map[n + j]);

@@ -1,19 +1,19 @@
-/* Parses a model's answer into edits. First it finds the tags <file>, <original>, <patched>; then
- * it reads the answer once, tag by tag, and line by line between them. Adjacent tags form one edit.
- * A line between tags can begin an edit of another form (search/replace, diff, whole file), which
- * another file parses. The form that begins first is used: a tag inside a diff is code, and so is a
- * conflict mark inside <original>.
+/* Parses a model's answer into edits. First it finds the tags <file>, <original> and <patched>.
+ * Then it reads the answer once, tag by tag, and line by line between the tags. Adjacent tags form
+ * one edit. A line between tags can begin an edit of another form (search/replace, diff, whole
+ * file), which another file parses. The form that begins first is used: a tag inside a diff is
+ * code, and so is a conflict mark inside <original>.
  *
  * An opening tag is *structural* if only blanks, markup or another tag precede it on its line; a
  * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags that code only
- * mentions have quotes or words around them, and are neither. */
+ * mentions have quotes or words around them, so they are neither structural nor clean. */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_TAG 256u /* limit of the bytes of one tag with its attributes */
+#define MAX_TAG 256u /* maximum number of bytes of one tag with its attributes */
 
-#define MAX_NESTED 256u /* limit of tags inside a part that are matched with each other */
+#define MAX_NESTED 256u /* maximum number of tags inside a part that are matched with each other */
 
 typedef enum {
     TAG_FILE,
@@ -28,7 +28,7 @@ typedef struct {
     bool closing;
     bool good;    /* structural or clean */
     bool empty;   /* <patched/> opens and closes the part */
-    AcrSpan name; /* the value of an attribute that names a file, or empty */
+    AcrSpan name; /* the value of an attribute that names a file; may be empty */
 } Tag;
 
 static const struct {
@@ -39,8 +39,8 @@ static const struct {
     {"class", TAG_OTHER}, {"func", TAG_OTHER},        {"code", TAG_OTHER},
 };
 
-/* Whether only blanks, list or heading marks, a fence, a label or another tag precede the tag on
- * its line, which makes it structural. */
+/* Whether the tag is structural: only blanks, list or heading marks, a fence, a label or another
+ * tag precede it on its line. */
 static bool is_structural(const char *s, gsize off)
 {
     gsize at = off;
@@ -144,8 +144,8 @@ typedef struct {
     AcrParse base;
     const Tag *tag;
     gsize n_tags;
-    GPtrArray *all;   /* AcrEdit of the whole answer */
-    GPtrArray *block; /* AcrEdit of the current block */
+    GPtrArray *all;   /* array of AcrEdit: the edits of the whole answer */
+    GPtrArray *block; /* array of AcrEdit: the edits of the current block */
     gsize next_open;  /* number of the next tag that opens a part or names a file */
     AcrEdit *group;   /* owned; the edit whose parts are being read, or NULL */
     bool result_tags; /* tags of a search result followed the group's <file> */
@@ -175,7 +175,7 @@ static void flush(Parser *p)
     acr_parse_push(&p->base, edit);
 }
 
-/* Called when an edit of another form begins: a <file> before it is its heading. */
+/* Called when an edit of another form begins. A <file> before that edit is its heading. */
 static void interrupt(Parser *p)
 {
     if (p->group && !p->group->original && !p->group->patched && !p->group->complaint)
@@ -218,8 +218,9 @@ static bool parted(const Parser *p, gsize from, gsize to)
            g_strstr_len(p->base.s + from, (gssize)(to - from), "\n# mod");
 }
 
-/* The tag that closes the part opened by tag `open`, or -1. Of several clean closing tags, <original> takes the first one before a <patched>, and <patched> the last one before the next block.
- * Without a clean tag any closing tag counts. */
+/* The tag that closes the part opened by tag `open`, or -1. If there are several clean closing
+ * tags, <original> ends at the first one before a <patched>, and <patched> at the last one
+ * before the next block. If there is no clean tag, any closing tag counts. */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
     TagKind kind = p->tag[open].kind;
@@ -245,7 +246,7 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     return clean >= 0 ? clean : any;
 }
 
-/* The tag that closes the part opened by tag `open` if the tags inside come in pairs, or -1.
+/* The tag that closes the part opened by tag `open` if the tags inside form pairs; otherwise -1.
  * Used for code that itself contains such edits, such as the text of a prompt. */
 static gssize find_balanced(const Parser *p, gsize open)
 {
@@ -319,7 +320,7 @@ static void name_file(Parser *p, const Tag *open, gsize from, gsize to)
     open_group(p, open);
 }
 
-/* Whether [from, to) contains only one non-blank line: a name. */
+/* Whether [from, to) contains only one line that is not blank: a name. */
 static bool is_one_line(const char *s, gsize from, gsize to)
 {
     g_autofree char *name = g_strstrip(g_strndup(s + from, to - from));
@@ -388,8 +389,8 @@ static gsize read_tag(Parser *p, gsize i)
     return i + 1;
 }
 
-/* Takes note of a line outside edits: names of files for the lines below, and lines that look
- * like a part of an edit, because an intended edit must not be ignored silently. */
+/* Handles a line outside edits. Remembers names of files for the following lines, and lines that
+ * look like a part of an edit, because an intended edit must not be ignored silently. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
 {
     gsize info = 0;
@@ -447,7 +448,8 @@ static bool holds_diff(const AcrParse *parse, gsize off)
     return acr_diff_begins_at(&inside, acr_after_eol(parse->s, end, parse->len));
 }
 
-/* Reads the edits that begin at the line at `off`, if any; returns the offset after them. */
+/* Reads the edits that begin at the line at `off`, if there are any. Returns the offset after
+ * them. */
 static gsize read_block(Parser *p, gsize off)
 {
     AcrParse *parse = &p->base;
@@ -466,7 +468,7 @@ static gsize read_block(Parser *p, gsize off)
     return end;
 }
 
-/* Reads the lines that begin in [*at, to); stops after an edit and returns true. */
+/* Reads the lines that begin in [*at, to). Stops after an edit and returns true. */
 static bool read_answer_lines(Parser *p, gsize *at, gsize to)
 {
     AcrParse *parse = &p->base;

@@ -1,4 +1,4 @@
-/* Search/replace blocks, and fenced blocks with the text of a new file.
+/* Parses search/replace blocks, and fenced blocks with the text of a new file.
  *
  *     <<<<<<< SEARCH
  *     the lines as they are
@@ -10,19 +10,21 @@
  * documents) and conflict marks. If several lines can be the divider, each cut is a reading of the
  * edit, and the file decides which is right.
  *
- * A fenced block is a whole file under a <file> tag or a sentence that announces a new file. Under
- * a bare name the block may just show code; whether the file exists decides (see AcrEdit.makes). */
+ * A fenced block is a whole file if it follows a <file> tag, or a sentence that announces a new
+ * file. After a bare name the block may just show code; whether the file exists decides (see
+ * AcrEdit.makes). */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
 #define MIN_MARK 5u
 #define MAX_MARK 9u
-#define MAX_CUTS 16u                     /* limit of readings of one block */
-#define MAX_CUT_BYTES (8u * 1024 * 1024) /* limit of the bytes of all readings of one block */
+#define MAX_CUTS 16u /* maximum number of readings of one block */
+/* maximum total number of bytes of the readings of one block */
+#define MAX_CUT_BYTES (8u * 1024 * 1024)
 
-/* The number of equal characters of that kind with which a mark line begins; 0: it is not a mark
- * line. */
+/* The number of equal characters of that kind with which a mark line begins; 0 if it is not a
+ * mark line. */
 static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
 {
     gsize from = acr_skip_blanks(s, 0, len), at = from;
@@ -37,7 +39,7 @@ static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
     return n;
 }
 
-/* The position after one of two words (in any case, as a whole word) at `at`; 0: neither is
+/* The position after one of two words at `at` (a whole word, ignoring case); 0 if neither is
  * there. */
 static gsize skip_word(const char *s, gsize at, gsize len, const char *const words[2])
 {
@@ -79,7 +81,7 @@ static Mark read_mark(const char *s, gsize len)
     return skip_word(s, rest, len, words) > rest ? MARK_ENDS : MARK_CLOSES;
 }
 
-/* The length of a line that consists of "="; 0: other characters occur. */
+/* The length of a line that consists of "="; 0 if other characters occur. */
 static gsize divider_length(const char *s, gsize len)
 {
     gsize rest = 0, n = mark_length(s, len, '=', &rest);
@@ -93,11 +95,12 @@ bool acr_search_has_line(const char *s, gsize len)
 
 typedef struct {
     gsize open_len; /* length of the opening mark */
-    gsize body;     /* where the lines to search begin */
+    gsize body;     /* offset where the lines to search begin */
     gsize end_line; /* offset of the closing mark's line */
     gsize end;      /* offset after it */
     bool closed;
-    GArray *cuts; /* owned; AcrSpan of the lines that may be the divider; the likeliest first */
+    /* owned array of AcrSpan: the lines that may be the divider, beginning with the likeliest */
+    GArray *cuts;
 } Block;
 
 static void add_cut(Block *block, gsize off, gsize len, gsize marks)
@@ -112,8 +115,8 @@ static void add_cut(Block *block, gsize off, gsize len, gsize marks)
         g_array_append_val(block->cuts, cut);
 }
 
-/* Finds the closing mark before the next block: one with the word REPLACE, or a bare one that
- * does not close a conflict in the quoted code. */
+/* Finds the closing mark before the next block: a mark with the word REPLACE, or a bare mark
+ * that does not close a conflict in the quoted code. */
 static void find_end(const AcrParse *parse, Block *block)
 {
     const char *s = parse->s;
@@ -139,7 +142,8 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
-/* How many lines of a part are marks of the block: dividers of the same length, or other marks. */
+/* The number of lines of a part that are marks of the block: dividers of the same length, or
+ * other marks. */
 static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
 {
     guint n = 0;
@@ -208,15 +212,15 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     return block.end;
 }
 
-#define MAX_HEADING 400u /* limit of the bytes of a sentence that announces a new file */
+#define MAX_HEADING 400u /* maximum number of bytes of a sentence that announces a new file */
 
 typedef struct {
-    gsize body, end_line; /* the text is [body, end_line) */
-    gsize end;            /* after the closing fence */
+    gsize body, end_line; /* the text of the file is [body, end_line) */
+    gsize end;            /* offset after the closing fence */
     bool closed;
 } Fenced;
 
-/* Finds the closing fence; false if an edit of another form is inside. */
+/* Finds the closing fence. Returns false if an edit of another form is inside. */
 static bool read_fenced(const AcrParse *parse, gsize off, Fenced *out)
 {
     const char *s = parse->s;

@@ -1,6 +1,6 @@
 /* Parses unified diffs as models write them: line numbers and counts are often wrong or missing,
- * context lines may lack their leading blank, headers may be missing. Each hunk becomes an edit:
- * its context and removed lines are the quote, its context and added lines the replacement. So a
+ * context lines may lack their leading blank, headers may be missing. Each hunk becomes an edit.
+ * Its context and removed lines are the quote, its context and added lines the replacement. So a
  * hunk is applied where its text is found; the line number is only a hint. The headers name the
  * file and say whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed
  * if both names have them.
@@ -13,20 +13,22 @@
 
 /* One line of a hunk, with its mark. */
 typedef struct {
-    char kind; /* '+', '-', ' ', or '=': a context line without its blank */
+    char kind; /* '+', '-' or ' '; or '=' for a context line without its leading blank */
     const char *s;
     gsize len;
 } HunkLine;
 
 typedef struct {
-    GArray *lines;          /* owned; of HunkLine */
-    gsize off;              /* offset of its first line in the answer */
-    guint line;             /* 0: unknown */
-    bool counted;           /* the header states the number of lines of both sides */
-    gsize want[2], have[2]; /* numbers of lines, stated and read; old, new */
-    gsize blanks;           /* empty lines read last, which may or may not belong to the hunk */
-    char last;              /* kind of the last line that was read */
-    bool bare[2];           /* "\ No newline" follows a line of that side */
+    GArray *lines; /* owned; of HunkLine */
+    gsize off;     /* offset of the hunk's first line in the answer */
+    guint line;    /* 0: unknown */
+    bool counted;  /* the header states the number of lines of both sides */
+    /* numbers of lines that the header states and that were read, for the old and the new side */
+    gsize want[2], have[2];
+    /* number of empty lines read last, which may or may not belong to the hunk */
+    gsize blanks;
+    char last;    /* kind of the last line that was read */
+    bool bare[2]; /* "\ No newline" follows a line of that side */
 } Hunk;
 
 static void hunk_clear(Hunk *hunk)
@@ -35,7 +37,8 @@ static void hunk_clear(Hunk *hunk)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Hunk, hunk_clear)
 
-/* The text of one side, '-' or '+'; with `whole`, context lines keep their leading blank. Owned. */
+/* The text of one side, '-' or '+'. With `whole`, context lines keep their leading blanks.
+ * Owned. */
 static char *side_text(const Hunk *hunk, char side, bool whole)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -61,7 +64,7 @@ static void add_line(Hunk *hunk, char kind, const char *s, gsize len)
     hunk->last = kind;
 }
 
-/* Reads "12" or "12,3" after `sign`; false if it is missing. */
+/* Reads "12" or "12,3" after `sign`. Returns false if it is missing. */
 static bool read_range(const Line *line, char sign, gsize *out_first, gsize *out_count)
 {
     const char *at = memchr(line->s, sign, line->len), *end = line->s + line->len;
@@ -94,8 +97,8 @@ static bool ends_diff(const Line *line)
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
 }
 
-/* Whether "+" or "-" marks a line of code, and not a list item, a horizontal rule or a mail
- * signature. */
+/* Whether "+" or "-" marks a line of code. It may also mark a list item, a horizontal rule or a
+ * mail signature. */
 static bool is_marked(const Line *line)
 {
     if (line->len == 0 || !strchr("+-", line->s[0]))
@@ -140,7 +143,7 @@ static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
     return hunk->blanks == 0 && hunk->counted && !complete;
 }
 
-/* Reads the lines of a hunk from `at` on; returns the offset after them. */
+/* Reads the lines of a hunk from `at` on. Returns the offset after them. */
 static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
 {
     gsize end = at;
@@ -171,8 +174,8 @@ static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
     return end;
 }
 
-/* Reads the hunk whose lines begin at *at, with or without a header; appends its lines to `hunk`
- * and moves *at after it. */
+/* Reads the hunk whose lines begin at *at, with or without a header. Appends its lines to
+ * `hunk`, and moves *at after the hunk. */
 static void read_hunk(const Diff *diff, Hunk *hunk, gsize *at)
 {
     Line line = acr_diff_line_at(diff, *at);
@@ -214,8 +217,8 @@ static AcrEdit *new_edit(const FileHeader *file, gsize off, gsize end)
     return edit;
 }
 
-/* Whether a second reading is possible: the context lines may have no leading blank by which the
- * diff marks them. */
+/* Whether a second reading is possible, in which the leading blanks of the context lines belong
+ * to the code and are not marks of the diff. */
 static bool has_second_reading(const Hunk *hunk)
 {
     gsize bare = 0, marked = 0, even = 0;
@@ -231,15 +234,16 @@ static bool has_second_reading(const Hunk *hunk)
     return marked > 0 && (bare > 0 || even == marked);
 }
 
-/* Whether an unmarked comment at either end of a hunk may be a remark to the reader instead of a
- * context line. */
+/* Whether an unmarked comment at the beginning or end of a hunk may be a remark to the reader
+ * and not a context line. */
 static bool is_remark(const HunkLine *line)
 {
     return line->kind == '=' && line->len > 0 &&
            (*line->s == '#' || strncmp(line->s, "//", 2) == 0);
 }
 
-/* The hunk without the remarks at its ends, as a view; false if there are none. */
+/* The hunk without the remarks at its beginning and end, as a view. Returns false if there are
+ * none. */
 static bool without_remarks(const Hunk *hunk, Hunk *out, GArray *view)
 {
     guint from = 0, to = hunk->lines->len;
@@ -360,7 +364,7 @@ static bool is_hunk_header(const Diff *diff, const Line *line)
     return found;
 }
 
-/* Whether a diff begins at this line, and not just text about one. */
+/* Whether a diff begins at this line, and not only text about a diff. */
 static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fence)
 {
     const AcrParse *parse = diff->parse;
@@ -375,8 +379,8 @@ static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fenc
     return diff_fence && off == first && acr_skip_blanks(line->s, 0, line->len) < line->len;
 }
 
-/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. A
- * file that they name is the file of a hunk without headers. */
+/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. If
+ * they name a file, that is the file of a hunk without headers. */
 static gsize skip_preamble(const Diff *diff, gsize off)
 {
     for (gsize at = off; diff->fenced && at < diff->parse->len;) {
@@ -420,8 +424,8 @@ bool acr_diff_begins_at(AcrParse *parse, gsize off)
     return open_diff(parse, off, &diff);
 }
 
-/* Skips empty lines and lines that tools write, up to the part about another file; returns whether
- * one follows. */
+/* Skips empty lines and lines that tools write, up to the part about another file. Returns
+ * whether there is one. */
 static bool find_next_file(const Diff *diff, gsize *at)
 {
     while (*at < diff->parse->len) {

@@ -7,26 +7,26 @@
 /* The state of a diff parser: its lines, and whether the diff is in a fence or an envelope. */
 typedef struct {
     AcrParse *parse; /* borrowed */
-    bool fenced;     /* the diff is in a fence and ends with it */
+    bool fenced;     /* the diff is in a fence, and ends with it */
     /* the diff begins with "*** Begin Patch", and the answer lacks "*** End Patch" */
     bool envelope;
     /* borrowed; set to whether the last hunk has as many lines as its header states */
     bool *whole;
-    gsize indent; /* blanks before the fence, and therefore before each line */
+    gsize indent; /* number of blanks before the fence, and therefore before each line */
 } Diff;
 
 typedef struct {
-    const char *s; /* a view into the answer, after the indent */
-    gsize len;     /* without the line end */
+    const char *s; /* the line after the indent; a view into the answer */
+    gsize len;     /* length without the line end */
     gsize next;    /* offset of the next line */
 } Line;
 
 /* What the headers say about a file. */
 typedef struct {
-    gsize off;             /* offset of the headers */
-    char *name;            /* owned; the current name; NULL: unknown */
-    char *to;              /* owned; the new name of a renamed file; else NULL */
-    const char *complaint; /* static; why the headers are unusable, or NULL */
+    gsize off;             /* offset of the headers in the answer */
+    char *name;            /* owned; the current name; NULL if unknown */
+    char *to;              /* owned; the new name of a renamed file; otherwise NULL */
+    const char *complaint; /* static; why the headers cannot be used; otherwise NULL */
     bool created, deleted, executable;
     bool has_mode; /* an existing file becomes executable, or is no longer executable */
 } FileHeader;
@@ -41,8 +41,8 @@ static inline bool begins_with(const Line *line, const char *with)
 
 /* Lines end in LF or CRLF; a lone CR is a character of the code. */
 Line acr_diff_line_at(const Diff *diff, gsize off);
-/* Reads the header lines at `at`, if any; returns the offset of the line after them. */
+/* Reads the header lines at `at`, if there are any. Returns the offset of the line after them. */
 gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out) ACR_MUST_USE;
-/* Whether the line begins the diff of a file. `in_hunk`: the line follows a hunk that may be
- * incomplete. */
+/* Whether the line begins the diff of a file. `in_hunk` means that the line follows a hunk that
+ * may be incomplete. */
 bool acr_diff_begins_file(const Diff *diff, const Line *line, bool in_hunk);

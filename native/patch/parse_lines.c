@@ -1,11 +1,13 @@
-/* Helpers of the parsers of all forms of edits: the lines of an answer, lines that are not code
- * (fences, the name of a block's file), and the list of edits. A line names a file only if it says
- * nothing else, so that a sentence about a file does not become the heading of an edit. */
+/* Helpers for the parsers of all forms of edits. They handle the lines of an answer, lines that
+ * are not code (fences, the name of a block's file), and the list of edits. A line names a file
+ * only if it contains nothing else, so that a sentence about a file does not become the heading
+ * of an edit. */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_SENTENCE 400u /* limit of the bytes of a sentence in which a path is searched */
+/* maximum number of bytes of a sentence in which a path is searched for */
+#define MAX_SENTENCE 400u
 
 gsize acr_skip_blanks(const char *s, gsize at, gsize to)
 {
@@ -68,7 +70,7 @@ static void trim_end(const char *s, gsize from, gsize *to)
         (*to)--;
 }
 
-/* Removes a fence inside the marks: the first and the last line of the part. */
+/* Removes a fence inside the marks, if the first and the last line of the part are one. */
 static void trim_fence(const char *s, gsize *from, gsize *to)
 {
     gsize end = acr_line_end(s, *from, *to);
@@ -123,7 +125,7 @@ static bool is_path_like(const char *s, gsize len)
     return extension || slash;
 }
 
-/* Skips "File:", "New file:" and the like at the beginning of [from, to). */
+/* Skips "File:", "New file:" and similar labels at the beginning of [from, to). */
 static gsize skip_label(const char *s, gsize from, gsize to)
 {
     static const char *const labels[] = {"file name", "filename", "file path", "filepath",
@@ -274,8 +276,9 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
-/* The only path in a sentence: a word, or text between backquotes. Owned; "" if there are several,
- * NULL if there is none. Outside backquotes, a word with a dot but no slash is usually code. */
+/* The only path in a sentence: a word, or text between backquotes. Owned; "" if there are
+ * several, NULL if there is none. Outside backquotes, a word with a dot but no slash is usually
+ * code. */
 static char *path_in_sentence(const char *s, gsize len)
 {
     g_autofree char *sentence = g_strndup(s, len <= MAX_SENTENCE ? len : 0), *found = NULL;

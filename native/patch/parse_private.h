@@ -5,10 +5,10 @@
 
 #include "patch/source_private.h"
 
-#define ACR_PARSE_MAX_NAME 4096u /* most bytes of a file name */
+#define ACR_PARSE_MAX_NAME 4096u /* maximum length of a file name in bytes */
 
 typedef struct {
-    gsize off, len; /* a range of bytes in the answer; for a line, without its line end */
+    gsize off, len; /* a range of bytes in the answer; for a line, the line end is excluded */
 } AcrSpan;
 
 /* The state of the parser. */
@@ -16,31 +16,31 @@ typedef struct {
     const char *s; /* borrowed; UTF-8 */
     gsize len;
     GPtrArray *edits;  /* borrowed; array of AcrEdit */
-    char *file;        /* owned; the last file named in a tag; valid until the next tag */
+    char *file;        /* owned; the last file named in a tag, valid until the next tag */
     char *near_file;   /* owned; the last file named by any form */
-    gsize named_at;    /* offset after the tag that named `file`; 0: none */
+    gsize named_at;    /* offset after the tag that named `file`; 0 if there is none */
     AcrSpan above;     /* the last line that is neither blank nor a fence */
-    AcrSpan fence;     /* the line that opened the current fence; empty outside */
+    AcrSpan fence;     /* the line that opened the current fence; empty outside of fences */
     AcrSpan named;     /* the fence's first line, if it is the only one so far; otherwise empty */
-    guint fence_lines; /* lines of the fence so far */
+    guint fence_lines; /* number of lines of the fence so far */
     /* offset of the next tag that opens a part or names a file; `len` if there is none */
     gsize tag;
-    gsize diff_end; /* offset after the last diff; 0: none */
+    gsize diff_end; /* offset after the last diff; 0 if there is none */
     AcrSpan unread; /* the first line that looks like a part of an edit but was not understood */
 } AcrParse;
 
-/* Adds an edit (taken). If there are more than ACR_PATCH_MAX_EDITS, the next one is kept with a
+/* Adds an edit (taken). If there are more than ACR_PATCH_MAX_EDITS, keeps only one more, with a
  * complaint. */
 void acr_parse_push(AcrParse *parse, AcrEdit *edit);
 bool acr_parse_is_full(const AcrParse *parse);
-/* A new edit of that form, for the caller to fill and push; owned. */
+/* Makes an edit of that form, for the caller to fill and push; owned. */
 AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end) ACR_MUST_USE;
-/* Sets the texts of an edit, or adds another reading; both taken. */
+/* Sets the two texts of an edit (both taken); if they are already set, adds another reading. */
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
 /* Sets the reason why an edit cannot be used, unless it has one. */
 void acr_parse_complain(AcrEdit *edit, const char *text);
 /* The file that the current block is about. It is named in the line above, in the fence's info
- * string, by the sentence above (NULL if that names several), or earlier. Owned. */
+ * string, in the sentence above (NULL if that names several files), or earlier. Owned. */
 char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
 void acr_parse_name(AcrParse *parse, const char *file); /* remembers `file` as the last one named */
 
@@ -51,24 +51,26 @@ static inline bool acr_is_eol(char c)
     return c == '\n' || c == '\r';
 }
 gsize acr_skip_blanks(const char *s, gsize at, gsize to);
-gsize acr_line_end(const char *s, gsize from, gsize to);  /* end of the line that contains `from` */
-gsize acr_after_eol(const char *s, gsize at, gsize to);   /* skips one LF, CRLF or CR, if any */
+gsize acr_line_end(const char *s, gsize from, gsize to); /* end of the line that contains `from` */
+/* skips one LF, CRLF or CR, if there is one */
+gsize acr_after_eol(const char *s, gsize at, gsize to);
 gsize acr_next_line(const char *s, gsize from, gsize to); /* start of the next line, or `to` */
-/* Whether the line contains only a fence and its info string. out_info: the start of that string;
- * may be NULL. */
+/* Whether the line contains only a fence and its info string. out_info is the start of that
+ * string; may be NULL. */
 bool acr_is_fence(const char *s, gsize len, gsize *out_info);
 /* Whether a fence's info string says that it contains a diff. */
 bool acr_is_diff_fence(const char *info, gsize len);
-/* The text between two marks, without the line end after the first, the blanks and line end
- * before the second, and a fence around it. Owned. */
+/* The text between two marks, without the line end after the first mark, the blanks and line end
+ * before the second mark, and a fence around the text. Owned. */
 char *acr_part_text(const char *s, gsize from, gsize to) ACR_MUST_USE;
-/* The path in a line that contains nothing else (`a.py`:, ### a/b.py, File: a.py). Owned; NULL:
- * none. */
+/* The path in a line that contains nothing else (`a.py`:, ### a/b.py, File: a.py). Owned; NULL
+ * if there is none. */
 char *acr_path_in_line(const char *s, gsize len) ACR_MUST_USE;
-/* A name without extension or folder that is alone in a line (Makefile, `LICENSE`:). Owned; NULL:
- * none. */
+/* A name without extension or folder that is alone in a line (Makefile, `LICENSE`:). Owned; NULL
+ * if there is none. */
 char *acr_word_in_line(const char *s, gsize len) ACR_MUST_USE;
-/* The path in an info string (python a.py, python:a.py, python title="a.py"). Owned; NULL: none. */
+/* The path in an info string (python a.py, python:a.py, python title="a.py"). Owned; NULL if
+ * there is none. */
 char *acr_path_in_info(const char *s, gsize len) ACR_MUST_USE;
 
 /* ---- Forms -------------------------------------------------------------------------------------
@@ -84,6 +86,6 @@ bool acr_diff_begins_at(AcrParse *parse, gsize off);
  * block. */
 bool acr_diff_has_line(const AcrParse *parse, gsize off, gsize end);
 bool acr_search_has_line(const char *s, gsize len);
-/* If the line begins a search/replace block, the number of its "<"; else 0. *out_rest: the text
- * after the word SEARCH. */
+/* If the line begins a search/replace block, the number of "<" in it; otherwise 0. *out_rest is
+ * the text after the word SEARCH. */
 gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);

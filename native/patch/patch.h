@@ -16,15 +16,15 @@ typedef enum {
 #define ACR_PATCH_ERROR acr_patch_error_quark()
 GQuark acr_patch_error_quark(void);
 
-#define ACR_PATCH_MAX_ANSWER                                                                       \
-    (32u * 1024 * 1024) /* limit of an answer; the rest is ignored, and the feedback says so */
-/* limit of edits in one answer; further ones are refused */
+/* maximum size of an answer in bytes; the rest is ignored, and the feedback says so */
+#define ACR_PATCH_MAX_ANSWER (32u * 1024 * 1024)
+/* maximum number of edits in one answer; further edits are refused */
 #define ACR_PATCH_MAX_EDITS 1000u
-#define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* most bytes of the feedback */
+#define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* maximum size of the feedback in bytes */
 
 /* ---- Answer -> edits ------------------------------------------------------------------------- */
 
-/* How an edit was written. */
+/* The form in which an edit was written. */
 typedef enum {
     ACR_EDIT_TAGS,           /* <file>, <original>, <patched> */
     ACR_EDIT_SEARCH_REPLACE, /* <<<<<<< SEARCH, =======, >>>>>>> REPLACE */
@@ -34,10 +34,10 @@ typedef enum {
 
 typedef enum {
     ACR_EDIT_CHANGE, /* `original` becomes `patched`; an empty `original` creates a file */
-    /* the file is deleted; `original` is the text of it that the diff shows, may be "" */
+    /* the file is deleted; `original` is the part of its text that the diff shows, may be "" */
     ACR_EDIT_DELETE,
     ACR_EDIT_RENAME, /* the file is renamed to `to`; other edits use its old name */
-    ACR_EDIT_MODE,   /* the file becomes executable or not: `executable` */
+    ACR_EDIT_MODE,   /* the file becomes executable or not, as `executable` says */
 } AcrEditKind;
 
 /* Another reading of an edit whose text can be cut in several ways. */
@@ -47,37 +47,39 @@ typedef struct {
 
 /* One edit as written. Strings are owned and valid UTF-8. */
 typedef struct {
-    char *file; /* the name as written, trimmed; NULL: none */
-    /* without the line end after the opening tag and the blanks before the closing tag; NULL:
+    char *file; /* the file's name as written, trimmed; NULL if there is none */
+    /* without the line end after the opening tag and the blanks before the closing tag; NULL if
      * absent */
     char *original;
-    char *patched;   /* in the same form as `original`; NULL: absent */
-    char *complaint; /* why the edit cannot be used ("<patched> is missing"), or NULL */
-    gsize off, end;  /* the edit is at [off, end) in the answer; for a hunk, without its header */
+    char *patched;   /* in the same form as `original`; NULL if absent */
+    char *complaint; /* why the edit cannot be used ("<patched> is missing"); otherwise NULL */
+    /* [off, end): the bytes of the edit in the answer; for a hunk, without the header */
+    gsize off, end;
     AcrEditForm form;
     AcrEditKind kind;
-    char *to;        /* the new name of a renamed file; else NULL */
-    guint line;      /* 1-based line at which `original` begins according to a diff; 0: unknown */
-    bool bare;       /* according to a diff, the new text lacks a line end at the end */
-    bool was_bare;   /* according to a diff, the old text does */
+    char *to;        /* the new name of a renamed file; otherwise NULL */
+    guint line;      /* 1-based line at which `original` begins according to a diff; 0 if unknown */
+    bool bare;       /* according to a diff, the last line of the new text has no line end */
+    bool was_bare;   /* according to a diff, the last line of the old text has no line end */
     bool one_blank;  /* the new text of a hunk is one empty line, which `patched` cannot express */
     bool executable; /* whether the new or changed file is executable */
     bool makes;      /* according to a diff, the file is new */
-    GPtrArray *others; /* AcrEditReading, or NULL; the file decides which reading is right */
+    /* array of AcrEditReading, or NULL; the file determines which reading is right */
+    GPtrArray *others;
 } AcrEdit;
 void acr_edit_free(AcrEdit *edit);
 
 /* All edits of an answer, of all forms, in order; owned array of AcrEdit, may be empty. Never
- * fails. Linear. */
+ * fails. Takes linear time. */
 GPtrArray *acr_patch_parse(const char *answer, gsize len) ACR_MUST_USE;
 
 /* ---- Referee --------------------------------------------------------------------------------- */
 
-/* A changed file and the versions to choose from. All borrowed. */
+/* A changed file and the versions to choose from. All members are borrowed. */
 typedef struct {
     const char *path;
-    GBytes *before; /* NULL: a new file */
-    /* the versions; if there is only one, the file is needed only because other files import it */
+    GBytes *before; /* NULL if the file is new */
+    /* the versions; a file with only one version is given only because other files import it */
     GBytes *const *after;
     gsize n_after; /* at least one */
 } AcrRefereeFile;
@@ -86,29 +88,30 @@ typedef struct {
 
 typedef struct {
     void *ctx;
-    /* Whether `source` compiles; out_message: owned, why not, or NULL. */
+    /* Whether `source` compiles. *out_message says why it does not (owned), or is NULL. */
     bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
     /* Compares versions by their new pylint errors, in one lint run. out_worse (allocated by the
-     * caller) has an entry for each version of each file, in order: how many more errors the
-     * version has than the file's best version, or ACR_LINT_UNKNOWN if the linter failed or timed
-     * out; *out_why (owned) may then say why. A failed linter is not an error; an error ends the
-     * caller's work. */
+     * caller) has an entry for each version of each file, in order. The entry says how many more
+     * errors the version has than the file's best version, or is ACR_LINT_UNKNOWN if the linter
+     * failed or timed out; *out_why (owned) may then say why. A failure of the linter is not an
+     * error; an error ends the caller's work. */
     bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error);
 } AcrReferee;
 
 /* ---- Edits -> diff --------------------------------------------------------------------------- */
 
-/* The ladder: how the quoted code was found in the file. */
+/* The levels on which a search tries to find the quoted code. */
 typedef enum {
     ACR_LEVEL_NONE,
     ACR_LEVEL_EXACT,
-    ACR_LEVEL_TRAILING, /* blanks at line ends differ */
-    ACR_LEVEL_INDENT,   /* all lines shifted by the same indentation */
-    ACR_LEVEL_STRIP,    /* each line is compared without its outer blanks */
-    ACR_LEVEL_ELISION,  /* the quote has `...` lines with code on both sides */
-    ACR_LEVEL_SIMILAR,  /* different spelling or line breaks, or lines omitted without a mark */
+    ACR_LEVEL_TRAILING, /* blanks at the ends of lines differ */
+    ACR_LEVEL_INDENT,   /* all lines are shifted by the same indentation */
+    ACR_LEVEL_STRIP,    /* each line is compared without blanks at its beginning and end */
+    ACR_LEVEL_ELISION,  /* the quote has `...` lines between lines of code */
+    /* spelling or line breaks differ, or the quote omits lines without a mark */
+    ACR_LEVEL_SIMILAR,
 } AcrLevel;
 const char *acr_level_name(AcrLevel level); /* "none", "exact", "trailing", … */
 
@@ -123,7 +126,7 @@ typedef enum {
 } AcrEditStatus;
 const char *acr_edit_status_name(AcrEditStatus status); /* "applied", "dropped_test", … */
 
-/* From worst to best, as in extract_status.json. */
+/* In order from worst to best, as in extract_status.json. */
 typedef enum {
     ACR_NO_PATCH,
     ACR_RAW_PATCH_BUT_UNPARSED,
@@ -134,10 +137,11 @@ typedef enum {
     ACR_APPLICABLE_PATCH,
 } AcrExtractStatus;
 const char *acr_extract_status_name(AcrExtractStatus status); /* "NO_PATCH", … */
-/* The same for a person: "the model's edits change nothing". */
+/* The status in words for a person: "the model's edits change nothing". */
 const char *acr_extract_status_words(AcrExtractStatus status);
 
-/* A bug location of the run; it decides between several equal places. Lines 1-based, inclusive. */
+/* A bug location of the run, which helps to choose between several equal places. Lines are
+ * 1-based and inclusive. */
 typedef struct {
     const char *file;
     guint first, last;
@@ -145,28 +149,30 @@ typedef struct {
 
 typedef struct {
     AcrSnapshot *snapshot;     /* borrowed */
-    AcrIndex *index;           /* borrowed; NULL: no help from symbols */
-    const AcrReferee *referee; /* borrowed; NULL: nothing is compiled */
+    AcrIndex *index;           /* borrowed; NULL: symbols do not help to choose places */
+    const AcrReferee *referee; /* borrowed; NULL: no code is compiled */
     const AcrPatchHint *hints; /* borrowed */
     gsize n_hints;
 } AcrPatchContext;
 
 typedef struct {
-    char *file; /* owned; the resolved path; if it was not found, the name as written */
+    char *file; /* owned; the resolved path, or the name as written if it was not found */
     AcrLevel level;
-    guint start, end; /* 1-based lines of the replaced span in the snapshot's file; 0: none */
+    /* 1-based lines of the replaced span in the snapshot's file; 0 if there are none */
+    guint start, end;
     AcrEditStatus status;
-    char *why; /* owned; for the model; NULL if applied */
+    char *why; /* owned; why the edit was not applied, for the model; NULL if it was applied */
 } AcrEditOutcome;
 
 typedef struct {
     AcrExtractStatus status;
     GPtrArray *edits; /* owned array of AcrEditOutcome, one for each edit of the answer, in order */
-    /* owned; the feedback for the model; "" for ACR_APPLICABLE_PATCH without dropped edits */
+    /* owned; the feedback for the model; "" if the status is ACR_APPLICABLE_PATCH and no edit
+     * was dropped */
     char *message;
-    GBytes *diff;        /* owned; NULL unless ACR_APPLICABLE_PATCH */
-    AcrOverlay *overlay; /* owned; NULL unless ACR_APPLICABLE_PATCH */
-    bool wants_index;    /* there was no index, but one might have led to another patch */
+    GBytes *diff;        /* owned; NULL unless the status is ACR_APPLICABLE_PATCH */
+    AcrOverlay *overlay; /* owned; NULL unless the status is ACR_APPLICABLE_PATCH */
+    bool wants_index;    /* there was no index, and with an index the patch might be different */
 } AcrPatchResult;
 void acr_patch_result_clear(AcrPatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)

@@ -1,9 +1,9 @@
 /* Builds the replacement for a place: a splice that covers only the bytes that change.
  *
- * Lines of <patched> that are also lines of <original> are not written: the file's own bytes stay.
- * New lines get the line ends of the place. A hunk of a diff says which lines stay; if its old text
- * was found exactly, its new lines are used as written, and the line end of the file's last line
- * changes only if the diff says so. */
+ * Lines of <patched> that are also lines of <original> are not written, so the file's own bytes
+ * stay. New lines get the same line ends as the lines at the place. A hunk of a diff says which
+ * lines stay; if its old text was found exactly, its new lines are used as written, and the line
+ * end of the file's last line changes only if the diff says so. */
 #include <string.h>
 
 #include "patch/replacement_private.h"
@@ -25,7 +25,7 @@ static void clear_line(gpointer data)
     g_free(((NewLine *)data)->text);
 }
 
-/* Keeps the lines of the file that an elision of the quote (line j) stands for. */
+/* Keeps the lines of the file for which an elision of the quote (line j) stands. */
 static void keep_elided(Fit *fit, gsize j)
 {
     gsize before = j, after = j;
@@ -37,7 +37,7 @@ static void keep_elided(Fit *fit, gsize j)
         acr_fit_keep(fit, f);
 }
 
-/* The quote line of the n-th elision. */
+/* The number of the quote's line that is the n-th elision. */
 static gssize nth_elision(const AcrLines *quote, gsize n)
 {
     for (gsize j = 0; j < quote->n; j++)
@@ -78,8 +78,8 @@ static gsize offset_of(const AcrSource *source, gsize line)
     return (gsize)(source->lines.line[line].s - source->text.text);
 }
 
-/* Replaces new lines that equal a line of the file by that line; `exact`: only if the blanks at
- * their ends are equal too. */
+/* Replaces new lines that equal a line of the file by that line. With `exact`, the blanks at the
+ * ends of lines must be equal too. */
 static void restore_lines(Fit *fit, bool exact)
 {
     const AcrLine *old = fit->source->lines.line + fit->place->first;
@@ -106,15 +106,15 @@ static bool is_bare(const AcrSource *source, gsize f)
     return source->lines.line[f].full == source->lines.line[f].len;
 }
 
-/* Whether line k of the result equals line f of the file, including its line end; `bare`: the
- * last line of the result has no line end. */
+/* Whether line k of the result equals line f of the file, including its line end. `bare` means
+ * that the last line of the result has no line end. */
 static bool stays(const Fit *fit, gsize k, gsize f, bool bare)
 {
     return g_array_index(fit->lines, NewLine, k).keep == (gssize)f &&
            (bare && k + 1 == fit->lines->len) == is_bare(fit->source, f);
 }
 
-/* Makes a splice of the result; omits the unchanged lines at both ends. */
+/* Makes a splice of the result, without the unchanged lines at its beginning and end. */
 static AcrSplice make_splice(Fit *fit, bool bare)
 {
     const AcrSource *source = fit->source;
@@ -178,8 +178,8 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
                        g_string_free(g_steal_pointer(&text), FALSE)};
 }
 
-/* Whether the result's last line has no line end: for an exact hunk the diff decides, otherwise it
- * stays as it is. */
+/* Whether the result's last line has no line end. For an exact hunk, the diff decides; otherwise
+ * this does not change. */
 static bool ends_bare(const Fit *fit, const AcrEdit *edit)
 {
     bool is_now = is_bare(fit->source, fit->place->last - 1);
@@ -201,8 +201,8 @@ static void make_verbatim(Fit *fit, const AcrEdit *edit)
     }
 }
 
-/* Makes the lines of one reading; false with *out_why (owned) if the replacement cannot be
- * fitted. */
+/* Makes the lines of one reading. Returns false with *out_why (owned) if the replacement does
+ * not fit. */
 static bool make_reading(Fit *fit, const AcrEdit *edit, Reading reading, char **out_why)
 {
     if (fit->verbatim) {
@@ -258,7 +258,7 @@ GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
     return readings;
 }
 
-/* Copies text [from, to) as the file's bytes; moves *pos after them. */
+/* Copies the bytes of the file for text [from, to), and moves *pos after them. */
 static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to,
                        gsize *pos, GByteArray *out, GError **error)
 {

@@ -1,4 +1,4 @@
-/* The replacement text for a place, as splices of the file's text; and the state of writing a
+/* The replacement text for a place, as splices of the file's text. Also the state of writing a
  * replacement line by line. */
 #pragma once
 
@@ -9,17 +9,17 @@ typedef struct {
     gsize off, len;
     char *with; /* owned */
 } AcrSplice;
-GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice; it owns their texts */
+GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice, which owns their texts */
 
-/* The different readings of the replacement at one place, the likeliest first; at most three. Owned
- * array of AcrSplice, trimmed to the bytes that change. Empty, with *out_why (owned), if the
- * replacement does not fit. */
+/* The different readings of the replacement at one place, beginning with the likeliest; at most
+ * three. Owned array of AcrSplice arrays, trimmed to the bytes that change. Empty if the
+ * replacement does not fit; then *out_why (owned) says why. */
 GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
                                  const AcrMatch *match, const AcrPlace *place,
                                  char **out_why) ACR_MUST_USE;
-/* Applies splices (sorted by offset, not overlapping) to the file: kept bytes are copied from it,
- * new text is encoded like it. Errors: FAILED (a character that the file's encoding lacks; a file
- * that cannot be decoded exactly). */
+/* Applies splices (sorted by offset, not overlapping) to the file: kept bytes are copied from
+ * the file, and new text is encoded like the file. Errors: FAILED (the file's encoding lacks a
+ * character; the file cannot be decoded exactly). */
 GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
                           GError **error) ACR_MUST_USE;
 
@@ -42,11 +42,13 @@ typedef struct {
     const AcrSource *source;
     const AcrMatch *match;
     const AcrPlace *place;
-    gssize *paired;  /* patched line -> original line, or -1 */
-    gsize step;      /* columns of one indentation step in the model's text */
-    bool first_lost; /* the first line of the quote lost its indentation, the others have it */
-    bool verbatim;   /* a hunk that was found exactly: use its new text as written */
-    GArray *lines;   /* array of NewLine */
+    gssize *paired; /* patched line -> original line, or -1 */
+    gsize step;     /* number of columns of one indentation step in the model's text */
+    /* the first line of the quote lost its indentation, but the other lines did not */
+    bool first_lost;
+    /* the edit is a hunk that was found exactly, so its new text is used as written */
+    bool verbatim;
+    GArray *lines; /* array of NewLine */
 } Fit;
 
 static inline gssize file_line(const Fit *fit, gsize j)
@@ -54,23 +56,24 @@ static inline gssize file_line(const Fit *fit, gsize j)
     return fit->place->map ? fit->place->map[j] : (gssize)(fit->place->first + j);
 }
 
-/* Prepares a replacement for one place; all borrowed. */
+/* Prepares a replacement for one place. All arguments are borrowed. */
 void acr_fit_init(Fit *fit, const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
                   const AcrPlace *place);
 void acr_fit_clear(Fit *fit);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
 /* Sets `step` and `first_lost`. */
 void acr_indentation_init(Fit *fit);
-/* The readings to try, the likeliest first; *out_n: their number. Static. */
+/* The readings to try, beginning with the likeliest; *out_n is their number. Static. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
-/* Widens or narrows `lead` by some columns, with its own kind of blanks. Owned. */
+/* Widens or narrows the indentation `lead` by some columns, using the same kind of blanks.
+ * Owned. */
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
 /* Adds line f of the file to the result, unchanged. */
 void acr_fit_keep(Fit *fit, gssize f);
-/* Adds line k of <patched>, which follows quote line `at`; `core` (taken): a different text for
- * the line, without indentation, or NULL. */
+/* Adds line k of <patched>, which follows quote line `at`. `core` (taken) replaces the line's
+ * text without its indentation, unless it is NULL. */
 void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core);
-/* Writes the lines for a place of level `similar`: applies the differences between <original> and
- * <patched> to the file's own lines. False with *out_why (owned) if it cannot distinguish a change
- * from a misquoted line. */
+/* Writes the lines for a place of level `similar`: applies the differences between <original>
+ * and <patched> to the file's own lines. Returns false with *out_why (owned) if a changed line
+ * cannot be told from a misquoted one. */
 bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why);

@@ -1,22 +1,22 @@
 /* Finds the lines of a file that are most similar to the quoted ones.
  *
- * Two lines are compared by their character pairs (Dice coefficient over bigrams, without outer
- * blanks). Dynamic programming aligns the quote with the file; a line that is missing on one side
- * has a cost. The weight of a line is its length, up to a limit, so that brackets and blank lines
- * do not decide. */
+ * Two lines are compared by their character pairs (Dice coefficient over bigrams, without blanks at
+ * both ends). Dynamic programming aligns the quote with the file; each line that is missing on one
+ * side has a cost. The weight of a line is its length, up to a limit, so that brackets and blank
+ * lines do not decide. */
 #include <stdlib.h>
 
 #include "patch/match_private.h"
 
-#define MAX_CHARS 400u /* limit of characters of a line that are compared */
+#define MAX_CHARS 400u /* maximum number of characters of a line that are compared */
 #define MAX_WEIGHT 60u
 #define MASK_WORDS 4u /* number of 64-bit words; pairs of characters are hashed into 256 classes */
-#define MIN_LINE 0.55 /* lines with a lower similarity count as different */
+#define MIN_LINE 0.55 /* lines count as different if their similarity is below this */
 /* cost of a file line that the quote lacks, as a fraction of the line's weight */
 #define GAP 0.6
 
 typedef struct {
-    guint16 *pair; /* the hashed character pairs, sorted; points into the pool */
+    guint16 *pair; /* the hashed character pairs, sorted; a part of the pool */
     guint n;
     guint64 mask[MASK_WORDS]; /* which classes occur */
     guint bits;               /* number of bits that are set in `mask` */
@@ -91,7 +91,7 @@ static double dice(const Profile *a, const Profile *b)
     return 2.0 * shared / (a->n + b->n);
 }
 
-/* 1 for equal cores, 0 if the lines are too different. */
+/* Returns 1 if the cores are equal, 0 if the lines are too different. */
 static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, const Profile *pb)
 {
     if (acr_line_same_core(a, b))
@@ -138,8 +138,8 @@ static bool keep_region(GArray *best, AcrRegion region, gsize max)
     return true;
 }
 
-/* The best alignment of a number of quote lines that ends here: its score, and where in the file
- * it began. */
+/* The best alignment that ends here, of some number of quote lines: its score, and the file line
+ * where it began. */
 typedef struct {
     float score;
     gsize start;

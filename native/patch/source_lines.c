@@ -1,7 +1,8 @@
-/* Lines of texts, and the source file as the match levels see it.
+/* Splits texts into lines, and represents a source file as the match levels need it.
  *
- * A line is a view: its offset, its length without and with its line end, and its outer blanks. All
- * comparisons work on views, so that a file of a hundred thousand lines needs only one array. */
+ * A line is a view: its offset, its length without and with its line end, and the blanks at its
+ * beginning and end. All comparisons work on views, so that a file of a hundred thousand lines
+ * needs only one array. */
 #include <string.h>
 
 #include "patch/source_private.h"

@@ -1,20 +1,20 @@
-/* Lines of a text, a source file with its decoded text, and file names. */
+/* The lines of a text, a source file with its decoded text, and file names. */
 #pragma once
 
 #include "patch/patch.h"
 
-/* Limit of cells of one line alignment; above it, only the equal lines at the beginning and the
- * end are aligned. */
+/* Maximum number of cells of one line alignment. If it is exceeded, only the equal lines at the
+ * beginning and the end are aligned. */
 #define ACR_PATCH_MAX_ALIGN_CELLS 4000000u
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* One line, a view into a text. `len` is without the line end, `full` with it; it consists of
- * `lead` blanks, `core` bytes, and further blanks. */
+/* One line, a view into a text. `len` excludes the line end, `full` includes it. The line
+ * consists of `lead` blanks, `core` bytes, and further blanks. */
 typedef struct {
     const char *s;
     gsize len, full, lead, core;
-    bool literal; /* in a quote: the line looks like an elision but is not one */
+    bool literal; /* for a line of a quote: it looks like an elision but is not one */
 } AcrLine;
 
 typedef struct {
@@ -39,10 +39,10 @@ static inline bool acr_is_word(char c)
 {
     return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
 }
-/* Columns of the leading blanks; a tab advances to the next multiple of eight. */
+/* Width of the leading blanks in columns; a tab advances to the next multiple of eight. */
 gsize acr_line_width(const AcrLine *line);
-/* The smallest difference of indentation between lines; 8 if a line has a tab; 0 if there is no
- * difference. */
+/* The smallest difference of indentation between lines, in columns; 8 if a line has a tab; 0 if
+ * there is no difference. */
 gsize acr_lines_step(const AcrLines *lines);
 #define ACR_DEFAULT_STEP 4u
 static inline bool acr_line_is_blank(const AcrLine *line)
@@ -57,7 +57,7 @@ static inline bool acr_line_is_code(const AcrLine *line)
 {
     return line->core > 0 && line->s[line->lead] != '#';
 }
-/* The last character of a line that is not a blank; NUL: none. */
+/* The last character of a line that is not a blank; NUL if there is none. */
 static inline char acr_line_last(const AcrLine *line)
 {
     return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
@@ -68,8 +68,8 @@ bool acr_line_same_core(const AcrLine *a, const AcrLine *b); /* ignores outer bl
 bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b);
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
-/* Pairs equal lines of `a` and `b` in order (longest common subsequence, blanks at line ends
- * ignored): out[j] is the number in `a` of line j of `b`, or -1. `out` has room for b->n. O(a*b) up
+/* Pairs equal lines of `a` and `b` in order (longest common subsequence, ignoring blanks at line
+ * ends): out[j] is the number in `a` of line j of `b`, or -1. `out` has room for b->n. O(a*b) up
  * to ACR_PATCH_MAX_ALIGN_CELLS. */
 void acr_lines_align(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize *out);
 
@@ -84,7 +84,7 @@ typedef struct {
 AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE; /* owned */
 void acr_source_free(AcrSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
-/* The line end for a new line at line `at` (0-based, may be n). Static. */
+/* The line end to use for a new line at line `at` (0-based, may be n). Static. */
 const char *acr_source_eol(const AcrSource *source, gsize at);
 
 /* ---- File names ------------------------------------------------------------------------------ */
@@ -92,10 +92,10 @@ const char *acr_source_eol(const AcrSource *source, gsize at);
 typedef struct AcrFileNames AcrFileNames;
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
 void acr_file_names_free(AcrFileNames *names);
-/* Resolves `name` to a path that is equal to it, that ends in it (in whole parts), or that does so
- * after the first part of `name` is removed, if that is not a folder of the repository; otherwise
- * (unless `may_be_new`) to the only path with that base name. Owned; NULL if there is none;
- * *out_near (owned, never NULL) then lists similar paths, best first. */
+/* Resolves `name` to a path that equals it or ends in it (in whole parts). If there is none, and
+ * the first part of `name` is not a folder of the repository, tries again without that part.
+ * Otherwise, unless `may_be_new`, takes the only path with that base name. Owned; NULL if there
+ * is none: then *out_near (owned, never NULL) lists similar paths, beginning with the best. */
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near) ACR_MUST_USE;
 /* `name` without quotes, "./" and a final colon. Owned. */
@@ -103,7 +103,7 @@ char *acr_file_name_clean(const char *name) ACR_MUST_USE;
 /* The path for a new file of that name: a prefix such as "a/" is removed if the rest lies in a
  * folder of the repository. Owned. */
 char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_USE;
-/* Why a (clean) name may not be written, for the model; owned, or NULL. */
+/* Why a file with this (clean) name may not be written, for the model; owned; NULL if it may. */
 char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,
                             const char *name) ACR_MUST_USE;
 bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder);

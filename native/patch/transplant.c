@@ -1,5 +1,5 @@
-/* Replacements at level `similar`: the changes from <original> to <patched>, applied to lines that
- * differ from those of <original>.
+/* Makes the replacement at level `similar`: the changes from <original> to <patched>, applied to
+ * lines that differ from those of <original>.
  *
  * The file's lines at the place stay, except that each run of changed lines (a hunk) replaces the
  * lines to which its quoted lines are mapped. Lines that the quote omits, and comments after code,
@@ -53,7 +53,7 @@ static bool refuse(char **out_why, const char *text, const AcrLine *line)
     return false;
 }
 
-/* The first non-blank line of the file in [from, to), or -1. */
+/* The first line of the file in [from, to) that is not blank; -1 if there is none. */
 static gssize first_said(const Fit *fit, gssize from, gssize to)
 {
     for (gssize f = from; f < to; f++)
@@ -62,8 +62,8 @@ static gssize first_said(const Fit *fit, gssize from, gssize to)
     return -1;
 }
 
-/* Where to insert lines before quote line a: after a docstring, otherwise after the previous quoted
- * line; -1 with *out_why if the quote omits lines of code there. */
+/* The position at which lines are inserted before quote line a: after a docstring, otherwise
+ * after the previous quoted line; -1 with *out_why if the quote omits lines of code there. */
 static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
 {
     const AcrLine *lines = fit->source->lines.line;
@@ -123,8 +123,8 @@ static bool is_mapped(const Fit *fit, gssize f)
     return false;
 }
 
-/* The quote line of the hunk, from line j on, to which line k of <patched> is most similar;
- * hunk->b: none. */
+/* The quote line of the hunk, from line j on, that is most similar to line k of <patched>;
+ * hunk->b if there is none. */
 static gsize source_of(const Fit *fit, const Hunk *hunk, gsize j, gsize k)
 {
     const AcrLine *quote = fit->match->original.line, *line = &fit->match->patched.line[k];
@@ -197,12 +197,13 @@ static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gs
     return true;
 }
 
-/* Inserted lines [c, d) of <patched>, beside lines [f, stop) of the file that the quote omits. */
+/* Lines [c, d) of <patched> that are inserted beside lines [f, stop) of the file, which the
+ * quote omits. */
 typedef struct {
     gsize c, d;
     gssize f, stop;
     gsize near;    /* the quoted line that determines the indentation of the inserted lines */
-    bool is_after; /* insert after the file's lines, if no other rule decides */
+    bool is_after; /* the lines are inserted after the file's lines, if no other rule decides */
 } Gap;
 
 static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gssize to_f)
@@ -215,8 +216,8 @@ static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gss
         acr_fit_keep(fit, f);
 }
 
-/* Writes a line that both sides have only once: <patched> may contain lines that <original>
- * omitted. */
+/* Writes lines that occur on both sides only once, because <patched> may contain lines that
+ * <original> omitted. */
 static void merge_gap(Fit *fit, Reading reading, Gap gap)
 {
     const AcrLine *lines = fit->source->lines.line, *patched = fit->match->patched.line;
@@ -234,7 +235,8 @@ static void merge_gap(Fit *fit, Reading reading, Gap gap)
     write_gap(fit, reading, &gap, gap.d, gap.stop);
 }
 
-/* Whether line k of <patched> is new: no line of the hunk that is in the file corresponds to it. */
+/* Whether line k of <patched> is new, that is, no line of the hunk that is in the file
+ * corresponds to it. */
 static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
 {
     gsize from = source_of(fit, hunk, hunk->a, k);
@@ -242,7 +244,7 @@ static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
 }
 
 /* How many of the new lines, counted from c (or back from the end), belong to the file's lines
- * [f, stop): up to the last one that occurs there in the same order. */
+ * [f, stop): those up to the last one that occurs there in the same order. */
 static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end, gssize f,
                           gssize stop)
 {
@@ -265,7 +267,7 @@ static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end
     return shared;
 }
 
-/* Writes a hunk instead of the file's lines [from, to). The file's lines before *at are already
+/* Writes a hunk in place of the file's lines [from, to). The file's lines before *at are already
  * written. */
 static bool write_hunk(Fit *fit, Reading reading, const Hunk *hunk, gssize from, gssize to,
                        gssize *at, char **out_why)

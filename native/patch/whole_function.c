@@ -1,12 +1,14 @@
-/* A replacement that is a whole function (or class) while the quote is a part of its body. At that
- * place it would define the function again inside itself. So it replaces the whole function if it
- * has the same header and keeps all lines outside the quote; otherwise the edit is refused. */
+/* Handles a replacement that is a whole function (or class) while the quote is only a part of
+ * the function's body. At that place, the replacement would define the function again inside
+ * itself. If it has the same header and keeps all lines outside the quote, it replaces the whole
+ * function; otherwise the edit is refused. */
 #include "patch/apply_private.h"
 
 /* The beginning of a replacement. */
 typedef struct {
-    gsize decorators, def; /* line numbers; equal if there are no decorators */
-    bool other;            /* other code precedes the header */
+    /* line numbers of the first decorator and the `def`; equal if there are no decorators */
+    gsize decorators, def;
+    bool other; /* other code precedes the header */
     bool is_class;
     char *name; /* owned */
 } Head;
@@ -24,8 +26,8 @@ static const char *behind(const AcrLine *line, const char *word)
                                                                          : NULL;
 }
 
-/* Whether the first code of the replacement, after imports, is the header of a function or
- * class. */
+/* Whether the first code of the replacement, not counting imports, is the header of a function
+ * or class. */
 static bool read_head(const AcrLines *lines, Head *out)
 {
     gsize k = 0;
@@ -56,7 +58,7 @@ static bool read_head(const AcrLines *lines, Head *out)
     return true;
 }
 
-/* The function or class of that name whose body contains the whole place; NULL: none. */
+/* The function or class of that name whose body contains the whole place; NULL if there is none. */
 static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
                                         const AcrPlace *place, const Head *head)
 {
@@ -76,7 +78,7 @@ static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
     return NULL;
 }
 
-/* Whether lines of the file and of the replacement are equal without outer blanks. */
+/* Whether lines of the file and of the replacement are equal, ignoring blanks at both ends. */
 static bool same_lines(const AcrLine *file, const AcrLine *lines, gsize n)
 {
     for (gsize i = 0; i < n; i++)

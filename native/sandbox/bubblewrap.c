@@ -1,8 +1,9 @@
-/* The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or taken
- * from the set-up's result). Each execution gets an overlay over them: the files that it writes
- * stay in memory, on the helper's stage, and disappears with the stage. The helper prepares the
- * stage. bubblewrap then makes the namespaces and the root: /usr, a few files of /etc, the Python,
- * and the tree at its own path. Only the tree and the temporary folders are writable. */
+/* The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or
+ * taken from the set-up's result). Each execution gets an overlay over these files: the files
+ * that a command writes stay in memory, on the helper's stage, and disappear with the stage. The
+ * helper prepares the stage. bubblewrap then makes the namespaces and the root: /usr, a few
+ * files of /etc, the Python, and the tree at its own path. Only the tree and the temporary
+ * folders are writable. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 
@@ -16,7 +17,7 @@
 typedef struct {
     char *program; /* path of bwrap */
     char *stage;   /* the folder over which the stage is mounted */
-    char *layer;   /* cache folder with the set-up's result; NULL: none */
+    char *layer;   /* cache folder with the set-up's result; NULL if there is none */
 } State;
 
 #define AT_TREE ACR_SANDBOX_TREE
@@ -29,8 +30,8 @@ typedef struct {
 
 /* ---- Opening ---- */
 
-/* Finds a folder to cover with the stage. It must not contain bubblewrap, which starts after the
- * stage is mounted. */
+/* Finds a folder over which the stage can be mounted. It must not contain bubblewrap, which
+ * starts after the stage is mounted. */
 static char *find_stage(const char *program)
 {
     static const char *const folders[] = {"/tmp", "/mnt", "/run", "/var/tmp"};
@@ -115,7 +116,7 @@ static void add_etc(AcrHelperSpec *spec, bool network)
     for (guint i = 0; i < G_N_ELEMENTS(own); i++) {
         g_autofree char *to = g_build_filename("/etc", own[i], NULL),
                         *from = g_build_filename(spec->stage, to, NULL);
-        /* with network: host names resolve in the same way as on this machine */
+        /* with network access, host names resolve in the same way as on this machine */
         bool is_host = network && i >= 2;
         acr_helper_words(spec->argv, "--ro-bind", is_host ? to : from, to, NULL);
     }
@@ -129,8 +130,9 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
     acr_helper_words(spec->argv, how, from, to, NULL);
 }
 
-/* Mounts /proc read-only, so that the command can change neither kernel settings nor oom_score_adj.
- * Hides the memory of the first process: it is bubblewrap and belongs to the same user. */
+/* Mounts /proc read-only, so that the command can change neither kernel settings nor
+ * oom_score_adj. Hides the memory of the first process, which is bubblewrap and belongs to the
+ * same user. */
 static void add_proc(AcrHelperSpec *spec)
 {
     static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};
@@ -152,7 +154,7 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
             /* A set-up writes to a copy of the virtual environment; executions can only read the
-             * user's own. */
+             * user's own environment. */
             bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
@@ -165,8 +167,8 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
                          python->links->pdata[i], NULL);
 }
 
-/* Mounts ".git" with an overlay of its own, so that changes disappear with the execution, even
- * those of a set-up. */
+/* Mounts ".git" with an overlay of its own, so that changes to it disappear with the execution,
+ * even if this is a set-up. */
 static void add_git(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     g_autofree char *source = g_build_filename(sandbox->git, AT_GIT, NULL),
@@ -186,7 +188,7 @@ static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution
         g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
 }
 
-/* Sets the rest of the spec: the caller has already added the tree, the home and the virtual
+/* Sets the rest of the spec. The caller has already added the tree, the home and the virtual
  * environment. */
 static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool is_setup,
                       AcrHelperSpec *spec)
@@ -197,7 +199,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     spec->cpu_s = execution->limits.cpu_s;
     spec->file_bytes = execution->limits.disk_bytes;
     spec->stage_bytes = execution->limits.disk_bytes;
-    /* the helper is one process, and bubblewrap two */
+    /* the helper is one process, and bubblewrap is two */
     spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
     spec->host_name = g_strdup(execution->host_name);
@@ -221,8 +223,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* The files that the command wrote or removed in the tree, found in the overlay's upper folder,
- * without the files that we put there. NULL: unknown. */
+/* The files that the command wrote or removed in the tree, except for the files that we put
+ * there. They are found in the overlay's upper folder. NULL if unknown. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
@@ -232,8 +234,8 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 
 /* ---- Executing ---- */
 
-/* Adds the tree, the home and the virtual environment of an execution: in the state after the
- * set-up, if there is one. Each gets an overlay in memory or is read-only. */
+/* Adds the tree, the home and the virtual environment of an execution, in the state after the
+ * set-up, if there is one. Each is read-only or gets an overlay in memory. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
@@ -271,7 +273,7 @@ static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, A
 
 /* ---- Set-up ---- */
 
-/* Makes a folder of the layer as a copy of `from`; NULL: an empty folder. */
+/* Makes a folder of the layer as a copy of `from`; an empty folder if that is NULL. */
 static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);

@@ -1,6 +1,6 @@
-/* Confines this process: Landlock limits files, seccomp limits system calls. Neither needs
- * privileges or namespaces, so both work where bubblewrap does not. If the kernel has only one of
- * them, only that one is used. */
+/* Confines this process: Landlock restricts files, seccomp restricts system calls. Neither needs
+ * privileges or namespaces, so both work where bubblewrap does not. If the kernel has only one
+ * of them, only that one is used. */
 #include "sandbox/confine.h"
 #include "sandbox/sandbox_private.h"
 
@@ -36,7 +36,8 @@ static void allow(int rules, const char *path, guint64 rights)
     (void)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-/* Allows a program, and the loader that the kernel runs for it: the same as for this program. */
+/* Allows a program, and the loader that the kernel runs for it, which is the same as for this
+ * program. */
 static void allow_program(int rules, const char *program)
 {
     Dl_info loader;

@@ -1,7 +1,7 @@
 /* The backend "container": an image contains a commit of the project and everything that the
  * project needs. Only changed files are written into a container: files of the working tree that
- * differ from its commit, and files of the overlay. Each execution has its own container, which is
- * removed with everything that runs in it. The result of a set-up is kept as an image. */
+ * differ from its commit, and files of the overlay. Each execution has its own container, which
+ * is then removed with everything that runs in it. The result of a set-up is kept as an image. */
 #include <string.h>
 #include <unistd.h>
 
@@ -11,22 +11,24 @@
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
-/* limit of arguments of one command; even, because they may be pairs of path and link target */
+/* maximum number of arguments of one command; even, because they may be pairs of path and link
+ * target */
 #define WORDS_AT_ONCE 500u
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
-#define MAX_COMPARED 200u            /* limit of files that we wrote and compare afterwards */
-#define INPUT_NAME ".acr-host-input" /* file in the container's root folder */
+/* maximum number of files that we wrote and compare afterwards */
+#define MAX_COMPARED 200u
+#define INPUT_NAME ".acr-host-input" /* name of a file in the container's root folder */
 
 typedef struct {
     AcrEngine *engine;
     char *image_id; /* id of the user's image */
     gint64 image_bytes;
-    char *image;    /* image for containers: the user's, or the one that the set-up made */
-    bool has_shell; /* a command has run in the shell of `image` */
+    char *image;    /* image for containers: the user's own, or the one that the set-up made */
+    bool has_shell; /* a command has already run in the shell of `image` */
     bool has_told;  /* the user was told which walls are missing */
     char *walls;    /* cache folder for acr_engine_start */
-    /* AcrHelperFile: the files in which the snapshot differs from the image; NULL: not compared
-     * yet, or the set-up's image already contains them */
+    /* array of AcrHelperFile: the files in which the snapshot differs from the image; NULL if
+     * not compared yet, or if the set-up's image already contains them */
     GPtrArray *own;
 } State;
 
@@ -62,7 +64,7 @@ static bool is_same(const AcrEntry *a, const AcrEntry *b)
     return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
 }
 
-/* Adds a file of the snapshot, if the snapshot's commit lacks it or has it with other content. */
+/* Adds a file of the snapshot, if the snapshot's commit lacks the file or has other content. */
 static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray *out,
                     GError **error)
 {
@@ -98,7 +100,8 @@ static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, 
     return true;
 }
 
-/* Assumes that the image contains the commit that is checked out. */
+/* Compares the snapshot with the image, which we assume to contain the commit that is checked
+ * out. */
 static bool need_own(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
@@ -116,8 +119,8 @@ static bool need_own(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-/* Merges the changes of an execution with those of the snapshot; the execution's take
- * precedence. */
+/* Merges the changes of an execution with those of the snapshot; the changes of the execution
+ * take precedence. */
 static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
                         GError **error)
 {
@@ -148,8 +151,8 @@ static void add_command(const AcrExecution *execution, bool has_input, GPtrArray
     g_ptr_array_add(argv, NULL);
 }
 
-/* Runs a shell script with `words` as arguments, in batches, because the number of arguments of
- * a command is limited. */
+/* Runs a shell script with `words` as arguments. Runs it in batches, because the number of
+ * arguments of a command is limited. */
 static bool run_over(const AcrSandbox *sandbox, const char *id, const char *script,
                      const GPtrArray *words, GError **error)
 {
@@ -176,9 +179,9 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     return true;
 }
 
-/* Makes the changes that an archive cannot express, with a script: removes files (and, like git,
- * folders that become empty), then makes symbolic links, because Docker does not extract links
- * that lead out of their folder. */
+/* Makes the changes that an archive cannot express, by a script. The script removes files (and,
+ * like git, folders that become empty), and then makes symbolic links, because Docker does not
+ * extract links that lead out of their folder. */
 static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                           GError **error)
 {
@@ -226,8 +229,8 @@ static bool put_input(const State *state, const char *id, GBytes *input, GError 
     return acr_engine_put(state->engine, id, "/", tar, error);
 }
 
-/* The command's standard input, owned; NULL in *out if there is none. The engine needs it in one
- * piece, so this process's input is read to its end first; a terminal counts as empty. */
+/* The command's standard input, owned; NULL in *out if there is none. The engine needs the input
+ * in one piece, so this process's input is read to its end first; a terminal counts as empty. */
 static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution, GBytes **out,
                        GError **error)
 {
@@ -292,8 +295,8 @@ static bool is_as_laid(void *ctx, const AcrHelperFile *file)
            acr_engine_holds(state->engine, self->id, self->sandbox->dir, file->path, file->content);
 }
 
-/* The files that the command wrote or removed, without the files that we wrote, which the engine
- * lists too. */
+/* The files that the command wrote or removed. The engine also lists the files that we wrote;
+ * they are left out. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
 {
     const State *state = sandbox->state;
@@ -359,8 +362,8 @@ static void tell_walls(AcrSandbox *sandbox)
     state->has_told = true;
 }
 
-/* Whether the image's shell runs here: it may be missing, or built for another architecture.
- * Engines report that differently, some only after the container has started. */
+/* Whether the image's shell runs here. The shell may be missing, or built for another
+ * architecture; engines report that differently, some only after the container has started. */
 static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 {
     static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", "exit 0", NULL};
@@ -386,7 +389,7 @@ static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *cont
                              GError **error);
 
 /* Lowers the walls if they may be the reason why the shell does not run, for example on another
- * architecture. Tests the user's own image, because a set-up could have changed its image in
+ * architecture. Tests the user's own image, because a set-up could have changed its result in
  * order to get rid of the walls. */
 static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
 {
@@ -402,8 +405,8 @@ static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container
     return acr_engine_walls(engine) != had;
 }
 
-/* Starts a container in which the image's shell runs. If it does not run with lowered walls either,
- * they were not the reason. */
+/* Starts a container in which the image's shell runs. If the shell does not run with lowered
+ * walls either, the walls were not the reason. */
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error)
 {
@@ -420,8 +423,8 @@ static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *cont
     return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
 
-/* Like start_container; if it fails and the image is for another architecture, reports that as the
- * reason. */
+/* Like start_container, but if that fails and the image is for another architecture, reports the
+ * architecture as the reason. */
 static char *need_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                             GError **error)
 {
@@ -473,7 +476,7 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     return ok;
 }
 
-/* Makes an image whose name is derived from the user's image and everything else in which
+/* Makes an image whose name is derived from the user's image and all other inputs by which
  * environments can differ. */
 static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {
@@ -501,8 +504,8 @@ static bool set_up_container(AcrSandbox *sandbox, GError **error)
 
 /* ---- Python ---- */
 
-/* Finds the Python: the one that the user named, the one of a conda environment as benchmark images
- * have it, or the first in the image's PATH. */
+/* Finds the Python: the one that the user named, the one of a conda environment as in benchmark
+ * images, or the first in the image's PATH. */
 static bool find_python(AcrSandbox *sandbox, GError **error)
 {
     static const char search[] =

@@ -1,12 +1,14 @@
-/* Reads the kernel's counters of a container. Engines report only a part of the peak memory, and no
- * killed or refused processes. The counters are in files of control groups (version 1 or 2), read
- * inside the container by shell built-ins, so no other program is needed. */
+/* Reads the kernel's counters of a container. Engines report only a part of the peak memory, and
+ * do not report killed or refused processes. The counters are in files of control groups
+ * (version 1 or 2). Shell built-ins read them inside the container, so no other program is
+ * needed. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
-#define READ_MS (5 * 1000) /* added to the command's time; a few times in the worst case */
+/* this time is added to the command's time; a few times in the worst case */
+#define READ_MS (5 * 1000)
 #define MAX_TEXT_BYTES 4096u
 
 static const char script[] =

@@ -1,6 +1,6 @@
-/* The client of the engine's API: calls with JSON, archives, and the streams of a command. Parses
- * answers leniently: from the body of an error it reads only "message", and it reads an exit code
- * only if the answer contains no error. */
+/* The client of the engine's API. It makes calls with JSON and archives, and reads the streams
+ * of a command. It parses answers leniently: from the body of an error it reads only "message",
+ * and it reads an exit code only if the answer contains no error. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 
@@ -11,17 +11,19 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-/* time for the first answer, because an engine may have to be started */
+/* time limit of the first answer, because the engine may have to be started */
 #define PING_MS (20 * 1000)
-#define SWEEP_MS (10 * 1000)    /* for removing all old containers together */
-#define REMOVE_MS (30 * 1000)   /* time to remove a container; not interruptible */
-#define MAX_MESSAGE_BYTES 1000u /* limit of an engine's message that our message quotes */
+#define SWEEP_MS (10 * 1000) /* time limit for removing all old containers */
+/* time limit for removing a container, which cannot be interrupted */
+#define REMOVE_MS (30 * 1000)
+/* maximum number of bytes of an engine's message that our message quotes */
+#define MAX_MESSAGE_BYTES 1000u
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-/* added to the limit: the container's first process, and one of the engine */
+/* number of processes added to the limit: the container's first process, and one of the engine */
 #define OWN_PROCESSES 2
-/* with a lower limit of processes an engine may be unable to start a command */
+/* with a lower limit of processes, an engine may be unable to start a command */
 #define FEWEST_PROCESSES 8
 
 /* ---- Calls ---- */
@@ -37,7 +39,7 @@ static bool is_interrupt(const GError *error)
     return g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
 }
 
-/* Makes an engine's message one line. */
+/* Turns an engine's message into one line. */
 static void clean_message(AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -119,8 +121,8 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Finds the engine's address: only the one that the environment variables name, or without
- * variables, the first of the usual sockets. If none exists, `tried` lists them. */
+/* Finds the engine's address: the one that the environment variables name, or if they are unset,
+ * the first of the usual sockets. If there is none, `tried` lists them. */
 static char *find_place(GString *tried)
 {
     const char *docker = g_getenv("DOCKER_HOST"), *podman = g_getenv("CONTAINER_HOST");
@@ -140,8 +142,8 @@ static char *find_place(GString *tried)
     return NULL;
 }
 
-/* Reads unix://PATH, a path, or tcp://HOST:PORT on this machine: to another machine, commands
- * and files would be sent unencrypted. */
+/* Reads unix://PATH, a path, or tcp://HOST:PORT on this machine. Another machine is refused,
+ * because commands and files would be sent unencrypted. */
 static bool set_place(AcrEngine *engine, const char *place, GError **error)
 {
     const char *tls = g_getenv("DOCKER_TLS_VERIFY"), *scheme = strstr(place, "://");
@@ -185,8 +187,8 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
         return NULL;
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    /* Calls /_ping instead of asking for the version, for which podman first starts other
-     * programs. */
+    /* Calls /_ping and not the version, because podman starts other programs to find its
+     * version. */
     bool there = acr_engine_call(
         engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
         &reason);
@@ -286,7 +288,7 @@ static bool owner_is_gone(const char *text)
     char *at;
     g_autofree char *place = place_text();
     acr_owner_self(&self);
-    owner = self; /* the same boot of this machine, or another place */
+    owner = self; /* the container belongs to the same boot of this machine, or to another place */
     owner.pid = g_ascii_strtoll(text, &at, 10);
     owner.start = g_ascii_strtoll(at, &at, 10);
     return *at == ' ' && strcmp(at + 1, place) == 0 && !acr_owner_is_alive(&owner, &self);
@@ -302,8 +304,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     const AcrSandboxLimits *limits = container->limits;
     AcrJson *ulimits = acr_json_new_array(), *tmpfs = acr_json_new_object(),
             *log = acr_json_new_object();
-    /* Sets both limits that the engine would set itself, because podman requests higher ones
-     * than it may. */
+    /* Sets both limits that the engine would otherwise set itself, because podman requests
+     * higher limits than it may set. */
     add_ulimit(ulimits, "nofile", NOFILE);
     add_ulimit(ulimits, "nproc", NOFILE);
     add_ulimit(ulimits, "core", 0);
@@ -329,8 +331,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     return json;
 }
 
-/* The first process only waits: a shell reads from an input to which nothing is written, so it
- * needs no other program. */
+/* The first process only waits: a shell reads from an input to which nothing is written, so the
+ * container needs no other program. */
 static AcrJson *first_command(const AcrEngine *engine)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
@@ -393,8 +395,8 @@ static char *start_engine(AcrEngine *engine, const AcrEngineContainer *container
     return NULL;
 }
 
-/* No status code says whether an engine or an image rejects the walls, so they are lowered after
- * any failure. */
+/* No status code says whether an engine or an image rejects the walls, so the walls are lowered
+ * after any failure. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     AcrWalls had = engine->walls;
@@ -491,7 +493,7 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-/* Removes the folders of changed files from the set, because an engine lists them too. */
+/* Removes the folders of changed files from the set, because an engine lists these folders too. */
 static void remove_parents(GHashTable *paths)
 {
     g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, NULL);

@@ -1,22 +1,24 @@
 /* Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, for Docker and
- * podman. Uses only requests that both support; their error bodies and status codes differ. */
+ * podman. We use only requests that both engines support. Their error bodies and status codes
+ * differ. */
 #pragma once
 
 #include "sandbox/sandbox.h"
 #include "sandbox/tree_cache.h"
 
 typedef struct AcrEngine AcrEngine;
-/* Connects to the engine that DOCKER_HOST or CONTAINER_HOST names (unix://, or tcp:// on this machine
- * without TLS), else at the first of the usual sockets. Owned. Errors: UNAVAILABLE. */
+/* Connects to the engine that DOCKER_HOST or CONTAINER_HOST names (unix://, or tcp:// on this
+ * machine without TLS). If neither is set, uses the first of the usual sockets. Owned. Errors:
+ * UNAVAILABLE. */
 AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_engine_free(AcrEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
 
-/* The image's id, owned; *out_bytes: its size, 0: unknown. Does not pull. Errors: UNAVAILABLE (no
- * such image here). */
+/* The image's id, owned; *out_bytes is the image's size, or 0 if unknown. Does not pull. Errors:
+ * UNAVAILABLE (the image does not exist here). */
 char *acr_engine_image(AcrEngine *engine, const char *name, gint64 *out_bytes,
                        GError **error) ACR_MUST_USE;
-/* Whether the image exists; also false if the engine does not answer. */
+/* Whether the image exists; false if the engine does not answer. */
 bool acr_engine_has_image(AcrEngine *engine, const char *name);
 
 /* Why an image of another architecture cannot run on the engine; owned; NULL if the architecture
@@ -26,31 +28,32 @@ char *acr_engine_foreign(AcrEngine *engine, const char *name) ACR_MUST_USE;
 /* Every image must contain this program: it keeps the container alive and starts the commands. */
 #define ACR_ENGINE_SHELL "/bin/sh"
 
-/* How the filter of acr_seccomp_walls gets into containers: mounted or copied; NONE: only the
- * engine's own filter applies. */
+/* How the filter of acr_seccomp_walls gets into containers: mounted or copied. NONE means that
+ * only the engine's own filter applies. */
 typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
 
-/* A container in which commands can run. All borrowed. */
+/* A container in which commands can run. All members are borrowed. */
 typedef struct {
     const char *image, *dir;
     const AcrSandboxLimits *limits;
     bool network;
-    const char *host_name; /* NULL: the engine chooses */
-    const char *walls;     /* folder on this machine, from acr_engine_walls_folder */
+    const char *host_name; /* host name in the container; NULL: the engine chooses it */
+    const char *walls;     /* folder on this machine that acr_engine_walls_folder made */
 } AcrEngineContainer;
 /* Makes and starts the container; returns its id, owned. A label names the owning process.
  * Processes in it cannot make the system calls that acr_seccomp_walls refuses, unless the engine
  * or the image does not allow the filter. Errors: UNAVAILABLE, FAILED, INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
-/* The cache folder with the parts of the walls; owned. */
+/* The cache folder with the files that the walls need; owned. */
 char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
 AcrWalls acr_engine_walls(const AcrEngine *engine);
-/* From now on uses the next weaker member of AcrWalls for containers; false if there is none. */
+/* From now on uses the next weaker member of AcrWalls for containers. Returns false if there is
+ * none. */
 bool acr_engine_lower_walls(AcrEngine *engine);
 /* Kills and removes the container, even if commands are running in it. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
-/* Whether somebody else stopped or removed the container; an end by lack of memory does not
+/* Whether somebody else stopped or removed the container. An end by lack of memory does not
  * count. */
 bool acr_engine_is_ended(AcrEngine *engine, const char *id);
 /* Removes the containers whose owning process has ended. */
@@ -62,19 +65,19 @@ bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *
 bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
                        GError **error) ACR_MUST_USE;
 /* Lists the changes below `dir`: a set of relative paths, at most ACR_SANDBOX_MAX_CHANGED; owned
- * (g_hash_table_unref); NULL: unknown. */
+ * (g_hash_table_unref); NULL if unknown. */
 GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir) ACR_MUST_USE;
-/* Whether the container has a regular file with this content; also false if the engine does not
+/* Whether the container has a regular file with this content; false if the engine does not
  * answer. */
 bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,
                       GBytes *content);
 
-/* One command in a container. Zero-initialise; all borrowed except the results. */
+/* One command in a container. Zero-initialise. All members are borrowed, except for the results. */
 typedef struct {
     const char *const *argv, *const *env; /* env may be NULL */
     const char *dir;
     gint64 timeout_ms;
-    gsize output_limit; /* bytes kept of each stream: its beginning and end */
+    gsize output_limit; /* number of bytes to keep of each stream, from its beginning and its end */
     guint64 flood_limit;
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *on_output_ctx;
@@ -86,24 +89,24 @@ bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
 
 /* Counters of the kernel for a container. */
 typedef struct {
-    gint64 peak_bytes; /* memory, including files that were read and written; 0: unknown */
+    gint64 peak_bytes; /* peak memory, including files that were read and written; 0 if unknown */
     guint64 killed;    /* number of processes killed for lack of memory */
     bool is_crowded;   /* a process could not start because the limit of processes was reached */
     bool is_ended;     /* somebody else stopped the container */
 } AcrEngineCounts;
-/* Reads the counters; unknown ones are 0. */
+/* Reads the counters; sets those that are unknown to 0. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
 /* ---- Frames of a command's output (container_exec.c) ---- */
 
-/* Separates the two streams of a command, which arrive interleaved: each piece follows a head of
- * eight bytes (1 or 2 for the stream, three zeros, a length). Zero-initialise. */
+/* Separates the two streams of a command, which arrive interleaved: before each piece there is a
+ * head of eight bytes (1 or 2 for the stream, three zeros, a length). Zero-initialise. */
 typedef struct {
     guint8 head[8];
     guint have;   /* number of bytes of the current head that have arrived */
-    guint32 left; /* bytes of the current piece that have not arrived */
+    guint32 left; /* number of bytes of the current piece that have not arrived yet */
     void (*take)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *ctx;
 } AcrFrames;
-/* False if the bytes are malformed. */
+/* Returns false if the bytes are malformed. */
 bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len) ACR_MUST_USE;

@@ -1,5 +1,5 @@
-/* Runs a command in a container. Its streams arrive over one connection, from which no more is read
- * than is kept: the engine blocks a command whose output nobody reads, so the connection limits how
+/* Runs a command in a container. Its streams arrive over one connection, from which we read no
+ * more than we keep. The engine blocks a command whose output nobody reads, so this limits how
  * much a command can write. A command cannot be killed alone; to end it, the caller removes the
  * container. */
 #include "sandbox/container_engine_private.h"

@@ -1,12 +1,13 @@
 /* Pulls, builds and removes images. An engine sends the status "OK" before it starts to pull or
- * build, and then reports its progress in lines of JSON; only these tell whether it succeeded. */
+ * build, and then reports its progress in lines of JSON; only these lines tell whether the
+ * action succeeded. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/container_images.h"
 
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* limit of the time in which a step of a build prints nothing */
+/* maximum time in which a step of a build prints nothing */
 #define SILENCE_MS ((gint64)900 * 1000)
 #define WORK_MS ((gint64)4 * 3600 * 1000)
 #define MAX_LINE_BYTES ((gsize)256 * 1024)
@@ -62,7 +63,7 @@ char **acr_images_list(AcrImages *images)
 
 typedef struct {
     GString *line;
-    bool is_too_long; /* drop the rest of the line */
+    bool is_too_long; /* the rest of the line is dropped */
     int status;
     char *message; /* owned; why the pull or build failed; NULL if it succeeded */
 } Telling;
@@ -101,7 +102,7 @@ static bool is_disk_full(const char *message)
     return strstr(text, "no space left on device") || strstr(text, "disk quota exceeded");
 }
 
-/* Whether a pull succeeded; `what`: "pull the image 'x'". */
+/* Whether a pull succeeded. `what` is its name in messages: "pull the image 'x'". */
 static bool judge_pull(const Telling *telling, const char *what, GError **error)
 {
     if (!telling->message && telling->status / 100 == 2)
@@ -153,7 +154,7 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
 
 /* ---- Pulling and building ---- */
 
-/* The tag or digest in a name; without one, the engine would pull all tags. */
+/* The tag or digest in a name. A pull without a tag would pull all tags. */
 static const char *tag_of(const char *name)
 {
     const char *digest = strchr(name, '@'), *slash = strrchr(name, '/');

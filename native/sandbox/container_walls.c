@@ -1,7 +1,7 @@
-/* Our walls in a container: a program through which its processes start, and the filter of system
- * calls that it installs. Both are files in a folder of the cache, mounted read-only, so that not
- * even root in the container can change them. An engine on another machine cannot mount this
- * folder, so the files are copied into the container. */
+/* Our walls in a container: a program through which all processes of the container start, and
+ * the filter of system calls that this program installs. Both are files in a folder of the
+ * cache, mounted read-only, so that not even root in the container can change them. An engine on
+ * another machine cannot mount this folder, so the files are copied into the container. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 

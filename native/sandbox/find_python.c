@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define MAX_LINKS 32u
-#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* limit of a pyvenv.cfg */
+#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* maximum size of a pyvenv.cfg in bytes */
 #define SYSTEM_PYTHON "/usr/bin/python3"
 
 void acr_sandbox_python_clear(AcrSandboxPython *python)
@@ -29,8 +29,8 @@ static bool is_program(const char *path)
     return g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0;
 }
 
-/* Whether the program is a script (such as pyenv's), which selects a Python by the user's
- * settings; these do not exist in the sandbox. */
+/* Whether the program is a script (such as pyenv's) that selects a Python by the user's
+ * settings, which do not exist in the sandbox. */
 static bool is_script(const char *path)
 {
     char first[2] = "";

@@ -2,10 +2,10 @@
  * an AcrHelperSpec to a file in memory. The helper reads it, prepares itself, starts the command
  * and supervises it.
  *
- * Descriptors of the helper: 0-2 are the command's; ACR_HELPER_CHANNEL is a socket to the host;
- * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap reports how the command
- * ended; ACR_HELPER_FILTER the filter of system calls, made by the helper, which bubblewrap
- * installs before it starts the command. */
+ * The descriptors of the helper are: 0-2, the command's streams; ACR_HELPER_CHANNEL, a socket to
+ * the host; ACR_HELPER_SPEC, the file; ACR_HELPER_STATUS, a pipe on which bubblewrap reports how
+ * the command ended; ACR_HELPER_FILTER, the filter of system calls, which the helper makes and
+ * bubblewrap installs before it starts the command. */
 #pragma once
 
 #include "sandbox/sandbox.h"
@@ -14,10 +14,10 @@
 #define ACR_HELPER_SPEC 4
 #define ACR_HELPER_STATUS 5
 #define ACR_HELPER_FILTER 6
-#define ACR_HELPER_HOME "/home/sandbox" /* the user's home inside namespaces */
+#define ACR_HELPER_HOME "/home/sandbox" /* path of the user's home inside namespaces */
 #define ACR_HELPER_FAILED 125           /* exit code if the helper did not start the command */
 
-/* A folder of the stage: empty, a bind mount of `source`, or an overlay over it. */
+/* A folder of the stage: an empty folder, a bind mount of `source`, or an overlay over `source`. */
 typedef struct {
     char *at;     /* the path of the folder, which is created */
     char *source; /* absolute; "": none */
@@ -26,42 +26,45 @@ typedef struct {
 } AcrHelperMount;
 
 typedef struct {
-    char *path;      /* relative to the folder to which the file is written */
-    guint32 mode;    /* git's mode; 0 if the file is removed */
-    GBytes *content; /* NULL if the file is removed */
+    char *path;      /* mode of a folder that has no source */
+    guint32 mode;    /* path relative to the folder to which the file is written */
+    GBytes *content; /* NULL if the file must be removed */
 } AcrHelperFile;
 
-/* The helper's task. Zero-initialise; all owned. */
+/* The helper's task. Zero-initialise. All members are owned. */
 typedef struct {
-    bool is_plain; /* no namespaces and no stage */
-    gint64 parent; /* the host's process id; the helper ends with the host */
-    gint64 uid;    /* if the program runs as root: the user and group to become; -1: unchanged */
+    bool is_plain; /* the backend is "plain": no namespaces and no stage */
+    gint64 parent; /* the host's process id; the helper ends when the host ends */
+    gint64 uid;    /* if the program runs as root, the user and group to become; -1: unchanged */
     char *stage;   /* the folder over which the stage is mounted; NULL for "plain" */
     gint64 stage_bytes;
     GPtrArray *mounts; /* array of AcrHelperMount */
-    /* the folder to which `files` are written: in the stage; for "plain" an absolute path */
+    /* the folder to which `files` are written: a path in the stage, or for "plain" an absolute
+     * path */
     char *files_at;
     GPtrArray *files;                    /* array of AcrHelperFile */
     gint64 cpu_s, file_bytes, processes; /* limits; 0: none */
     char *cwd;                           /* NULL: unchanged */
-    char *host_name;                     /* the machine's name inside; NULL: a fixed one */
-    char *group;           /* the file by which the helper enters a control group; NULL: none */
+    char *host_name;                     /* the machine's name inside; NULL: a fixed name */
+    /* the file by which the helper enters a control group; NULL if there is none */
+    char *group;
     GPtrArray *argv, *env; /* arrays of char * */
 } AcrHelperSpec;
 void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperSpec, acr_helper_spec_clear)
-/* Adds a folder: empty, a bind mount, or an overlay; paths are copied. */
+/* Adds a folder: an empty one, a bind mount, or an overlay. Paths are copied. */
 void acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode);
 void acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source);
 void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source);
 void acr_helper_file_free(gpointer file); /* AcrHelperFile * */
-/* Adds a file; `content` NULL: the file is removed. */
+/* Adds a file. If `content` is NULL, the file will be removed. */
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content);
 /* Appends to argv or env; NULL ends the list. */
 void acr_helper_words(GPtrArray *words, ...) G_GNUC_NULL_TERMINATED;
 
-/* Writes the spec to a file in memory, positioned at its beginning; -1 with an error. */
+/* Writes the spec to a file in memory, and sets its position to the beginning. Returns the
+ * descriptor; -1 with an error. */
 int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error) ACR_MUST_USE;
 /* Reads a spec. Errors: FAILED. */
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error) ACR_MUST_USE;
