@@ -105,7 +105,7 @@ def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why
         1 if why else 0
     )
     if why:
-        assert verified(result) == f"no (validation rejected the patch: without the patch {why})"
+        assert verified(result) == f"no (validation rejected the patch: without the patch the command {why})"
     assert read_json(case.out / "result.json")["verdict"] == ("refused" if why else "validated")
 
 
