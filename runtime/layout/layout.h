@@ -29,7 +29,7 @@
 #define ACR_DIR_ATTEMPT "attempt_%u" /* one attempt; numbered from 0 */
 
 /* ---- The folder of an attempt; rounds, tries and scripts count from 1 ---- */
-#define ACR_DIR_SEARCH "search/" /* the retrieval conversation, in the next five files */
+#define ACR_DIR_SEARCH "search/" /* the retrieval conversation: the next five files */
 #define ACR_FILE_SEARCH_ROUND                                                                      \
     "search_round_%u.json"                         /* in `search`: the conversation up to a round */
 #define ACR_FILE_AGENT_PROXY "agent_proxy_%u.json" /* in `search`: an answer turned into JSON */
@@ -49,7 +49,7 @@
 
 /* ---- A batch, which has a run folder for each task ---- */
 #define ACR_FILE_PREDICTIONS "preds.jsonl"  /* predictions in SWE-bench's format */
-#define ACR_FILE_SUMMARY "summary.json"     /* each task's result, totals (eval: below RUN_ID) */
+#define ACR_FILE_SUMMARY "summary.json"     /* each task's result, and totals (eval: in RUN_ID/) */
 #define ACR_FILE_SOUND "sound.jsonl"        /* rows of the tasks that an audit found sound */
 #define ACR_DIR_SHARED "shared"             /* files that the batch's tasks share */
 #define ACR_DIR_ENVIRONMENTS "environments" /* environments made for grading */
