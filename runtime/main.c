@@ -10,7 +10,7 @@
 
 #include "verbs/verbs.h"
 
-/* The only global state of this file, because a signal handler must reach it. */
+/* This file's only global state; it must be global because a signal handler uses it. */
 static AcrInterrupt interrupt_state;
 
 /* Ends the status line of a verb, so that the shell's prompt begins on a new line. */
@@ -24,15 +24,15 @@ static void on_signal(int number)
 {
     if (interrupt_state.signal) {
         leave_status_line();
-        _exit(ACR_EXIT_INTERRUPTED); /* a second signal ends the program at once */
+        _exit(ACR_EXIT_INTERRUPTED); /* a second signal ends the program immediately */
     }
     interrupt_state.signal = number;
     alarm(ACR_GRACE_S);
 }
 
-/* Ends the program if it does not end by itself after a signal or a timeout, for example because a
- * library hangs in an untrusted file. That is safe, because our files survive a kill at any moment.
- */
+/* Ends the program if it does not end by itself after a signal or a timeout, for example because
+ * a library hangs while it reads an untrusted file. That is safe, because our files survive a
+ * kill at any moment. */
 static void on_alarm(int number)
 {
     static const char late[] = "acr-host: --max-time reached, and the run did not stop by itself; "
@@ -60,14 +60,14 @@ static void set_signals(void)
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
-    /* then a write that exceeds the limit of file sizes fails */
+    /* a write that exceeds the limit of file sizes then fails */
     sigaction(SIGXFSZ, &ignore, NULL);
     sigaction(SIGCHLD, &normal, NULL);
 }
 
-/* If a standard stream is closed, the next file that is opened gets its number, and progress could
- * be printed into a journal. So we occupy the number with a descriptor that can neither be read nor
- * written. */
+/* If a standard stream is closed, the next file that is opened gets the stream's number, and
+ * progress could be printed into a journal. So we occupy the number with a descriptor that can
+ * neither be read nor written. */
 static bool take_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -78,8 +78,8 @@ static bool take_closed_streams(void)
     return true;
 }
 
-/* Walks through nested folders, workers and Python hold so many files open at a time. With a
- * lower limit, some file cannot be opened and seems to be missing. */
+/* The number of files that walks through nested folders, workers and Python have open at a time.
+ * With a lower limit, some file cannot be opened and seems to be missing. */
 #define NEEDED_FILES 100
 
 static bool can_open_files(void)
@@ -92,7 +92,7 @@ static bool can_open_files(void)
     return n == NEEDED_FILES;
 }
 
-/* More than the buffers of nested calls need; the threads that we start get the same. */
+/* More than the buffers of nested calls need. The threads that we start get the same size. */
 #define NEEDED_STACK_BYTES (256ul * 1024)
 
 static bool has_stack(void)
@@ -101,8 +101,8 @@ static bool has_stack(void)
     return getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= NEEDED_STACK_BYTES;
 }
 
-/* The folder of the program's own files: beside an installed binary, otherwise the source tree
- * of the build. */
+/* The folder of the program's own files: beside an installed binary, or in the source tree of
+ * the build. */
 static char *find_data(const char *exe)
 {
     g_autofree char *bin = g_path_get_dirname(exe);
@@ -143,7 +143,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* Checks that all of standard output was written: a disk may be full. */
+/* Checks that all of standard output was written, because a disk may be full. */
 static int end_output(void)
 {
     if (fflush(stdout) == 0 || errno == EPIPE)

@@ -247,7 +247,7 @@ char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
  * <think>…</think> and similar tags (also without the opening one), special tokens, channels.
  * Returns the answer, owned (g_free): the whole text if it has no thoughts, "" if it has nothing
  * else.
- *   out_thoughts owned (g_free); the thoughts without their marks, separated by empty lines; NULL
+ *   out_thoughts  owned (g_free); the thoughts without their marks, separated by empty lines; NULL
  *                 if there are none
  * In code fences and between the marks of an edit, such tags are code and stay. Linear. */
 char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;

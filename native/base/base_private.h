@@ -8,7 +8,7 @@
 bool acr_base_fail(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* Checks the strings, numbers and ceilings of a JSON text; cJSON checks the structure.
- *   out_repaired owned; NULL if cJSON can parse the text unchanged, otherwise a copy in which
+ *   out_repaired  owned; NULL if cJSON can parse the text unchanged, otherwise a copy in which
  *                 escapes and numbers that cJSON would misread are replaced.
  * Errors: MALFORMED (with the byte offset), TOO_BIG. */
 bool acr_json_check(const char *text, gsize len, GString **out_repaired,

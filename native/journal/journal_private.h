@@ -11,10 +11,10 @@ typedef struct {
 } AcrJournalEntry;
 
 /* Finds the records of a journal file without parsing all of them.
- *   entries an AcrJournalEntry is appended for each complete record.
+ *   entries     an AcrJournalEntry is appended for each complete record.
  *   out_end     offset after the last complete record; the file must be truncated there.
- *   out_remark owned (g_free); the reason why bytes after out_end must be dropped; NULL if no bytes
- *   follow.
+ *   out_remark  owned (g_free); the reason why bytes after out_end must be dropped; NULL if no
+ *               bytes follow.
  * Errors: DAMAGED, FAILED. O(bytes). */
 bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark,
                        GError **error) ACR_MUST_USE;

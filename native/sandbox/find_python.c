@@ -87,7 +87,7 @@ static char *find_in_path(const char *name)
     return NULL;
 }
 
-/* The folder of the virtual environment that contains the executable, or NULL. */
+/* The folder of the virtual environment that contains the executable; NULL if there is none. */
 static char *venv_of(const char *path)
 {
     g_autofree char *bin = g_path_get_dirname(path);
@@ -97,7 +97,7 @@ static char *venv_of(const char *path)
 }
 
 /* The environment that the user has activated: VIRTUAL_ENV, CONDA_PREFIX, or that of the first
- * Python in PATH. NULL if there is none, or if it is not used (*out_not says why). */
+ * Python in PATH. NULL if there is none, or if it must not be used (*out_not says why). */
 static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -151,7 +151,7 @@ static char *find_system(GError **error)
 
 /* ---- What it needs ---- */
 
-/* Whether a Python seems to be installed in the folder: it has lib/pythonX.Y/os.py. */
+/* Whether a Python seems to be installed in the folder, which then has lib/pythonX.Y/os.py. */
 static bool is_prefix(const char *folder)
 {
     g_autofree char *lib = g_build_filename(folder, "lib", NULL);
@@ -226,8 +226,8 @@ static char *read_home(const char *venv)
     return NULL;
 }
 
-/* The folder in which the Python is installed: the parent folder of the program's folder; if the
- * environment has a copy of the program, of the original's folder. */
+/* The folder in which the Python is installed: the parent of the program's folder. If the
+ * environment has a copy of the program, the parent of the original's folder. */
 static char *find_prefix(const AcrSandboxPython *python)
 {
     g_autofree char *program = acr_path_real(python->path);

@@ -17,8 +17,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_FILES 4096u         /* limit of descriptors of one process */
-#define MAX_QUEUE_BYTES 819200u /* bytes of POSIX message queues; Linux's default */
+#define MAX_FILES 4096u /* maximum number of descriptors of one process */
+/* maximum size of POSIX message queues in bytes; this is Linux's default */
+#define MAX_QUEUE_BYTES 819200u
 
 /* Sends the host a descriptor of the stage, so that the host can see how full the stage is and
  * which files were written, even after the helper's end. */
@@ -79,8 +80,8 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* Soft and hard limits; 0: unchanged. At the soft limit, the signal shows which limit was
-     * exceeded; the hard limit kills a process that ignores the signal. */
+    /* Soft and hard limits; 0 means unchanged. At the soft limit, the signal shows which limit
+     * was exceeded; the hard limit kills a process that ignores the signal. */
     const struct {
         int what;
         gint64 soft, hard;
@@ -98,20 +99,20 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
                                     g_strerror(err));
 }
 
-/* Starts a new session keyring, because the host's may hold keys. */
+/* Starts a new session keyring, because the host's keyring may contain keys. */
 static void leave_keyring(void)
 {
     (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 }
 
-/* Makes the kernel kill the helper when the host dies. Must be repeated after each change of
- * user, which resets this setting. */
+/* Makes the kernel kill the helper when the host dies. Call it again after each change of user,
+ * which resets this setting. */
 static bool die_with(const AcrHelperSpec *spec)
 {
     return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == (pid_t)spec->parent;
 }
 
-/* Enters the control group, with all future children; false if that fails. */
+/* Enters the control group, together with all future children. Returns false if that fails. */
 static bool join_group(const AcrHelperSpec *spec)
 {
     ACR_AUTO_FD fd = *spec->group ? open(spec->group, O_WRONLY | O_CLOEXEC) : -1;

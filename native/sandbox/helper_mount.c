@@ -1,10 +1,10 @@
-/* The helper's namespaces and mounts. All files are put on the stage, a file system in memory in
- * its own mount namespace: the machine does not see it, and it disappears with its last process.
- * Sources of mounts are opened before the stage covers them.
+/* Makes the helper's namespaces and mounts. All files are put on the stage, a file system in memory
+ * that has its own mount namespace. The machine does not see the stage, and the stage disappears
+ * with its last process. Sources of mounts are opened before the stage covers them.
  *
  * Root makes the stage with its own rights and then becomes another user; other users get the
  * rights from a user namespace. In both cases the command's namespaces are children of a user
- * namespace made here, so that the limit on processes counts only those of this sandbox. */
+ * namespace made here, so that the limit on processes counts only the processes of this sandbox. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INODE_BYTES 4096 /* bytes that the stage gets for each file that it may hold */
+#define INODE_BYTES 4096 /* number of bytes that the stage gets for each file that it may contain */
 #define MIN_INODES 4096
 #define HOST_NAME "sandbox"
 
@@ -64,15 +64,15 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
         return false;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
         return true;
-    /* the root folder is not a mount, and then the kernel allows no user namespaces */
+    /* the root folder is not a mount; the kernel then allows no user namespaces */
     if (errno == EINVAL)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "bubblewrap cannot work in a chroot");
     return fail_refused(error, errno);
 }
 
-/* Sets a host name, which bubblewrap's namespace inherits. If acr-host runs in a container, that
- * may be forbidden; then the command sees the machine's name. */
+/* Sets a host name, which bubblewrap's namespace inherits. If acr-host runs in a container, this
+ * may be forbidden; the command then sees the machine's name. */
 static void hide_name(const AcrHelperSpec *spec)
 {
     const char *name = *spec->host_name ? spec->host_name : HOST_NAME;
@@ -82,8 +82,8 @@ static void hide_name(const AcrHelperSpec *spec)
 
 /* ---- Sources ---- */
 
-/* Opens the source of each mount (-1: none), so that it stays accessible by its descriptor after
- * something is mounted over it. */
+/* Opens the source of each mount (-1: it has none), so that the source stays accessible by its
+ * descriptor after something is mounted over it. */
 static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
 {
     for (guint i = 0; i < spec->mounts->len; i++) {
@@ -115,7 +115,7 @@ static bool make_stage(const AcrHelperSpec *spec, GError **error)
            acr_sandbox_fail_errno(error, errno, "cannot mount a tmpfs on", spec->stage);
 }
 
-/* Makes a folder of the stage with its parents, owned by the command's user. */
+/* Makes a folder of the stage with its parents. The command's user owns them. */
 static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mode, GError **error)
 {
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);
@@ -125,8 +125,8 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     return g_steal_pointer(&path);
 }
 
-/* Mounts an overlay over the source, with two folders of the stage: upper_N, in which the host
- * looks for written files, and work_N. */
+/* Mounts an overlay over the source. It uses two folders of the stage: upper_N, in which the
+ * host looks for written files, and work_N. */
 static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *source,
                           const char *where, GError **error)
 {
@@ -136,8 +136,8 @@ static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *s
     g_autofree char *work = upper ? make_folder(spec, work_name, 0700, error) : NULL;
     if (!work)
         return false;
-    /* userxattr: the overlay marks removed files by attributes that any user may write, so that
-     * a later mount by another user understands them. */
+    /* With userxattr, the overlay marks removed files by attributes that any user may write, so
+     * that a later mount by another user understands them. */
     g_autofree char *options =
         g_strdup_printf("userxattr,lowerdir=%s,upperdir=%s,workdir=%s", source, upper, work);
     return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options) == 0 ||
@@ -208,8 +208,8 @@ static bool become(gint64 uid, GError **error)
     if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
         setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) != 0)
         return fail_mount(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot become another user");
-    /* otherwise this process's folder in /proc, with the id maps of the next namespace, would
-     * belong to root */
+    /* otherwise root would own this process's folder in /proc, with the id maps of the next
+     * namespace */
     return prctl(PR_SET_DUMPABLE, 1) == 0 || fail_mount(error, ACR_SANDBOX_ERROR_FAILED, "prctl");
 }
 

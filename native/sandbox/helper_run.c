@@ -16,7 +16,7 @@
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
 #define WEIGH_EVERY_US (500 * 1000)
-/* every how many samples to search for open files, which takes longer */
+/* in one of this number of samples, search for open files, which takes longer */
 #define FILES_EVERY 2u
 /* one of bubblewrap's two processes may have ended before the last sample */
 #define BUBBLEWRAPS 1u
@@ -33,7 +33,8 @@ void acr_helper_run_clear(AcrHelperRun *run)
 
 /* ---- The channel ---- */
 
-/* Receives one message; false if there is none. A descriptor that comes with it is the stage's. */
+/* Receives one message; returns false if there is none. A descriptor that comes with the message
+ * is the stage's. */
 static bool receive(AcrHelperRun *run, char *text)
 {
     struct iovec data = {text, MAX_MESSAGE};
@@ -57,8 +58,8 @@ static bool receive(AcrHelperRun *run, char *text)
     return true;
 }
 
-/* Reads "STATUS PEAK": how the command ended (unless bubblewrap itself failed), and the memory of
- * its largest process. */
+/* Reads "STATUS PEAK": how the command ended (unless bubblewrap itself failed), and the memory
+ * of the command's largest process. */
 static void take_status(AcrHelperRun *run, const char *text)
 {
     char *rest = NULL;
@@ -79,7 +80,8 @@ static void take_messages(AcrHelperRun *run)
     }
 }
 
-/* Reads the command's exit code from bubblewrap's status pipe: JSON objects, one a line. */
+/* Reads the command's exit code from bubblewrap's status pipe, which has a JSON object on each
+ * line. */
 static void read_status(int fd, AcrHelperRun *run)
 {
     char text[MAX_MESSAGE + 1];
@@ -95,7 +97,7 @@ static void read_status(int fd, AcrHelperRun *run)
 
 /* ---- Watching ---- */
 
-/* Whether the files written to a folder on disk exceed the limit. Measures so rarely that it
+/* Whether the files written to a folder on disk exceed the limit. Measuring is so rare that it
  * takes at most a twentieth of the time. */
 static bool is_too_large(AcrHelperRun *run)
 {
@@ -109,7 +111,7 @@ static bool is_too_large(AcrHelperRun *run)
     return bytes - run->bytes_before > run->execution->limits.disk_bytes;
 }
 
-/* Whether the stage is full. Its size is the limit of written files. */
+/* Whether the stage is full; the size of the stage is the limit of written files. */
 static bool is_disk_of_helper_full(int stage)
 {
     struct statvfs st;
@@ -117,8 +119,8 @@ static bool is_disk_of_helper_full(int stage)
            (st.f_bavail == 0 || st.f_favail == 0);
 }
 
-/* The bytes that the control group counts, without the stage, because its files have their own
- * limit. */
+/* The number of bytes that the control group counts, without the stage, because the files of the
+ * stage have their own limit. */
 static gint64 group_bytes(AcrHelperRun *run)
 {
     struct statvfs st;
@@ -160,8 +162,8 @@ static void pass_said(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* Whether to hold back output that begins like an error message of bubblewrap; if it is one, it
- * becomes the error. */
+/* Whether to hold back output that begins like an error message of bubblewrap. If it is such a
+ * message, it becomes the error. */
 static bool is_held(AcrHelperRun *run, const char *data, gsize len)
 {
     static const char own[] = "bwrap: ";
@@ -187,8 +189,8 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
 
 /* ---- Running ---- */
 
-/* Reads standard input if it is a file or a folder, because through /proc, a process can reopen
- * an open file for writing, and reach the files below an open folder. *out is owned. */
+/* Reads standard input if it is a file or a folder. Otherwise a process could use /proc to
+ * reopen an open file for writing, or to reach the files below an open folder. *out is owned. */
 static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
 {
     struct stat st;

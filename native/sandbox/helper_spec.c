@@ -1,5 +1,6 @@
-/* Passes the spec from the host to the helper, in a file in memory: one serialised GVariant. The
- * same program writes and reads it, so it needs no version and no checks for invalid values. */
+/* Passes the spec from the host to the helper, as one serialised GVariant in a file in memory.
+ * The same program writes and reads the spec, so it needs no version and no checks for invalid
+ * values. */
 #include "sandbox/helper_spec.h"
 #include "sandbox/sandbox_private.h"
 
@@ -94,7 +95,7 @@ void acr_helper_words(GPtrArray *words, ...)
 
 /* ---- Writing ---- */
 
-/* Texts are byte strings, which need not be UTF-8; "^" makes GVariant convert them. */
+/* Strings are byte strings, which need not be UTF-8; "^" makes GVariant convert them. */
 #define MOUNTS "a(ayayub)"
 #define FILES "a(ayumay)"
 #define SPEC_TYPE "(bxxayxayxxxayayayaayaay" MOUNTS FILES ")"

@@ -1,8 +1,8 @@
-/* The helper starts the command and waits for it. Processes that the command leaves behind, even in
- * their own sessions, become the helper's children, and it kills them. In the plain backend this is
- * no protection, because a command of the same user could kill the helper first. Bubblewrap ends
- * when the helper ends, except while it prepares the root: killed then, it would leave the sandbox
- * running. */
+/* The helper starts the command and waits for it. Processes that the command leaves behind, even
+ * in their own sessions, become the helper's children, and the helper kills them. In the plain
+ * backend this is no protection, because a command of the same user could kill the helper first.
+ * Bubblewrap ends when the helper ends, except while bubblewrap prepares the root: if it were
+ * killed then, the sandbox would keep running. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -19,12 +19,13 @@
 #include <unistd.h>
 
 #define SWEEP_US 1000
-#define SWEEPS 1000 /* how often to kill the remaining processes; new ones may appear each time */
+/* how often the remaining processes are killed; new ones may appear each time */
+#define SWEEPS 1000
 #define NOT_FOUND 127
 #define NOT_RUNNABLE 126
 
-/* Opens a descriptor from which to read signals (no handler runs): the end of a child, and
- * requests to stop. */
+/* Opens a descriptor from which to read signals: the end of a child, and requests to stop. No
+ * handler runs. */
 static int open_signals(void)
 {
     sigset_t set;
@@ -52,15 +53,16 @@ static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* If the machine runs out of memory, the kernel should kill these processes first: our samples miss
- * memory that no process has mapped, and the kernel would kill other processes because of it. */
+/* If the machine runs out of memory, the kernel should kill these processes first. Our samples
+ * miss memory that no process has mapped; without this, the kernel would kill other processes
+ * because of that memory. */
 void acr_helper_offer_to_end(const char *score)
 {
     ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     (void)!write(fd, score, strlen(score));
 }
 
-/* Waits for the command's end or a request to stop; returns the status. */
+/* Waits for the command's end or a request to stop; returns the command's status. */
 static int wait_for(pid_t pid, int signals)
 {
     for (;;) {
@@ -75,7 +77,7 @@ static int wait_for(pid_t pid, int signals)
     }
 }
 
-/* Kills every child of this process, including adopted ones; true if none is left. */
+/* Kills every child of this process, including adopted ones. Returns true if none is left. */
 static bool end_children(void)
 {
     FILE *list = fopen("/proc/thread-self/children", "re");
@@ -93,8 +95,8 @@ static bool end_children(void)
     }
 }
 
-/* Reports that a program cannot be run, in the words of a shell; returns the exit code of a
- * shell. */
+/* Reports that a program cannot be run, in the same words as a shell; returns the exit code that
+ * a shell would return. */
 static int report_missing(const char *program, int err)
 {
     int code = err == ENOENT || err == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE;
@@ -113,7 +115,7 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
         return acr_sandbox_fail_errno(error, errno, "cannot enter", spec->cwd);
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
-    /* Closes the helper's descriptors when the command starts. */
+    /* The helper's own descriptors, which are closed when the command starts. */
     unsigned own = spec->is_plain ? ACR_HELPER_STATUS : ACR_HELPER_FILTER + 1;
     (void)syscall(SYS_close_range, own, ~0u,
                   CLOSE_RANGE_CLOEXEC); /* bubblewrap itself closes the others */

@@ -1,7 +1,7 @@
-/* Control groups of both versions, through the kernel's files. In version 1, we make a group below
- * this process's own group. Version 2 does not allow that for a group that contains processes, so
- * we make a sibling group, but only if this process's group has no limit, because the limit would
- * not apply to the sibling. */
+/* Control groups of both versions, through the kernel's files. In version 1, we make a group
+ * below this process's own group. Version 2 does not allow this if a group contains processes,
+ * so we make a sibling group. We do that only if this process's group has no limit, because the
+ * limit would not apply to the sibling. */
 #include "sandbox/sandbox_private.h"
 
 #include <stdio.h>
@@ -11,7 +11,8 @@
 #include <fcntl.h>
 
 #define ROOT "/sys/fs/cgroup"
-#define PREFIX "acr-host." /* followed by the owner's process id, its start time, and a number */
+/* prefix of a group's name; the owner's process id, its start time, and a number follow */
+#define PREFIX "acr-host."
 #define MAX_TEXT 16384u
 #define REMOVE_TRIES 200u
 #define REMOVE_EVERY_US 1000
@@ -108,13 +109,13 @@ void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out)
     if (mkdir(dir, 0755) != 0)
         return;
     out->dir = g_steal_pointer(&dir);
-    /* fails harmlessly if there is no swap or it is not counted */
+    /* fails harmlessly if there is no swap, or if swap is not counted */
     (void)write_text(out->dir, out->is_old ? "memory.swappiness" : "memory.swap.max", "0");
     if (!write_text(out->dir, out->is_old ? "memory.limit_in_bytes" : "memory.max", limit))
         acr_memory_group_remove(out);
 }
 
-/* Returns the file for threads, because moving a process takes about ten milliseconds. */
+/* Returns the file for threads, because moving a whole process takes about ten milliseconds. */
 char *acr_memory_group_entry(const AcrMemoryGroup *group)
 {
     return group->dir ? g_build_filename(group->dir, group->is_old ? "tasks" : "cgroup.procs", NULL)

@@ -13,7 +13,7 @@
     "apparmor=unconfined --security-opt systempaths=unconfined" ELSEWHERE
 
 typedef struct {
-    int err;          /* the row applies only to this errno of the failed step; 0: to any */
+    int err;          /* the row applies only if the failed step set this errno; 0: any errno */
     const char *file; /* the file that shows the cause, in a line that begins with `words` */
     const char *line, *cause, *remedy;
 } Row;
@@ -51,7 +51,7 @@ static bool applies(const char *root, const Row *row)
 
 char *acr_namespace_refusal(const char *root, int err)
 {
-    /* in a container, the limit may be the machine's, which cannot be seen here */
+    /* in a container, the limit that was reached may be the machine's, which cannot be seen here */
     bool is_full = err == ENOSPC;
     const char *cause = is_full ? "the limit of user namespaces is reached" : g_strerror(err),
                *remedy = is_full ? "raise it by 'sysctl -w user.max_user_namespaces=15000' as "

@@ -1,14 +1,15 @@
-/* The backend "plain": a copy of the tree for each execution, limits, an environment of its own,
- * and a helper that kills the processes that the command leaves behind. It isolates nothing: a
- * command can read and write everything that its user can. It is for machines on which no other
- * backend works, and is used only if an option names it. */
+/* The backend "plain". Each execution gets a copy of the tree, limits, an environment of its
+ * own, and a helper that kills the processes that the command leaves behind. It isolates
+ * nothing: a command can read and write everything that its user can. This backend is for
+ * machines on which no other works, and is used only if an option names it. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 
 #include <unistd.h>
 
 typedef struct {
-    char *made; /* cache folder with the set-up's tree and home; NULL: no set-up */
+    /* cache folder with the tree and home that the set-up made; NULL if there was no set-up */
+    char *made;
     /* Name of the folder in which the set-up and all later executions run, because the set-up's
      * result may contain that folder's path. */
     char *place;
@@ -38,8 +39,9 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
-/* Makes a folder with a copy of the tree and a home (the set-up's or the snapshot's); owned. After
- * a set-up it is the folder in which the set-up ran, which only one process at a time may use. */
+/* Makes a folder with a copy of the tree and a home (from the set-up or from the snapshot);
+ * owned. After a set-up it is the folder in which the set-up ran, which only one process may use
+ * at a time. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)
 {
     const State *state = sandbox->state;
@@ -125,7 +127,8 @@ static bool run_plain(AcrSandbox *sandbox, const AcrExecution *execution, AcrExe
     return ok;
 }
 
-/* Runs the set-up in the folder of the later executions, and keeps a copy of the result. */
+/* Runs the set-up in the folder in which later executions will run, and keeps a copy of the
+ * result. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;

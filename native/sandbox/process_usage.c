@@ -1,6 +1,6 @@
-/* Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages plus
- * the files in memory that the processes hold open, mapped or not. If the sum exceeds the limit, it
- * counts again with each shared page only once, which is slower. */
+/* Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages
+ * plus the files in memory that the processes hold open, mapped or not. If the sum exceeds the
+ * limit, memory is counted again with each shared page only once, which is slower. */
 #include "sandbox/helper_run.h"
 
 #include <dirent.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_WATCHED 100000u /* limit of processes that are watched */
-#define MAX_OPEN 4096u      /* limit of open files of one process that are checked */
+#define MAX_WATCHED 100000u /* maximum number of processes that are watched */
+#define MAX_OPEN 4096u      /* maximum number of open files of one process that are checked */
 
 /* Reads a small file of /proc as text; "" if it cannot be read. */
 static void read_proc(gint64 pid, const char *name, char *out, gsize size)
@@ -41,7 +41,7 @@ static void append_children(gint64 pid, const char *thread, GArray *pids)
         (void)fclose(list);
 }
 
-/* Appends the children of a process; returns its number of threads. */
+/* Appends the children of a process; returns the number of the process's threads. */
 static guint append_threads(gint64 pid, GArray *pids)
 {
     char path[64];
@@ -67,15 +67,17 @@ static gint64 resident(gint64 pid)
     return second ? g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* The number of kilobytes in the line with that label, in bytes; -1: no such line. */
+/* The number of kilobytes in the line with that label, converted to bytes; -1 if there is no
+ * such line. */
 static gint64 kilobytes(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
     return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
 }
 
-/* Divides each shared page among the processes that have it; if the kernel does not say, counts
- * resident pages. Pages of files in memory are added to *shared instead. */
+/* The memory of a process, in which each shared page is divided among the processes that share
+ * it. If the kernel does not say, counts resident pages. Pages of files in memory are added to
+ * *shared instead. */
 static gint64 proportional(gint64 pid, gint64 *shared)
 {
     char text[2048];

@@ -15,16 +15,17 @@
 #define DEFAULT_DISK_BYTES ((gint64)1024 * 1024 * 1024)
 #define DEFAULT_PROCESSES 256u
 #define DEFAULT_OUTPUT_BYTES ((gsize)1024 * 1024)
-/* A set-up builds and installs, so it gets more time. */
+/* A set-up builds and installs, so its time limit is longer. */
 #define SETUP_WALL_MS ((gint64)3600 * 1000)
 #define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_PROCESSES 4096u
-#define SETUP_TAIL_BYTES 2000u /* bytes of the set-up's output that the error shows */
+#define SETUP_TAIL_BYTES 2000u /* number of bytes of the set-up's output that the error shows */
 #define SETUP_TAIL_LINES 20u
-#define SETUP_SHOWN_BYTES 200u /* bytes of the set-up command that the error shows */
+#define SETUP_SHOWN_BYTES 200u /* number of bytes of the set-up command that the error shows */
 #define FORMAT "4"             /* version of the cache's contents */
-#define LEFT_OUT "left-out"    /* file beside a tree that holds the remark about skipped files */
+/* name of a file beside a tree, which holds the remark about skipped files */
+#define LEFT_OUT "left-out"
 #define MAX_LEFT_OUT 65536u
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
@@ -104,7 +105,7 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     g_ptr_array_add(sandbox->remarks, NULL);
 }
 
-/* A digest of everything in which environments can differ. Each part is preceded by its length,
+/* A digest of all inputs by which environments can differ. Each part is preceded by its length,
  * so that different lists never give the same bytes. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
@@ -116,7 +117,7 @@ static char *make_digest(const AcrSandbox *sandbox)
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
-        /* a set-up without isolation changes the packages of the Python itself */
+        /* without isolation, a set-up changes the packages of the Python itself */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
@@ -125,7 +126,7 @@ static char *make_digest(const AcrSandbox *sandbox)
     return acr_sha256_hex(all->str, all->len);
 }
 
-/* Opens the cache; without a folder for it, opens a temporary one. */
+/* Opens the cache, or a temporary cache if no folder is given. */
 static bool open_cache(AcrSandbox *sandbox, GError **error)
 {
     const AcrSandboxOptions *options = &sandbox->options;
@@ -241,10 +242,10 @@ bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError *
     return true;
 }
 
-/* A sandbox whose tree is made, and generated files that are not in its snapshot. */
+/* A sandbox whose tree is being made, and the generated files that are not in its snapshot. */
 typedef struct {
     AcrSandbox *sandbox;
-    GPtrArray *generated; /* sorted array of AcrHelperFile */
+    GPtrArray *generated; /* array of AcrHelperFile, sorted */
 } Base;
 
 static gint by_helper_path(gconstpointer a, gconstpointer b)

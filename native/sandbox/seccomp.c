@@ -1,11 +1,11 @@
-/* The system calls that a command cannot make: calls that no project's test needs, and with which a
+/* Makes filters of system calls. They refuse calls that no project's test needs and with which a
  * command could leave the sandbox, control its first process, or attack the kernel. Tables list
  * refused calls, calls that are refused with one value of an argument, and allowed kinds of
- * sockets. A call that is newer than the tables fails as if this kernel lacked it.
+ * sockets. A call that is newer than the tables fails as if this kernel did not have it.
  *
  * Namespaces do not separate keyrings: a command of an ordinary user has the same user id outside,
- * so it could read keys in the host's keyrings by their numbers. They do not separate vsock either,
- * by which a virtual machine reaches its host. */
+ * so it could read keys in the host's keyrings by their numbers. Namespaces do not separate vsock
+ * either, by which a virtual machine reaches its host. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -20,12 +20,13 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define MAX_CALL 462u /* mseal, of Linux 6.10; newer calls are refused */
+#define MAX_CALL 462u /* number of mseal, of Linux 6.10; calls with higher numbers are refused */
 #define NEW_NAMESPACE                                                                              \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
-#define KINDS_OF_SOCKET 0xfu /* the same argument may also contain SOCK_CLOEXEC and SOCK_NONBLOCK */
-#define INIT 1               /* process 1, which belongs to the sandbox */
+/* mask; the same argument may also contain SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define KINDS_OF_SOCKET 0xfu
+#define INIT 1 /* process 1, which belongs to the sandbox */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -35,7 +36,7 @@
 #error "the system calls of this machine's architecture are not known"
 #endif
 
-/* Defined here because headers may be older than the kernel; the numbers are the same on all
+/* Defined here because the headers may be older than the kernel. The numbers are the same on all
  * architectures. */
 enum {
     CALL_OPEN_TREE = 428,
@@ -51,7 +52,7 @@ enum {
     CALL_LSM_MODULES = 461,
 };
 
-/* Refused with ENOSYS, as if the kernel lacked them. */
+/* Calls that are refused with ENOSYS, as if the kernel did not have them. */
 static const guint32 missing[] = {
     SYS_keyctl,
     SYS_add_key,
@@ -75,8 +76,8 @@ static const guint32 missing[] = {
 #endif
 };
 
-/* Refused with EPERM, as if the process lacked the rights: namespaces, mounts, files by handle,
- * settings of the machine. */
+/* Calls that are refused with EPERM, as if the process lacked the rights: namespaces, mounts,
+ * files by handle, settings of the machine. */
 static const guint32 forbidden[] = {
     SYS_unshare,
     SYS_setns,
@@ -121,8 +122,8 @@ static const guint32 forbidden[] = {
 #endif
 };
 
-/* Calls for memory that no process maps and that only a control group counts: System V's, and
- * files in memory that are in a socket's queue. */
+/* Calls for memory that no process maps and that only a control group counts: System V's shared
+ * memory, and files in memory that are in a socket's queue. */
 static const guint32 unmapped[] = {SYS_shmget, SYS_msgget, SYS_semget, SYS_memfd_create};
 
 /* A call that is refused for one value of an argument, or for one of its bits. */
@@ -136,8 +137,8 @@ static const Refusal refusals[] = {
     {SYS_clone, 0, true, NEW_NAMESPACE},    {SYS_ptrace, 1, false, INIT},
     {SYS_process_vm_readv, 0, false, INIT}, {SYS_process_vm_writev, 0, false, INIT},
     {SYS_pidfd_open, 0, false, INIT},       {SYS_prlimit64, 0, false, INIT},
-    {SYS_ioctl, 1, false, 0x5412}, /* TIOCSTI: types into a terminal */
-    {SYS_ioctl, 1, false, 0x541c}, /* TIOCLINUX: does the same on a console */
+    {SYS_ioctl, 1, false, 0x5412}, /* TIOCSTI types characters into a terminal */
+    {SYS_ioctl, 1, false, 0x541c}, /* TIOCLINUX does the same on a console */
 };
 static const guint32 personalities[] = {
     PER_LINUX, PER_LINUX32, UNAME26, UNAME26 | PER_LINUX32, ADDR_NO_RANDOMIZE, G_MAXUINT32,
@@ -146,7 +147,7 @@ static const guint32 personalities[] = {
 /* Calls that a process does not need if it starts no processes and opens no sockets. `clone` is
  * allowed for threads only. */
 static const guint32 refused_alone[] = {
-    SYS_execve, /* the first one: some processes may make it */
+    SYS_execve, /* must be first: some processes may call it */
     SYS_execveat,
     SYS_socket,
     SYS_socketpair,
@@ -187,8 +188,8 @@ static void load_call(GArray *code)
     load_filter(code, offsetof(struct seccomp_data, nr));
 }
 
-/* Loads the lower half of an argument: the kernel uses only that half of the arguments that we
- * check. */
+/* Loads the lower half of an argument, because the kernel uses only that half of the arguments
+ * that we check. */
 static void load_argument(GArray *code, guint8 number)
 {
     load_filter(code, offsetof(struct seccomp_data, args) + number * sizeof(guint64) +
@@ -221,7 +222,7 @@ static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
 
 /* ---- Parts of the filter: each begins and ends with the call's number loaded ---- */
 
-/* Kills a program of another architecture, because its calls have different numbers, which these
+/* Kills a program of another architecture, because its calls have other numbers, which these
  * checks would not match. */
 static void add_architecture(GArray *code)
 {
@@ -258,8 +259,8 @@ static void add_personalities(GArray *code)
     answer_notification(code, EPERM);
 }
 
-/* Allows sockets within this machine, of the protocols that every machine has, and the netlink
- * protocol with which the C library lists addresses. */
+/* Allows three kinds of sockets: those within this machine, those of the protocols that every
+ * machine has, and the netlink protocol with which the C library lists addresses. */
 static void add_sockets(GArray *code)
 {
     static const guint32 protocols[] = {IPPROTO_IP,  IPPROTO_ICMP,   IPPROTO_TCP,

@@ -1,6 +1,6 @@
-/* Trees on disk: lists their files, copies them, changes their owner, measures them. A tree may
- * contain any links and names: every step opens a name relative to a folder's descriptor, and
- * follows no link. */
+/* Lists, copies and measures trees on disk, and changes their owner. A tree may contain any
+ * links and names, so every step opens a name relative to a folder's descriptor, and follows no
+ * link. */
 #include "sandbox/sandbox_private.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 /* ---- Walking ---- */
 
-/* Called for a name in the folder `dir`; returns 0, or an errno, which ends the walk. */
+/* Called for a name in the folder `dir`. Returns 0, or an errno, which ends the walk. */
 typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
 
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
@@ -60,8 +60,8 @@ static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
     return err;
 }
 
-/* Visits all names below a folder, a folder before its contents (`depth` 0 at the top); 0 or an
- * errno. `is_lenient`: skips the contents of unreadable folders. */
+/* Visits all names below a folder; a folder is visited before its contents (`depth` is 0 at the
+ * top). Returns 0 or an errno. With `is_lenient`, skips the contents of unreadable folders. */
 static int walk_tree(const char *path, bool is_lenient, Visit *visit, void *ctx)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -69,9 +69,9 @@ static int walk_tree(const char *path, bool is_lenient, Visit *visit, void *ctx)
 }
 
 typedef struct {
-    /* char *: the folders above the current name, each as a path ending in '/' */
+    /* array of char *: the folders above the current name, each as a path ending in '/' */
     GPtrArray *parents;
-    GHashTable *files; /* path -> struct stat *, of everything except folders */
+    GHashTable *files; /* path -> struct stat *, for everything except folders */
 } Listing;
 
 static int list_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -96,7 +96,8 @@ GHashTable *acr_tree_list(const char *path)
     return err ? NULL : g_steal_pointer(&files);
 }
 
-/* The kernel updates a file's ctime at every change, and no program can set the ctime. */
+/* Whether a file has not changed. The kernel updates a file's ctime at every change, and no
+ * program can set the ctime. */
 static bool is_as_was(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_mode == b->st_mode && a->st_size == b->st_size &&
@@ -167,12 +168,12 @@ bool acr_tree_open_up(const char *path, GError **error)
 
 /* ---- Copy ---- */
 
-/* The folders that are being written, by depth; deeper ones than the current folder are closed. */
+/* The folders that are being written, by depth. Folders deeper than the current one are closed. */
 typedef struct {
     GArray *folders; /* array of int */
 } Copy;
 
-/* Copies bytes between the current positions. */
+/* Copies bytes between the current positions of two files. */
 static int copy_range(int from, int to, off_t left)
 {
     g_autofree char *buffer = g_malloc(COPY_CHUNK);
@@ -188,8 +189,8 @@ static int copy_range(int from, int to, off_t left)
     return 0;
 }
 
-/* Copies a file and keeps its holes, because the size of a file of a few kilobytes may be larger
- * than the disk. */
+/* Copies a file and keeps its holes, because a file of a few kilobytes may have a size that
+ * exceeds the disk. */
 static int copy_bytes(int from, int to, off_t size)
 {
     if (ioctl(to, FICLONE, from) == 0)

@@ -1,9 +1,9 @@
-/* The cache of trees and set-ups: a folder of entries. An entry is made once, in a temporary folder
- * that is then renamed, and is afterwards only read. A process that uses an entry holds a shared
- * lock on its folder; to remove an entry it takes an exclusive lock first, so that entries in use
- * stay. A folder that only one process uses ("tmp-…", and the place of a set-up without isolation)
- * has an exclusive lock. When a cache is opened, such folders and lock files of processes that have
- * ended are removed. */
+/* The cache of trees and results of set-ups: a folder of entries. An entry is made once, in a
+ * temporary folder that is then renamed. Afterwards it is only read. A process that uses an
+ * entry holds a shared lock on the entry's folder. To remove an entry, a process first takes an
+ * exclusive lock, so that entries in use stay. A folder that only one process uses ("tmp-…", and
+ * the place of a set-up without isolation) has an exclusive lock. When a cache is opened, such
+ * folders and lock files of processes that have ended are removed. */
 #include "sandbox/tree_cache.h"
 #include "sandbox/sandbox_private.h"
 
@@ -19,9 +19,10 @@
 #define TMP "tmp-"
 #define LOCK_SUFFIX ".lock"
 #define WAIT_US 20000
-#define SIZE_FILE "size" /* file in an entry: its bytes on disk, as text */
+/* name of a file in an entry: the entry's size on disk in bytes, as text */
+#define SIZE_FILE "size"
 
-/* A folder that this process uses: an entry has a shared lock, a temporary folder an exclusive
+/* A folder that this process uses. An entry has a shared lock, a temporary folder an exclusive
  * one. */
 typedef struct {
     int fd;
@@ -33,10 +34,10 @@ struct AcrTreeCache {
     bool is_temporary;
     GArray *held; /* array of Held */
     const AcrInterrupt *interrupt;
-    gint64 deadline_us; /* when waiting for locks ends; 0: never */
+    gint64 deadline_us; /* when to stop waiting for locks; 0: never */
 };
 
-/* Removes a folder; if that fails, a process that opens the cache tries again. */
+/* Removes a folder. If that fails, a process that opens the cache later tries again. */
 static void throw_away(const char *path)
 {
     g_autoptr(GError) reason = NULL;
@@ -61,8 +62,8 @@ static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
     return 0;
 }
 
-/* Opens an entry's folder or lock file, but not a link, because a command without isolation could
- * have made one. Such a command may also have removed the rights of a folder, so restores them. */
+/* Opens an entry's folder or lock file, but not a link, because a command without isolation
+ * could have made one. If such a command has removed the rights of a folder, restores them. */
 static int open_own(const char *path, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC;
@@ -74,8 +75,8 @@ static int open_own(const char *path, int flags)
     return fd;
 }
 
-/* Opens and locks the file or folder at `path`, which others may replace or remove meanwhile; -1
- * with errno. */
+/* Opens and locks the file or folder at `path`, which other processes may replace or remove
+ * meanwhile. Returns -1 and sets errno on failure. */
 static int open_locked(const AcrTreeCache *store, const char *path, int flags, int lock, bool wait)
 {
     for (;;) {
@@ -143,7 +144,7 @@ static void sweep_cache(const AcrTreeCache *store, const char *folder)
     }
 }
 
-/* Makes a new folder below another and locks it for this process. */
+/* Makes a new folder inside another, and locks it for this process. */
 static char *make_scratch(AcrTreeCache *store, const char *folder, GError **error)
 {
     for (;;) {
@@ -156,7 +157,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (errno != ENOENT) { /* otherwise another process has just swept it */
+        if (errno != ENOENT) { /* otherwise another process has just removed the folder */
             return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot lock", path));
         }
     }
@@ -167,7 +168,7 @@ char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
-/* Moves a folder that cannot be removed out of the way, so that it can be made again. */
+/* Moves a folder that cannot be removed out of the way, so that a new one can be made. */
 static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
@@ -186,9 +187,9 @@ bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **erro
 
 /* ---- Opening ---- */
 
-/* Makes sure that the folder belongs to this user and that nobody else can enter it: a command
- * can leave setuid programs there. Root also accepts other users' folders, if an option names
- * the folder. */
+/* Makes sure that the folder belongs to this user and that nobody else can enter it, because a
+ * command can leave setuid programs there. Root also accepts other users' folders, if an option
+ * names the folder. */
 static bool claim(const char *folder, bool is_named, GError **error)
 {
     struct stat st;
@@ -202,8 +203,8 @@ static bool claim(const char *folder, bool is_named, GError **error)
                             folder);
 }
 
-/* Makes a temporary folder that is removed with the cache. It is in a folder of this user; if
- * this process is killed, a later one removes it. */
+/* Makes a temporary folder that is removed with the cache. It is inside a folder of this user;
+ * if this process is killed, a later process removes it. */
 static char *make_temporary(AcrTreeCache *store, GError **error)
 {
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
@@ -278,7 +279,7 @@ static bool hold(AcrTreeCache *store, const char *path)
     return true;
 }
 
-/* The recorded size; 0: unknown. */
+/* The recorded size of an entry; 0 if unknown. */
 static gint64 read_size(const char *entry)
 {
     g_autofree char *path = g_build_filename(entry, SIZE_FILE, NULL);
@@ -294,7 +295,7 @@ static bool write_size(const char *entry, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
-/* Removes an unused entry; false if a process uses it, or has just made it. */
+/* Removes an unused entry. Returns false if a process uses the entry, or has just made it. */
 static bool remove_entry(AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key), *name = g_strconcat(TMP, key, NULL);
@@ -313,7 +314,7 @@ static bool remove_entry(AcrTreeCache *store, const char *key)
 
 typedef struct {
     char *key;
-    gint64 bytes, used; /* size, and when it was last used, in seconds */
+    gint64 bytes, used; /* size of the entry, and when it was last used, in seconds */
 } Entry;
 
 static gint by_use(gconstpointer a, gconstpointer b)
@@ -322,7 +323,7 @@ static gint by_use(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* All entries, the least recently used first. */
+/* All entries, beginning with the least recently used. */
 static GArray *list_entries(const AcrTreeCache *store, gint64 *out_bytes)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(Entry));
@@ -354,7 +355,8 @@ static void shrink_to(AcrTreeCache *store, gint64 limit)
     g_array_unref(entries);
 }
 
-/* Makes the entry in a temporary folder and renames that. The caller holds the lock of the key. */
+/* Makes the entry in a temporary folder, and then renames that folder. The caller holds the lock
+ * of the key. */
 static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const char *path,
                        GError **error)
 {
@@ -427,14 +429,16 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (fd >= 0) { /* a killed process left it, and its children may still write there */
+        /* a killed process left the folder, and its children may still write there */
+        if (fd >= 0) {
             if (!acr_dir_remove(path, NULL))
                 set_aside(store, path);
             close(fd);
             continue;
         }
+        /* the entry was removed in the meantime, or a command put a link in its place */
         if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
-            continue; /* the entry was removed in the meantime, or a command put a link there */
+            continue;
         return ACR_NULL(fail_lock(store, path, error));
     }
 }

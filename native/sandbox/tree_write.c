@@ -1,5 +1,5 @@
-/* Writes the files of a snapshot, and changed files, into a tree. The tree may contain any links;
- * to follow none, it opens the folder of a path part by part. */
+/* Writes the files of a snapshot, and changed files, into a tree. The tree may contain any
+ * links. To follow none of them, this code opens the folders of a path one by one. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 /* The time of all files of a tree: 1980-01-02, the first day that archives can express in every
- * time zone. Python uses compiled code if the time and size of the source match, so a changed
- * file gets the current time. */
+ * time zone. A changed file gets the current time, because Python uses old compiled code if the
+ * time and size of the source match. */
 #define TREE_TIME ((time_t)315619200)
 
 /* How files are written. */
 typedef struct {
     int root;
-    gint64 uid;       /* the owner; -1: unchanged */
+    gint64 uid;       /* the owner of written files; -1: unchanged */
     bool is_snapshot; /* files get TREE_TIME, otherwise the current time */
 } Writing;
 
@@ -26,7 +26,8 @@ static int give(int fd, gint64 uid)
     return uid < 0 || fchown(fd, (uid_t)uid, (gid_t)uid) == 0 ? 0 : errno;
 }
 
-/* Opens a folder below another; with `make`, creates it if it is missing; -1 with errno. */
+/* Opens a folder inside another; with `make`, creates it if it is missing. Returns -1 and sets
+ * errno on failure. */
 static int open_folder(int parent, const char *name, bool make, gint64 uid)
 {
     bool made = make && mkdirat(parent, name, 0755) == 0;
@@ -39,7 +40,8 @@ static int open_folder(int parent, const char *name, bool make, gint64 uid)
     return fd;
 }
 
-/* Opens the folder of a path; with `make`, creates missing ones; -1 with errno. */
+/* Opens the folder of a path; with `make`, creates missing folders. Returns -1 and sets errno on
+ * failure. */
 static int open_parent_in_tree(const Writing *how, char *const *parts, guint n_parts, bool make)
 {
     int at = fcntl(how->root, F_DUPFD_CLOEXEC, 0);
@@ -82,7 +84,8 @@ static bool is_plain_name(const char *part)
     return *part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0;
 }
 
-/* Writes a file, replacing an existing one, or removes it (`content` NULL); 0 or an errno. */
+/* Writes a file, replacing an existing one, or removes the file if `content` is NULL. Returns 0
+ * or an errno. */
 static int write_tree_file(const Writing *how, const char *path, guint32 mode, GBytes *content)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -117,12 +120,12 @@ bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error
     return true;
 }
 
-/* Shared by the threads that write. */
+/* State that the writing threads share. */
 typedef struct {
     AcrSnapshot *snapshot;
     const char *dir;
     Writing how;
-    pthread_mutex_t lock; /* protects the members below */
+    pthread_mutex_t lock; /* protects all following members */
     GError *error;        /* the first error */
     GString *too_big;     /* names of files that are too large */
 } Export;
@@ -161,7 +164,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
         all[i] = i;
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    /* write `left` here; the other threads write the rest */
+    /* this thread writes `left` entries; the other threads write the rest */
     acr_snapshot_read_many(snapshot, all, n, true, take_entry, &self);
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len

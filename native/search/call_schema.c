@@ -1,11 +1,12 @@
-/* Calls in JSON: makes JSON schemas of the table of calls, a call of a JSON object of arguments,
- * and JSON of an answer. MCP clients, and models that call tools natively, get these schemas. */
+/* Calls in JSON: makes JSON schemas from the table of calls, a call from a JSON object of
+ * arguments, and JSON from an answer. MCP clients, and models that call tools natively, get
+ * these schemas. */
 #include <string.h>
 
 #include "search/search.h"
 
 #define MAX_INTEGER G_MAXINT32
-#define MAX_SHOWN 80u /* bytes of a name that a message quotes */
+#define MAX_SHOWN 80u /* maximum number of bytes of a name that a message quotes */
 
 /* ---- Schemas ---- */
 
@@ -97,7 +98,8 @@ static bool has_param(const AcrCallSpec *spec, const char *name)
     return false;
 }
 
-/* Also accepts a string of digits, because calls that are written as text have such arguments. */
+/* Reads an integer. Also accepts a string of digits, because calls that are written as text have
+ * such arguments. */
 static bool whole_number(const AcrJson *value, gint64 *out)
 {
     const char *text = acr_json_string(value);

@@ -1,13 +1,13 @@
-/* search_callers: finds who calls a function, method or class. The index knows which files contain
- * the word; each is read once, without strings and comments, and the text around each use of the
- * word decides. A call on self in a class that has the method, on the class itself, or of an
- * imported name is sure; a call on any other object is likely; a use that is not a call is a
- * reference. */
+/* search_callers: finds who calls a function, method or class. The index knows which files
+ * contain the word; each such file is read once, without strings and comments, and the text
+ * around each use of the word decides. A call on self in a class that has the method, on the
+ * class itself, or of an imported name is sure; a call on any other object is likely; a use that
+ * is not a call is a reference. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define MAX_OTHER_NAMES 8u /* limit of names under which one file imports the callee */
+#define MAX_OTHER_NAMES 8u /* maximum number of names under which one file imports the callee */
 
 static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
                                    ACR_COLLAPSE_METHODS};
@@ -18,10 +18,12 @@ typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
 /* The function, method or class that is called; determined before any file is read. */
 typedef struct {
     AcrNameArg arg;
-    GArray *targets;                 /* ids of the definitions that the name denotes */
-    GArray *same;                    /* ids of all definitions of that name */
-    GHashTable *above;               /* ids of the classes that the targets' classes inherit from */
-    bool has_methods, has_functions; /* both are true if no definition is known */
+    GArray *targets;   /* ids of the definitions that the name denotes */
+    GArray *same;      /* ids of all definitions of that name */
+    GHashTable *above; /* ids of the classes that the targets' classes inherit from */
+    /* has_methods, has_functions: what the definitions are; both are true if no definition is
+     * known */
+    bool has_methods, has_functions;
 } Callee;
 
 static void clear_callee(Callee *callee)
@@ -40,7 +42,7 @@ typedef struct {
     guint32 nearness;
     const AcrContent *content;
     AcrLineCursor cursor;
-    /* the callee's own name, followed by the names under which the file imports it */
+    /* number of names: the callee's own, followed by those under which the file imports it */
     gsize n_names;
     struct {
         const char *at;
@@ -63,7 +65,7 @@ static const char *skip_blanks_back(const char *start, const char *at)
     return at;
 }
 
-/* The name that ends at `end`; length 0 if there is none. */
+/* The name that ends at `end`; its length is 0 if there is none. */
 static const char *name_before(const char *start, const char *end)
 {
     while (end > start && is_name_byte(end[-1]))
@@ -100,8 +102,8 @@ static bool is_target(const Callee *callee, guint32 id)
     return false;
 }
 
-/* Whether a target is the class's method of that name: its own, an inherited one, or that of a
- * subclass. */
+/* Whether a target is the class's method of that name: its own method, an inherited one, or one
+ * of a subclass. */
 static bool class_has_target(const Scan *scan, guint32 class_id)
 {
     const AcrIndex *index = scan->reply->search->index;
@@ -126,7 +128,7 @@ static bool any_class_has_target(const Scan *scan, const GArray *classes)
 static UseKind kind_on_self(const Scan *scan)
 {
     gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
-    if (file < 0) /* the file is a test */
+    if (file < 0) /* the file is a test, which is not indexed */
         return USE_LIKELY;
     acr_index_enclosing(scan->reply->search->index, (gsize)file, scan->cursor.line, &klass, &func);
     if (klass < 0)
@@ -151,8 +153,8 @@ static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
     const AcrIndex *index = scan->reply->search->index;
     g_autofree char *name = g_strndup(from, (gsize)(to - from));
     g_autoptr(GArray) classes = acr_index_resolve_class(index, name);
-    /* A variable may have the name of a class in another file, but does not begin with a
-     * capital. */
+    /* A variable may have the name of a class in another file, but does not begin with a capital
+     * letter. */
     if (classes->len && g_ascii_isupper(name[strspn(name, "_")]))
         return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
     for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
@@ -198,7 +200,7 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
 
 /* ---- Reading a file ---- */
 
-/* The hit to which this use is added: the last one, if it is near and in the same function. */
+/* The hit to which this use is added: the last hit, if it is near and in the same function. */
 static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 {
     GArray *hits = scan->reply->hits;
@@ -229,7 +231,7 @@ static void add_use(Scan *scan, UseKind kind)
     last->rank = MIN(last->rank, rank);
 }
 
-/* If the text at `at` is `import name as other`, takes uses of the other name for uses too. */
+/* If the text at `at` is `import name as other`, uses of the other name also count from now on. */
 static void learn_name(Scan *scan, const char *at, const char *end)
 {
     const char *stop = scan->content->text.text + scan->content->text.len;
@@ -267,8 +269,8 @@ static const char *read_name(Scan *scan, const char *at, const char *stop)
     return end;
 }
 
-/* The end of the string whose quotes begin at `at`; a string without triple quotes ends at the
- * end of its line. */
+/* The end of the string whose quotes begin at `at`. A string without triple quotes ends at the
+ * latest with its line. */
 static const char *string_end(const char *at, const char *stop)
 {
     char quote = *at;
@@ -380,7 +382,8 @@ static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
     return acr_find_classes(index, arg, reply->notes);
 }
 
-/* A call of a class calls its __init__, so we search for Class instead of Class.__init__. */
+/* A call of a class calls its __init__, so the search for Class.__init__ becomes a search for
+ * Class. */
 static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *arg)
 {
     acr_name_arg_init(arg, argument);

@@ -1,5 +1,5 @@
-/* search_class and search_class_in_file. If the name is a function or an assigned name, that is
- * shown, with a note. */
+/* search_class and search_class_in_file. If the name is that of a function or an assigned name,
+ * that is shown, with a note. */
 #include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
@@ -63,8 +63,8 @@ static bool is_known_in_files(const AcrSearch *search, const char *name, const A
     return imported->len + assigned->len > 0;
 }
 
-/* Classes of that name in the files; if the files only import or assign the name, the classes that
- * the name denotes. */
+/* Classes of that name in the files. If the files only import or assign the name, the classes
+ * that it denotes. */
 static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;

@@ -11,7 +11,7 @@ static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files, const ch
     return files ? g_array_ref(files->entries) : acr_search_load(search, text, false);
 }
 
-/* Searches for the text as written; if `loose` is set, for its loose form. */
+/* Searches for the text as written or, if `loose` is set, for its loose form. */
 static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
                  const AcrFileMatch *files, GError **error)
 {
@@ -59,7 +59,7 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
     g_autofree char *bare = acr_search_trim(text), *without_blanks = g_strdup(text);
     if (reply->hits->len || reply->search->mode.literal || !*bare ||
         strcmp(bare, g_strstrip(without_blanks)) == 0)
-        return true; /* surrounding blanks were ignored already */
+        return true; /* the first search already ignored surrounding blanks */
     return find_text(reply, bare, files, error);
 }
 
@@ -100,7 +100,7 @@ static bool finish_search(AcrReply *reply, const char *text, const AcrFileMatch 
     return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
 }
 
-/* Appends the names nearest to the last one in the text, and the places where the text occurs. */
+/* Appends the names nearest to the last name in the text, and the places where the text occurs. */
 static void append_hints(GString *out, AcrSearch *search, const char *text)
 {
     g_auto(AcrNameArg) arg = {0};
@@ -113,7 +113,7 @@ static void append_hints(GString *out, AcrSearch *search, const char *text)
         acr_suggest_occurrences(out, search, arg.last);
 }
 
-/* If the code contains the pattern as literal text, says how to search for that. */
+/* If the code contains the pattern as literal text, says how to search for that text. */
 static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch *files,
                          GString *out, GError **error)
 {
@@ -210,8 +210,8 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
 
 /* ---- Around a line ---- */
 
-/* The integer of an argument, limited to least..most; *out_cut: whether the argument was outside
- * this range. */
+/* The integer in an argument, limited to least..most. *out_cut is set to whether the argument
+ * was outside of this range. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
 {
     gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates at the limits of gint64 */
@@ -219,7 +219,7 @@ static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cu
     return CLAMP(number, least, most);
 }
 
-/* Adds the lines around `line` of one file; false if the file has no such line. */
+/* Adds the lines around `line` of one file. Returns false if the file has no such line. */
 static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line,
                        gint64 window)
 {

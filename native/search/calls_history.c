@@ -1,20 +1,21 @@
-/* search_history: the commits before the revision that change a definition, or lines with a text.
+/* search_history: finds the commits before the revision that change a definition, or lines with a
+ * text.
  *
- * Old versions of a file are not indexed: a definition is found in them by its `def` or `class`
+ * Old versions of a file are not indexed, so a definition in them is found by its `def` or `class`
  * line and its indentation. If files of the snapshot contain the definition or text, only the
- * history of these files is read; otherwise it may have been removed from any file, so the history
- * of all files is read. */
+ * history of these files is read; otherwise any file may have had it, so the history of all files
+ * is read. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define MAX_FOUND 10u /* limit of commits that an answer lists */
-#define MAX_FILES 8u  /* limit of files that are named for each commit */
-#define ID_SHOWN 10   /* digits of a commit's id */
+#define MAX_FOUND 10u /* maximum number of commits that an answer lists */
+#define MAX_FILES 8u  /* maximum number of files that are named for each commit */
+#define ID_SHOWN 10   /* number of digits shown of a commit's id */
 
 typedef struct {
     const char *text;  /* the text, or the bare name of a definition */
-    const char *klass; /* the class that holds the definition, or NULL */
+    const char *klass; /* the class that contains the definition, or NULL */
     bool is_definition;
 } Sought;
 
@@ -30,7 +31,8 @@ static void append_lines(GString *out, AcrContent *content, guint32 first, guint
     }
 }
 
-/* The first of the decorators above a definition, or its own line. */
+/* The line of the first decorator above a definition, or of the definition itself if it has
+ * none. */
 static guint32 first_with_decorators(AcrContent *content, guint32 line)
 {
     for (gsize len; line > 1; line--) {
@@ -42,7 +44,7 @@ static guint32 first_with_decorators(AcrContent *content, guint32 line)
     return line;
 }
 
-/* Appends those definitions of the name that are between two lines. */
+/* Appends the definitions of the name that lie between two lines. */
 static void append_definitions(GString *out, AcrContent *content, const char *name, guint32 first,
                                guint32 last)
 {
@@ -51,7 +53,7 @@ static void append_definitions(GString *out, AcrContent *content, const char *na
         append_lines(out, content, first_with_decorators(content, def.first), def.last);
 }
 
-/* Appends the lines in which a text begins, up to the lines in which it ends. */
+/* Appends the lines from the beginning to the end of each match of a text. */
 static void append_matches(GString *out, const AcrContent *content, const char *text)
 {
     const char *at = content->text.text, *end = at + content->text.len;
@@ -86,8 +88,8 @@ static char *part_of(void *user, GBytes *bytes)
 
 /* ---- What is sought ---- */
 
-/* The definition to search for in old versions: the target's own name, because the argument may
- * be an alias, and its class, if the argument names only one target. */
+/* The definition to search for in old versions. It has the target's own name, because the
+ * argument may be an alias. It has the target's class if the argument names only one target. */
 static Sought sought_of(const AcrIndex *index, const GArray *targets)
 {
     const AcrSymbol *first = acr_index_symbol(index, g_array_index(targets, guint32, 0)),
@@ -151,7 +153,7 @@ static void append_commit(GString *out, const AcrCommit *commit)
         g_string_append_printf(out, "    … and %u more files\n", commit->files->len - MAX_FILES);
 }
 
-/* Says how many commits were searched. */
+/* Appends a sentence that says how many commits were searched. */
 static void append_end(GString *out, const AcrLog *log)
 {
     g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(log->oldest);

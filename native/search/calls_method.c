@@ -1,6 +1,6 @@
-/* search_method, search_method_in_file and search_method_in_class. If the name is a class (shown as
- * its signatures) or an assigned name, that is shown, with a note. Inherited members are shown
- * where they are defined. */
+/* search_method, search_method_in_file and search_method_in_class. If the name is that of a
+ * class or an assigned name, that is shown, with a note; a class is shown as its signatures.
+ * Inherited members are shown where they are defined. */
 #include "search/calls_private.h"
 
 static const AcrSought a_def = {"function or method", ACR_FUNCTIONS, ACR_COLLAPSE_METHODS};
@@ -25,8 +25,8 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* Functions of that name in the files: those with the qualified name, or if there are none, with
- * its last part. */
+/* Functions of that name in the files: those with the qualified name or, if there are none,
+ * those whose last part matches. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;
@@ -70,8 +70,8 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
-/* Adds the places at which the class, or if it does not, its nearest ancestor, assigns an
- * attribute of that name to self. */
+/* Adds the places at which the class assigns an attribute of that name to self. If it does not,
+ * uses its nearest ancestor that does. */
 static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
 {
     g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
@@ -121,8 +121,8 @@ static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* Shows other definitions or uses of the name, those in the named classes first; if there are
- * none, the answer says that nothing was found. */
+/* Shows other definitions or uses of the name, beginning with those in the named classes. If
+ * there are none, the answer says that nothing was found. */
 static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
                              const GArray *classes, AcrAnswer *out, GError **error)
 {

@@ -1,7 +1,7 @@
-/* The table of search calls: names, parameters, the sentence that describes each call to the model,
- * and the function that answers it, which is called after the arguments were checked. Models and
- * users rely on the names, so they never change. A run records the number of rows when it begins,
- * so new calls must be added at the end of the table. */
+/* The table of search calls: the names, the parameters, the sentence that describes each call to
+ * the model, and the function that answers it after the arguments were checked. Models and users
+ * rely on the names, so names never change. A run records the number of rows when it begins, so
+ * new calls must be added at the end of the table. */
 #include <string.h>
 
 #include "base/trace.h"
@@ -139,7 +139,7 @@ bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
 
 /* ---- Running ---- */
 
-/* Why an argument is invalid, as a sentence for the model; owned; NULL if it is valid. */
+/* Why an argument is invalid, as a sentence for the model; owned; NULL if the argument is valid. */
 static char *fault_of(const AcrParam *param, const char *value)
 {
     if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT)

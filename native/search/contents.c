@@ -1,12 +1,12 @@
-/* File contents for searching. The text of an entry is read when it is first needed and kept, up to
- * ACR_SEARCH_KEPT_BYTES in total; above that limit, a text lives until the next one is needed. A
- * search in all files reads them in parallel on all cores. Plain UTF-8 files are not copied. Line
- * starts are computed when a line is first needed. */
+/* File contents for searching. The text of an entry is read when it is first needed and kept, up
+ * to ACR_SEARCH_KEPT_BYTES in total. Above that limit, a text is kept until the next one is
+ * needed. A search in all files reads the files in parallel on all cores. Plain UTF-8 files are
+ * not copied. Line starts are computed when a line is first needed. */
 #include <string.h>
 
 #include "search/search_private.h"
 
-/* a NUL in so many first bytes marks a file of another type as binary */
+/* a NUL in this number of bytes at the beginning marks a file of another type as binary */
 #define BINARY_LOOKED_AT 8000u
 
 void acr_content_free(AcrContent *content)
@@ -142,7 +142,7 @@ static int compare_numbers(const void *left, const void *right)
     return acr_order(*(const gsize *)left, *(const gsize *)right);
 }
 
-/* Adds the tests, or those and the files of other types that contain the text. */
+/* Adds the tests, or the tests and the files of other types, that contain the text. */
 static void add_unindexed(AcrSearch *search, const char *text, GArray *entries)
 {
     const GPtrArray *others = search->mode.others ? acr_search_others(search, text) : NULL;
@@ -167,7 +167,7 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
     for (guint i = 0; i < entries->len; i++)
         if (!search->contents[g_array_index(entries, gsize, i)])
             g_array_append_val(unread, g_array_index(entries, gsize, i));
-    /* if the texts do not fit, those read first would be dropped before their use */
+    /* if not all texts fit, those read first would be dropped before their use */
     if (unread->len && search->kept_bytes < search->kept_limit / 8 * 7)
         acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,
                                false, keep_read, search);
@@ -176,7 +176,7 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
 
 typedef struct {
     GBytes **texts; /* contents by entry */
-    gsize bytes;    /* bytes read, including binary files */
+    gsize bytes;    /* number of bytes read, including binary files */
 } Others;
 
 static void other_free(void *data)

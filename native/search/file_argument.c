@@ -1,7 +1,8 @@
-/* Finds the files that a file argument names. Paths match by whole parts from the right, ignoring
- * case: first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then
- * without leading parts that this tree does not have, last as a folder. The first of these steps
- * that finds a file decides. In each step, files with symbols come before tests and other types. */
+/* Finds the files that a file argument names. Paths match by whole parts from the right,
+ * ignoring case: first as written, then as a module (`pkg.mod` is pkg/mod.py or
+ * pkg/mod/__init__.py), then without leading parts that this tree does not have, finally as a
+ * folder. The first of these steps that finds a file decides. In each step, files with symbols
+ * come before tests and other types. */
 #include <fnmatch.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ static void add_matching_file(AcrFileMatch *match, gsize entry)
         g_array_append_val(match->entries, entry);
 }
 
-/* Adds the files that end in `tail`, an exact match first. */
+/* Adds the files whose paths end in `tail`; an exact match comes first. */
 static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     gssize exact = acr_snapshot_find(search->snapshot, tail);
@@ -74,8 +75,8 @@ static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char 
     return match->entries->len > 0;
 }
 
-/* Adds the files that end in `tail`; if there are none, tries again with accents in composed and
- * in decomposed form. */
+/* Adds the files whose paths end in `tail`. If there are none, tries again with accents in
+ * composed and in decomposed form. */
 static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
@@ -137,7 +138,7 @@ static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *
     return false;
 }
 
-/* Whether the pattern matches the path, or the end of it in whole parts. */
+/* Whether the pattern matches the path, or its end in whole parts. */
 static bool fits_glob(const char *pattern, const char *path)
 {
     for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)

@@ -1,10 +1,11 @@
-/* Finds symbols by the names that models use: bare, dotted by class or module, through aliases,
- * inherited, or in another case. Results are sorted arrays of symbol ids. */
+/* Finds symbols by the names that models use. These may be bare, dotted by class or module,
+ * aliases, names of inherited members, or written in another case. Results are sorted arrays of
+ * symbol ids. */
 #include <string.h>
 
 #include "search/search_private.h"
 
-#define MAX_FOUND 200000u /* limit of symbols that are followed for one name */
+#define MAX_FOUND 200000u /* maximum number of symbols that are followed for one name */
 
 static GArray *ids_new(void)
 {
@@ -94,7 +95,7 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
     return kept;
 }
 
-/* Adds a note about the alias or renaming import that led to a class of another name. */
+/* Adds a note about the alias or renaming import that led to a class with another name. */
 static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg *arg,
                          const GArray *classes)
 {
@@ -128,7 +129,7 @@ static bool qualname_fits(const char *qualname, const char *dotted)
            (m == n || qualname[n - m - 1] == '.');
 }
 
-/* The ids whose qualified name ends in `dotted`, or that are top-level names of the module
+/* The ids whose qualified name ends in `dotted`, or which are top-level names of the module
  * `module`. */
 static GArray *narrow_symbols(const AcrIndex *index, const GArray *ids, const char *dotted,
                               const char *module)
@@ -202,8 +203,8 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     return narrowed;
 }
 
-/* Appends a class's own members of that name; if a member is an alias of another method, also
- * that method. */
+/* Appends a class's own members of that name. If a member is an alias of another method, also
+ * appends that method. */
 static void append_own(GArray *found, const AcrIndex *index, guint32 class_id, const char *name)
 {
     g_autoptr(GArray) members = acr_index_members(index, class_id);

@@ -1,7 +1,7 @@
 /* Resolves bug locations, as models name them, to code. For each location it tries six levels, from
  * exact to loose, and uses the first level with a hit:
- *   method+class  members of the class, inherited ones too; a given file narrows classes of one
- *   name
+ *   method+class  members of the class, inherited ones too; a given file selects among
+ *                 classes of one name
  *   method+file   functions and methods of that name in the files
  *   class+file, class, method, file
  *
@@ -10,18 +10,18 @@
  * inside a class adds the class's signatures, the names assigned in its body and its __init__ as
  * context; at the first two also the nearest ancestor's method that the hit overrides.
  *
- * One location gives at most MAX_PER_LOCATION places: at level `method` those in the named file's
- * folder first, then the longest; that level ignores a `__name__` that many classes define. A class
- * or file that is too long is shown as signatures; of a body that is too long the middle is
+ * One location gives at most MAX_PER_LOCATION places. At level `method`, places in the named file's
+ * folder come first, then the longest; that level ignores a `__name__` that many classes define. If
+ * a class or file is too long, its signatures are shown; if a body is too long, its middle is
  * omitted. Test files are excluded. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
 #define MAX_PER_LOCATION 5u
-#define MAX_CODE (32u * 1024) /* limit of the bytes of one place's code */
+#define MAX_CODE (32u * 1024) /* maximum size of the code of one place in bytes */
 #define MAX_WHOLE_FILE_LINES 300u
-#define MAX_INIT_LINES 100u /* a longer __init__ is not shown with its class */
+#define MAX_INIT_LINES 100u /* an __init__ with more lines is not shown with its class */
 
 typedef struct {
     AcrSearch *search;
@@ -136,8 +136,8 @@ static void join_intended(AcrLocated *located, const char *intended)
     }
 }
 
-/* Adds a place, unless it was added. A place that was added as context becomes a bug place if a
- * location names it. */
+/* Adds a place, unless it was already added. If a place was added as context and a location
+ * names it, it becomes a bug place. */
 static void add_located(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
 {
     const char *file = acr_search_path(at->search, hit->entry);
@@ -182,7 +182,7 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
     add_located(at, &hit, role, level);
 }
 
-/* The class whose body contains the symbol, directly or through functions; -1: none. */
+/* The class whose body contains the symbol, directly or through functions; -1 if there is none. */
 static gint32 class_around(const AcrIndex *index, guint32 id)
 {
     gint32 parent = acr_index_symbol(index, id)->parent;
@@ -250,7 +250,7 @@ static GArray *defs_named(const Locating *at)
     return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
-/* The symbols that are in the named files; if none is, all symbols. */
+/* The symbols that are in the named files. If none is, all symbols. */
 static GArray *prefer_files(const Locating *at, const GArray *ids)
 {
     GArray *here = acr_find_in_files(at->search, ids, &at->files);
@@ -278,7 +278,7 @@ static bool try_method_class(Locating *at)
     return ids->len > 0;
 }
 
-/* Other definitions of that name in the named files: a class, an assigned name. */
+/* Other definitions of that name in the named files: classes and assigned names. */
 static GArray *others_in_files(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
@@ -325,8 +325,8 @@ static bool try_class(Locating *at)
     return ids->len > 0;
 }
 
-/* The MAX_PER_LOCATION likeliest places: first those in the named file's folder, then longer
- * ones, then earlier ones. */
+/* The MAX_PER_LOCATION likeliest places: places in the named file's folder come first, then
+ * longer ones, then earlier ones. */
 static GArray *likeliest(const Locating *at, const GArray *ids)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -395,7 +395,8 @@ static bool is_given(const char *text)
     return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
-/* Splits `A.b` in the method field: A becomes the class, unless the location names a class. */
+/* Splits `A.b` in the method field: A becomes the class, unless the location already names a
+ * class. */
 static void split_method(Locating *at)
 {
     if (at->method.text && at->method.qualifier && !at->klass.text)
@@ -428,8 +429,8 @@ static bool split_class(Locating *at)
     return true;
 }
 
-/* If the class field names no class, interprets it as a class and its method, as a module, or,
- * if the location names no method, as a method. */
+/* If the class field names no class, interprets the field as a class and its method, as a
+ * module, or, if the location names no method, as a method. */
 static void reread_class(Locating *at)
 {
     g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;

@@ -1,6 +1,5 @@
 /* The map of a repository: its source files with the top-level definitions of each, in as much
- * detail as fits into an answer: names, otherwise counts for each file, otherwise counts for each
- * folder. */
+ * detail as fits into an answer: names, or counts for each file, or counts for each folder. */
 #include <string.h>
 
 #include "search/search.h"
@@ -87,8 +86,8 @@ static void add_mapped_file(Map *map, const AcrIndexFile *file)
     add_counts(map->text, classes, functions);
 }
 
-/* Makes the map in the given detail; if it does not fit, truncates it and clears *out_fits.
- * Owned. */
+/* Makes the map with the given amount of detail. If it does not fit, truncates it and clears
+ * *out_fits. Owned. */
 static char *map_at(const AcrIndex *index, Detail detail, bool *out_fits)
 {
     gsize n = acr_index_n_files(index), limit = ACR_SEARCH_MAX_OUTPUT - sizeof CUT;

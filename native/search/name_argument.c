@@ -42,7 +42,7 @@ static bool is_word(char c)
     return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
 }
 
-/* The length of the dotted name at the start of `text`; 0: none. */
+/* The length of the dotted name at the start of `text`; 0 if there is none. */
 static gsize name_length(const char *text)
 {
     gsize at = 0, end = 0;

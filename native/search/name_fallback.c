@@ -1,6 +1,7 @@
-/* Answers a call that searches for a class or function by name. If there is no such definition, it
- * shows other kinds of definitions, the name in another case, or lines that use it; if there are
- * none either, the nearest names. A note explains which of these it shows. */
+/* Answers a call that searches for a class or function by name. If there is no such definition,
+ * the answer shows other kinds of definitions, the name in another case, or lines that use the
+ * name. If there are none either, it shows the nearest names. A note says which of these it
+ * shows. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -14,7 +15,8 @@ static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
     }
 }
 
-/* Symbols of the other kind with that name: functions for classes, classes for functions. */
+/* Symbols of the other kind with that name: functions instead of classes, or classes instead of
+ * functions. */
 static GArray *find_other_kind(const AcrIndex *index, const AcrSought *sought,
                                const AcrNameArg *arg)
 {
@@ -61,7 +63,7 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
             if (!symbol->value || strcmp(symbol->value, name) == 0)
                 continue;
             acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
-            rank = 2; /* a single place is shown before the classes, several after them */
+            rank = 2; /* a single place is shown before the classes, several places after them */
         }
     }
 }
@@ -80,8 +82,8 @@ static const char *words_for_uses(AcrUsesWhere where)
                : "No Python file outside the tests holds it; these are lines of other files:";
 }
 
-/* Adds definitions of the name in another case and uses of the name: first one definition, then
- * the uses, then the other definitions. */
+/* Adds definitions of the name in another case, and uses of the name. The order is: one
+ * definition, the uses, the other definitions. */
 static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                                 const char *missing, GError **error)
 {
@@ -108,7 +110,7 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
     return true;
 }
 
-/* The words of a name argument, its last one first; the others only help to rank lines. */
+/* The words of a name argument, beginning with its last one; the others only help to rank lines. */
 static GPtrArray *words_of_name(const AcrNameArg *arg)
 {
     const char *paren = strchr(arg->text, '(');

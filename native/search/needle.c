@@ -1,6 +1,6 @@
-/* Finds a literal text in many files. The two rarest bytes of a text of up to LONGEST bytes are
- * compared at BLOCK places at once; where both agree, the whole text is. A longer text is searched by
- * memmem, whose time does not grow with the length of the text. */
+/* Finds a literal text in many files. For a text of up to LONGEST bytes, its two rarest bytes
+ * are compared at BLOCK places in parallel; where both agree, the whole text is compared. For a
+ * longer text, memmem is used, whose time does not grow with the length of the text. */
 #include <string.h>
 
 #include "search/search_private.h"
@@ -16,7 +16,7 @@ struct AcrNeedle {
     gsize len, rare[2]; /* the offsets of the two rarest bytes */
 };
 
-/* The bytes that are frequent in Python code, the most frequent first. */
+/* The bytes that are frequent in Python code, beginning with the most frequent. */
 static gsize rarity_of(char c)
 {
     static const char frequent[] = " etasrniolfpdm_cu=,.()hgxbyv1\"'0";
@@ -52,7 +52,7 @@ gsize acr_needle_len(const AcrNeedle *needle)
     return needle->len;
 }
 
-/* The first of the BLOCK places from `at` on at which the text stands, or NULL. */
+/* The first of the BLOCK places from `at` on where the text occurs; NULL if there is none. */
 static const char *find_in_block(const AcrNeedle *needle, const char *at)
 {
     for (guint i = 0; i < BLOCK; i++)

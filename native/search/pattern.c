@@ -2,26 +2,27 @@
  * `$` match at line ends.
  *
  * A pattern can run almost forever, so its steps are limited; the limit does not depend on time, so
- * that the same search has the same answer everywhere. PCRE2 calls a function of ours before each
- * item of the pattern; each call is a step, and long texts between two calls are further steps.
- * Steps are counted for each file and for the whole search. PCRE2's own limits start again at each
- * byte, so they are only a second defence. The steps of a pattern without repeats and groups are
- * not counted, because it is linear. */
+ * that the same search has the same answer everywhere. PCRE2 calls our function before each item of
+ * the pattern. Each call is a step, and long texts between two calls are further steps. Steps are
+ * counted for each file and for the whole search. PCRE2's own limits start again at each byte, so
+ * they are only a second defence. The steps of a pattern without repeats and groups are not
+ * counted, because it is linear. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>
 
 #include "search/reply_private.h"
 
-#define ANY_CASE "(?i)"                /* what makes a pattern ignore case */
+#define ANY_CASE "(?i)"                /* prefix that makes a pattern ignore case */
 #define MATCH_LIMIT 10000000u          /* PCRE2's own limit of steps for one starting position */
 #define DEPTH_LIMIT 100000u            /* PCRE2's own limit of nesting */
-#define HEAP_LIMIT_KIB (32u * 1024)    /* memory limit of one match without JIT */
-#define STACK_START (32u * 1024)       /* initial memory of one match with JIT */
-#define STACK_LIMIT (8u * 1024 * 1024) /* memory limit of one match with JIT */
-#define STEP_BYTES 16u                 /* so many bytes between two calls count as one more step */
-#define MAX_MESSAGE 256u               /* limit of PCRE2's error message */
-/* code that our function returns to end a match without steps left */
+#define HEAP_LIMIT_KIB (32u * 1024)    /* memory limit of one match without JIT, in KiB */
+#define STACK_START (32u * 1024)       /* initial memory of one match with JIT, in bytes */
+#define STACK_LIMIT (8u * 1024 * 1024) /* memory limit of one match with JIT, in bytes */
+/* this number of bytes between two calls counts as one more step */
+#define STEP_BYTES 16u
+#define MAX_MESSAGE 256u /* maximum length of PCRE2's error message */
+/* code that our function returns to end a match for which no steps are left */
 #define ERROR_STEPS PCRE2_ERROR_CALLOUT
 
 typedef struct {
@@ -29,13 +30,13 @@ typedef struct {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    bool by_line; /* a match does not go over lines */
+    bool by_line; /* a match does not cross line ends */
     /* the pattern has a back reference, which reads bytes without calling our function */
     bool refers_back;
-    guint64 steps, total_steps; /* steps in this file, and in all files so far */
+    guint64 steps, total_steps; /* number of steps in this file, and in all files so far */
     gsize at;                   /* position in the text at the last call */
-    guint cut;                  /* number of files that take too many steps */
-    gsize first_cut;            /* entry of the first file in `cut` */
+    guint cut;                  /* number of files in which the pattern takes too many steps */
+    gsize first_cut;            /* entry of the first of these files */
 } Pattern;
 
 const char *acr_pattern_of(const char *argument)
@@ -104,7 +105,7 @@ static pcre2_code *compile(const char *text, int *out_code, gsize *out_off)
     return code;
 }
 
-/* Compiles the pattern; false if it is invalid; *out_why (owned) says why. */
+/* Compiles the pattern. Returns false if it is invalid; *out_why (owned) says why. */
 static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
 {
     int code = 0;
@@ -153,8 +154,8 @@ static int match_once(Pattern *pattern, const char *text, gsize len, gsize from)
                        PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK, pattern->data, pattern->context);
 }
 
-/* Adds a match for each line in which one begins. False: the search of the file took too many
- * steps. */
+/* Adds a match for each line in which one begins. Returns false if the search of the file took
+ * too many steps. */
 static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrContent *content)
 {
     const char *text = content->text.text, *end = text + content->text.len;

@@ -1,6 +1,6 @@
-/* Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds its
- * budget, its middle is omitted; line numbers stay correct, and a line says how to see the omitted
- * part. */
+/* Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds
+ * its budget, its middle is omitted. The line numbers stay correct, and a line says how to see
+ * the omitted part. */
 #include <string.h>
 
 #include "search/reply_private.h"
@@ -36,7 +36,7 @@ void acr_render_heading(GString *out, const char *path, const char *klass, const
         append_tag(out, "func", func);
 }
 
-/* Appends a line; a line without number is never shortened, because the model will quote it. */
+/* Appends a line. A line without number is never shortened, because the model will quote it. */
 static void append_line(GString *out, AcrContent *content, guint32 line, bool bare)
 {
     gsize len;
@@ -54,7 +54,7 @@ static void append_line(GString *out, AcrContent *content, guint32 line, bool ba
     g_string_append_c(out, '\n');
 }
 
-/* How many of `lines` fit into `budget`, counted from one end. */
+/* How many of `lines`, counted from one end, fit into `budget`. */
 static guint fitting(AcrContent *content, const GArray *lines, gsize budget, bool bare,
                      bool from_end)
 {
@@ -115,7 +115,7 @@ static void add_lines(GArray *lines, guint32 first, guint32 last)
 }
 
 #define MAX_NESTED_SIGNATURES 5
-#define MAX_ASSIGN_LINES 20u /* limit of the lines of a class-level assignment */
+#define MAX_ASSIGN_LINES 20u /* maximum number of lines of a class-level assignment */
 
 static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_id, int depth)
 {

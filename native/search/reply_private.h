@@ -3,16 +3,17 @@
 
 #include "search/search_private.h"
 
-/* limit of hits that one call counts; above it the answer says "at least" */
+/* maximum number of hits that one call counts; if there are more, the answer says "at least" */
 #define ACR_SEARCH_MAX_HITS 200000u
-#define ACR_SEARCH_MAX_LINE 2000u   /* limit of the bytes shown of one line */
-#define ACR_SEARCH_CONTEXT_LINES 3u /* lines shown before and after a text hit */
-/* limit of the lines of neighbouring text hits that become one place */
+#define ACR_SEARCH_MAX_LINE 2000u   /* maximum number of bytes shown of one line */
+#define ACR_SEARCH_CONTEXT_LINES 3u /* number of lines shown before and after a text hit */
+/* maximum number of lines of neighbouring text hits that become one place */
 #define ACR_SEARCH_MAX_BLOCK 40u
-/* limit of collapsed places that are named one by one; if there are more, files are listed
-     * with counts */
+/* maximum number of collapsed places that are listed one by one; if there are more, files are
+ * listed with counts */
 #define ACR_SEARCH_LISTED_METHODS 20u
-#define ACR_SEARCH_LISTED_FILES 200u /* limit of collapsed files that are named with their counts */
+/* maximum number of collapsed files that are listed with their counts */
+#define ACR_SEARCH_LISTED_FILES 200u
 
 /* ---- Replies ---- */
 
@@ -28,9 +29,9 @@ typedef struct {
     gsize entry;
     guint32 rank; /* hits with a lower rank are shown first */
     guint32 start, end;
-    gint32 symbol; /* id of the symbol; -1: none */
-    /* number of matches in this place; if start is ACR_HIT_COUNT_ONLY: of further matches in the
-     * file */
+    gint32 symbol; /* id of the symbol; -1 if there is none */
+    /* number of matches in this place; if start is ACR_HIT_COUNT_ONLY, number of further matches
+     * in the file */
     guint32 count;
     AcrView view;
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
@@ -44,7 +45,7 @@ typedef struct {
 
 typedef struct {
     AcrSearch *search;
-    /* array of AcrMatch, in the order of the files; NULL: the answer is not for people */
+    /* array of AcrMatch, in the order of the files; NULL if the answer is not for people */
     GArray *matches;
     GArray *hits;          /* array of AcrHit */
     GString *notes;        /* lines shown before the results */
@@ -57,40 +58,41 @@ void acr_reply_clear(AcrReply *reply);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
     G_GNUC_PRINTF(2, 3);                                /* adds one line to the notes */
-bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false if the reply is full */
+bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* returns false if the reply is full */
 /* Stores the line of a match in a hit that was added; `column` counts from 1. */
 void acr_reply_add_line(AcrReply *reply, gsize entry, guint32 line, gsize column);
 /* Moves the lines of the sorted hits to `out`, for answers to people. Errors: FAILED.
  * (shown_lines.c) */
 bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* sorts hits by (rank, entry, line) and removes repeated ones */
+/* sorts hits by (rank, entry, line), and removes repeated hits */
 void acr_reply_sort(AcrReply *reply);
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank);
 void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view);
 
 typedef enum {
-    ACR_COLLAPSE_FILES,   /* path and count */
-    ACR_COLLAPSE_METHODS, /* path, class, function and line; counts per file if there are many */
+    ACR_COLLAPSE_FILES, /* path and count */
+    /* show path, class, function and line; counts for each file if there are many */
+    ACR_COLLAPSE_METHODS,
 } AcrCollapse;
-/* Sorts, shows and lists the hits. `one` and `many` name the results: "class named Foo",
- * "classes named Foo". */
+/* Sorts the hits, shows the first ones and lists the others. `one` and `many` name the results:
+ * "class named Foo", "classes named Foo". */
 bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Makes the answer of a call without hits: the notes, then `text` (taken). */
+/* Makes the answer of a call without hits: the notes, followed by `text` (taken). */
 void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out);
 
-/* Appends `<file>…</file>` and, after `separator`, ` <class>…</class> <func>…</func>` if there are
- * any. */
+/* Appends `<file>…</file>` and, after `separator`, ` <class>…</class> <func>…</func>` if the
+ * place has them. */
 void acr_render_heading(GString *out, const char *path, const char *klass, const char *func,
                         const char *separator);
-/* Appends the lines (guint32) with their numbers, at most `budget` bytes, and omits lines in the
- * middle if they do not fit. Without `path`, writes the lines without numbers. */
+/* Appends the lines (array of guint32) with their numbers, at most `budget` bytes; if they do
+ * not fit, omits lines in the middle. Without `path`, writes no line numbers. */
 void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
                       const char *path);
 /* Whether the lines without numbers fit completely. */
 bool acr_render_fits(AcrContent *content, const GArray *lines, gsize budget);
-/* Line numbers of a class's signatures: header, decorators and headers of methods, assignments;
- * owned. */
+/* Line numbers of a class's signatures: its header, decorators and headers of methods, and
+ * assignments; owned. */
 GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 
 /* The numbers of the lines that a hit shows; owned. */
@@ -102,17 +104,17 @@ bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GStr
 
 /* ---- Text search ---- */
 
-/* Sets class and function to those that contain the line. */
+/* Sets class and function of the hit to those that contain the line. */
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
 
-/* Adds the lines first..last with their context; merges them with the previous hit if they touch;
- * after ACR_SEARCH_MAX_PLACES hits it only counts. False: the reply is full. */
+/* Adds the lines first..last with their context, and merges them with the previous hit if they
+ * touch. After ACR_SEARCH_MAX_PLACES hits, only counts them. Returns false if the reply is full. */
 bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
                         guint32 last);
 /* The start of the line after the one that contains `at`; `end` if there is none. */
 const char *acr_text_next_line(const AcrContent *content, const char *at, const char *end);
 
-/* The position of `off` in its line, in bytes, from 1. */
+/* The position of `off` in its line, in bytes, counted from 1. */
 gsize acr_text_column(const AcrContent *content, gsize off);
 
 /* Counts line numbers during a forward scan. Zero-initialise, with line = 1. */
@@ -122,21 +124,21 @@ typedef struct {
 } AcrLineCursor;
 void acr_line_cursor_move(AcrLineCursor *cursor, const AcrContent *content, gsize off);
 
-/* Like acr_text_add_lines for bytes off..off+len (len > 0); moves the cursor to `off`. */
+/* Like acr_text_add_lines for the bytes off..off+len (len > 0). Moves the cursor to `off`. */
 bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
                         AcrLineCursor *cursor, gsize off, gsize len);
 
 /* Adds the lines in which the literal text begins. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle);
 
-/* A text that may match with different indentation and line ends. All owned. */
+/* A text that may match with different indentation and line ends. All members are owned. */
 typedef struct {
     char *plain;  /* the text without blanks at both ends of each line */
-    char *anchor; /* its longest line, which every match contains */
+    char *anchor; /* the text's longest line, which every match contains */
     guint32 n_lines;
 } AcrLooseText;
-/* Prepares a loose search; false if only the exact text can match, because it is one line
- * without surrounding blanks. */
+/* Prepares a loose search. Returns false if only the exact text can match, because it is one
+ * line without surrounding blanks. */
 bool acr_loose_text_init(AcrLooseText *loose, const char *text);
 void acr_loose_text_clear(AcrLooseText *loose);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLooseText, acr_loose_text_clear)
@@ -144,16 +146,18 @@ void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose);
 
 #define ACR_PATTERN_MAX_BYTES 4096u
-#define ACR_PATTERN_FILE_STEPS 10000000u /* limit of steps of a pattern in one file */
-#define ACR_PATTERN_STEPS 200000000u     /* limit of steps of one search: one or two seconds */
-/* The pattern in an argument "re:…", borrowed from it; NULL: the argument is plain text. */
+#define ACR_PATTERN_FILE_STEPS 10000000u /* maximum number of steps of a pattern in one file */
+/* maximum number of steps of one search, which take one or two seconds */
+#define ACR_PATTERN_STEPS 200000000u
+/* The pattern in an argument "re:…", borrowed from the argument; NULL if the argument is plain
+ * text. */
 const char *acr_pattern_of(const char *argument);
 /* Adds the lines in which a match begins, and notes about files that were not searched. *out_why
- * (owned): the error in the pattern, or NULL. Errors: FAILED (an object is missing). */
+ * (owned) is the error in the pattern, or NULL. Errors: FAILED (an object is missing). */
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error) ACR_MUST_USE;
 
-/* Adds the lines of a class that assign `self.name`, with a note. */
+/* Adds the lines of a class that assign `self.name`, and a note. */
 bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name,
                              GError **error) ACR_MUST_USE;
 
@@ -166,9 +170,9 @@ typedef struct {
 /* The next `class name` or `def name` at or after line `from`. */
 bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrTextDef *out);
 
-/* Definitions found in the text of files without symbols (tests, files that cannot be parsed):
- * `class name` or `def name` with the more deeply indented lines after it. In an exact search only
- * those of these kinds count. */
+/* Finds definitions in the text of files without symbols (tests, files that cannot be parsed):
+ * `class name` or `def name` with the more deeply indented lines after it. In an exact search
+ * only definitions of these `kinds` count. */
 bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, guint kinds,
                            const char *name, GError **error) ACR_MUST_USE;
 /* Like acr_find_text_defs_in, in all non-test files that cannot be parsed (if there is no hit

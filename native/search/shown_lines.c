@@ -1,6 +1,6 @@
 /* The lines of an answer for a person: the code or the signatures of a definition, or the lines
- * that contain a text. Unlike the text for a model they are complete: nothing is collapsed, and no
- * line is shortened. */
+ * that contain a text. Unlike in the text for a model, nothing is collapsed, and no line is
+ * shortened. */
 #include <string.h>
 
 #include "search/reply_private.h"
@@ -49,8 +49,8 @@ static guint first_match(const GArray *matches, gsize entry, guint32 line)
     return low;
 }
 
-/* Makes each line with a match a separate result; false if the hit has no such line. A line
- * belongs to the first hit that contains it. */
+/* Makes each line with a match a separate result. Returns false if the hit has no such line. A
+ * line belongs to the first hit that contains it. */
 static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *content,
                          guint *place, AcrAnswer *out)
 {

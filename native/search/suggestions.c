@@ -1,8 +1,8 @@
 /* The answer of a call that finds nothing: the nearest names, other places where the name is
- * defined or occurs, and the contents of the named file or class. Nearest are the same name in
- * another case, then names that differ by a few edits, then names that contain it or are part of
- * it. Only a few suggestions are made. Tests and files of other types are read when occurrences in
- * them are first counted, and are kept. */
+ * defined or occurs, and the contents of the named file or class. The nearest names are the same
+ * name in another case, then names that differ by a few edits, then names that contain the name
+ * or are a part of it. Only a few are suggested. Tests and files of other types are read when
+ * occurrences in them are first counted, and are kept. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -13,8 +13,8 @@
 
 /* ---- Nearest names ---- */
 
-/* How many letters the names have in common, in any order; each other letter of the longer name
- * costs an edit. */
+/* The number of letters that the names have in common, in any order. Each other letter of the
+ * longer name costs an edit. */
 static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
 {
     guint8 left[256] = {0};
@@ -29,8 +29,8 @@ static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
     return common;
 }
 
-/* The edits between two lower-case names, of which a swap of neighbouring letters counts `swap`: 2
- * makes it the Levenshtein distance; FAR if they exceed `max`. */
+/* The number of edits between two lower-case names. A swap of neighbouring letters counts as
+ * `swap` edits; 2 gives the Levenshtein distance. FAR if the number exceeds `max`. */
 static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint swap, guint max)
 {
     guint row[ACR_SEARCH_MAX_NAME + 1], above[ACR_SEARCH_MAX_NAME + 1] = {0};
@@ -46,7 +46,7 @@ static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint
             guint best = MIN(MIN(up, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 best = MIN(best, swapped + swap);
-            swapped = above[j - 1]; /* two rows up, two columns left of the next one */
+            swapped = above[j - 1]; /* the cell two rows up and two columns left */
             above[j - 1] = diagonal;
             diagonal = up;
             row[j] = best;
@@ -78,7 +78,7 @@ const char *acr_nearest_name(const char *word, const char *const *names)
     return nearest;
 }
 
-/* 0 for the same name in another case; FAR for unrelated names. */
+/* The distance between two names: 0 for the same name in another case, FAR for unrelated names. */
 static guint distance(const char *wanted, gsize n, const char *name)
 {
     gsize m = strlen(name);
@@ -180,7 +180,7 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
     }
 }
 
-/* Appends, each once, the names that are near enough to `wanted`. */
+/* Appends the names that are near enough to `wanted`, without repetition. */
 static void append_names(GString *out, const AcrIndex *index, const GArray *ids)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);

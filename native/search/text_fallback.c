@@ -1,14 +1,15 @@
-/* The answer of a text search that finds nothing: the text in other files, or if there is none,
- * lines with its words. Also adds to a text search's results the definition of the text's last
- * word. A note explains why these places are shown. */
+/* The answer of a text search that finds nothing: places of the text in other files or, if there
+ * are none, lines with its words. Also adds the definition of the text's last word to the
+ * results of a text search. A note explains why these places are shown. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define DEFINITIONS_ADDED 2u  /* limit of definitions of the last word that are added */
-#define DEFINITION_LINES 5u   /* lines shown of each definition */
-#define MAX_DEFINITIONS 2000u /* limit of definitions that are compared to find the nearest ones */
-/* limit of symbols of one name that are searched among text hits */
+#define DEFINITIONS_ADDED 2u /* maximum number of definitions of the last word that are added */
+#define DEFINITION_LINES 5u  /* number of lines shown of each definition */
+/* maximum number of definitions that are compared to find the nearest ones */
+#define MAX_DEFINITIONS 2000u
+/* maximum number of symbols of one name that are searched for among text hits */
 #define MAX_RANKED_SYMBOLS 100000u
 
 static bool has_blank(const char *text)
@@ -42,7 +43,7 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
     AcrUsesFound found;
     guint before = reply->hits->len;
     if (words->len && strcmp(words->pdata[0], bare) == 0)
-        return true; /* the text is a single word, which was already searched */
+        return true; /* the text is a single word, which was already searched for */
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
     if (before && found.where == ACR_USES_OTHERS) /* those places already show the whole text */
@@ -94,7 +95,7 @@ static int compare_places(const void *left, const void *right)
     return order ? order : acr_order(a->start, b->start);
 }
 
-/* The hit among the sorted ones that contains the line, or NULL. */
+/* The sorted hit that contains the line; NULL if there is none. */
 static AcrHit *hit_at(GArray *hits, gsize entry, guint32 line)
 {
     guint low = 0, high = hits->len;
@@ -148,8 +149,8 @@ static int compare_nearby(const void *left, const void *right)
     return order ? order : acr_order(a->id, b->id);
 }
 
-/* The definitions that are nearest to the shown places; owned array of Nearby; NULL if a
- * definition is already shown. */
+/* The definitions that are nearest to the shown places; owned array of Nearby; NULL if one of
+ * the definitions is already shown. */
 static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const AcrFileMatch *files)
 {
     const AcrSearch *search = reply->search;
@@ -190,7 +191,7 @@ static bool append_definition(AcrReply *reply, guint32 id, GError **error)
     return acr_reply_show(reply, &hit, 1024, reply->tail, error);
 }
 
-/* Whether the places shown in full contain the word as a whole word. */
+/* Whether the places that are shown in full contain `word` as a whole word. */
 static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown, GError **error)
 {
     guint n = MIN(reply->hits->len, ACR_RESULT_SHOW_LIMIT);
@@ -210,7 +211,7 @@ static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown,
     return true;
 }
 
-/* Adds the nearest place that has the word as a whole word, because the places so far contain it
+/* Adds the nearest place that has `word` as a whole word, because the existing places contain it
  * only inside longer words. */
 static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
@@ -228,7 +229,7 @@ static bool append_use(AcrReply *reply, const char *word, GError **error)
     return acr_reply_show(reply, &g_array_index(other.hits, AcrHit, 0), 2048, reply->tail, error);
 }
 
-/* Adds definitions of the word, the nearest first, unless one is shown. */
+/* Adds definitions of the word, beginning with the nearest, unless one is already shown. */
 static bool append_definitions(AcrReply *reply, const char *word, const GArray *ids,
                                const AcrFileMatch *files, GError **error)
 {

@@ -1,5 +1,5 @@
-/* Finds literal text in file contents: as written; if it is not found, with different indentation
- * and line ends.
+/* Finds literal text in file contents: as written or, if that is not found, with different
+ * indentation and line ends.
  *
  * Line numbers are counted during a forward scan. Neighbouring matches in the same class and
  * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted. */
@@ -17,7 +17,7 @@ static gsize count_lf(const char *at, gsize n)
     for (guint64 word; n >= sizeof word; at += sizeof word, n -= sizeof word) {
         memcpy(&word, at, sizeof word);
         word ^= ends;
-        /* the top bit of each byte that is an LF */
+        /* now the top bit of each byte that is an LF is set */
         word = ~(((word & low) + low) | word) & ~low;
         count += (gsize)(((word >> 7) * ones) >> 56);
     }
@@ -26,7 +26,7 @@ static gsize count_lf(const char *at, gsize n)
     return count;
 }
 
-/* Counts all kinds of line ends; may read one byte after the `n`. */
+/* Counts all kinds of line ends in `n` bytes; may read one byte after these. */
 static gsize count_line_ends(const AcrContent *content, gsize from, gsize n)
 {
     const char *text = content->text.text;
@@ -80,7 +80,7 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
     hit->func = func >= 0 ? acr_index_func_of(index, (guint32)func) : NULL;
 }
 
-/* The last hit of the reply, if the match at first..last can be added to it. */
+/* The last hit of the reply, if the match at first..last can be added to it; otherwise NULL. */
 static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
 {
     if (reply->hits->len == 0)
@@ -93,7 +93,7 @@ static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
     return near_it && same ? last : NULL;
 }
 
-/* Counts a match in a file; used when the answer has as many places as it can list. */
+/* Counts a match in a file. Used when the answer has as many places as it can list. */
 static void add_count(AcrReply *reply, gsize entry)
 {
     AcrHit *last = &g_array_index(reply->hits, AcrHit, reply->hits->len - 1);
@@ -105,7 +105,7 @@ static void add_count(AcrReply *reply, gsize entry)
     acr_reply_add(reply, &hit);
 }
 
-/* Adds a hit; `hit_end` is the last line of its context. */
+/* Adds a hit. `hit_end` is the last line of its context. */
 static bool add_hit(AcrReply *reply, gsize entry, guint32 first, guint32 hit_end)
 {
     AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
@@ -234,7 +234,7 @@ void acr_loose_text_clear(AcrLooseText *loose)
     g_clear_pointer(&loose->anchor, g_free);
 }
 
-/* Searches in the file's text without the blanks at the ends of lines, so that the scan is
+/* Searches in the file's text with the blanks at the ends of lines removed, so that the scan is
  * linear. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose)

@@ -1,7 +1,8 @@
-/* Finds lines that use a word, for calls that find nothing else: in every non-test .py file, or if
- * there are none, in non-test files of other types. Neighbouring lines become one place. Places are
- * ordered by how near they are to the named scope, then by how many of the call's other words they
- * contain, then by the word's role in the line: bound, imported, or used.
+/* Finds lines that use a word, for calls that find nothing else. It searches every non-test .py
+ * file and, if none has the word, non-test files of other types. Neighbouring lines become one
+ * place. Places are ordered by how near they are to the named scope, then by how many of the call's
+ * other words they contain, then by the word's role in the line: it may be bound, imported, or
+ * used.
  *
  * One scan collects flat (entry, lines, rank) records; only those that the answer can list become
  * hits. */
@@ -9,8 +10,9 @@
 
 #include "search/calls_private.h"
 
-#define NEARBY_LINES 4u /* uses at most so many lines apart become one place */
-/* limit of ranked lines with the word in one file; an answer lists only a few */
+#define NEARBY_LINES 4u /* uses that are at most this number of lines apart become one place */
+/* maximum number of lines with the word that are ranked in one file, because an answer lists
+ * only a few */
 #define LINES_PER_FILE 20000u
 
 /* ---- Words ---- */
@@ -20,8 +22,8 @@ static bool is_word_char(gunichar c)
     return c == '_' || (c < 0x80 ? g_ascii_isalnum((char)c) : g_unichar_isalnum(c));
 }
 
-/* The length in bytes of the letter, digit or underscore at `at`; 0 if it is none. The text is
- * UTF-8. */
+/* The length in bytes of the letter, digit or underscore at `at`; 0 if there is none. The text
+ * is UTF-8. */
 static gsize word_char_at(const char *at)
 {
     if ((guchar)*at < 0x80)
@@ -45,7 +47,7 @@ static bool is_same_word(const char *a, gsize len, const char *b)
     return strlen(b) == len && memcmp(a, b, len) == 0;
 }
 
-/* Inserts the word at the front of the list; if the list has it, moves it there. */
+/* Inserts the word at the front of the list, or moves it there if the list already has it. */
 static void add_word(GPtrArray *words, const char *word, gsize len)
 {
     for (guint i = 0; i < words->len; i++) {
@@ -129,7 +131,7 @@ guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry
     return best;
 }
 
-/* Whether one of the named classes contains the line, or no class is named. */
+/* Whether one of the named classes contains the line. True if no class is named. */
 static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize entry,
                            guint32 line)
 {
@@ -155,8 +157,8 @@ typedef struct {
     AcrSearch *search;
     const AcrScope *scope;
     const char *word;
-    GPtrArray *others; /* other words to look for on its lines, in lower case */
-    AcrReply *reply;   /* gets the lines for a person */
+    GPtrArray *others; /* array of other words to look for on its lines, in lower case */
+    AcrReply *reply;   /* receives the lines for a person */
     GArray *uses;      /* array of Use, in order of (entry, line) */
     bool overfull;
     bool cut; /* a file has more lines with the word than were ranked */
@@ -171,7 +173,7 @@ static bool ends_with_word(const char *from, const char *to, const char *word)
            !ends_in_word_char(from, to - n);
 }
 
-/* The role of the word at `at` in the line: 0 it is bound, 1 imported, 2 anything else. */
+/* The role of the word at `at` in the line: 0 if it is bound, 1 if it is imported, otherwise 2. */
 static guint32 role_on_line(const char *line, const char *at, gsize len, const char *end)
 {
     const char *text = line, *after = at + len;
@@ -187,7 +189,7 @@ static guint32 role_on_line(const char *line, const char *at, gsize len, const c
     return (assigned && whole) || parameter || ends_with_word(text, at, "for") ? 0 : 2;
 }
 
-/* How many of the other words the line lacks, ignoring case. */
+/* The number of the other words that the line lacks, ignoring case. */
 static guint32 words_missing(const Collector *all, const char *line, const char *end)
 {
     guint32 missing = 0;
@@ -227,7 +229,7 @@ static const char *line_end(const char *at, const char *end)
     return at;
 }
 
-/* Collects one use per line, for the first LINES_PER_FILE lines of the content. */
+/* Collects one use for each of the first LINES_PER_FILE lines of the content that have the word. */
 static void collect(Collector *all, gsize entry, AcrContent *content, guint32 nearness)
 {
     gsize len = strlen(all->word);
@@ -274,7 +276,7 @@ static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError 
     return true;
 }
 
-/* Collects from the indexed files and from other files that the call named. */
+/* Collects uses from the indexed files, and from other files that the call named. */
 static bool collect_python(Collector *all, GError **error)
 {
     AcrSearch *search = all->search;
@@ -311,7 +313,8 @@ static guint32 rank_of_type(const char *path)
     return 2;
 }
 
-/* Collects from non-test files that are not indexed; false: some could not be read. */
+/* Collects uses from non-test files that are not indexed. Returns false if some could not be
+ * read. */
 static bool collect_others(Collector *all, GError **error)
 {
     const GPtrArray *texts = acr_search_others(all->search, all->word);

@@ -1,4 +1,4 @@
-/* Counts for each element how many failing and passing tests run it; computes scores and ranks. */
+/* Counts how many failing and passing tests run each element, and computes scores and ranks. */
 #include "spectrum/spectrum.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@ struct AcrSpectrum {
     guint32 n;
     guint failed, passed;           /* numbers of tests */
     guint *failed_run, *passed_run; /* counts, by element */
-    guint *seen;                    /* the number, from 1, of the last test that ran the element */
+    /* number, from 1, of the last test that ran the element; 0 if none did */
+    guint *seen;
 };
 
 double acr_spectrum_score(AcrSpectrumFormula formula, const AcrSpectrumCounts *counts)

@@ -1,8 +1,8 @@
 /* spectrum: ranks the elements of a program (lines, methods) by how likely they cause a failure,
- * according to the tests that run them. Elements are numbers. Sources: Ochiai and Tarantula as in
- * Abreu, Zoeteweij, van Gemund, "On the accuracy of spectrum-based fault localization", 2007; DStar
- * (with the square) as in Wong, Debroy, Gao, Li, "The DStar method for effective software fault
- * localization", 2014. */
+ * according to the tests that run them. Elements are identified by numbers. Sources: Ochiai and
+ * Tarantula as in Abreu, Zoeteweij, van Gemund, "On the accuracy of spectrum-based fault
+ * localization", 2007; DStar (with the square) as in Wong, Debroy, Gao, Li, "The DStar method
+ * for effective software fault localization", 2014. */
 #pragma once
 
 #include "base/base.h"
@@ -14,7 +14,7 @@ typedef enum {
     ACR_SPECTRUM_FORMULAS,
 } AcrSpectrumFormula;
 
-/* For one element: how many failing and passing tests run it, and how many do not. */
+/* For one element: how many failing and passing tests run it, and how many do not run it. */
 typedef struct {
     guint failed_run, failed_not, passed_run, passed_not;
 } AcrSpectrumCounts;
@@ -31,19 +31,21 @@ typedef struct AcrSpectrum AcrSpectrum;
 AcrSpectrum *acr_spectrum_new(guint32 n) ACR_MUST_USE; /* owned */
 void acr_spectrum_free(AcrSpectrum *spectrum);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSpectrum, acr_spectrum_free)
-/* Adds a test and the elements that it runs, in any order; repeated ones count once. O(len). */
+/* Adds a test, and the elements that it runs, in any order; a repeated element counts once.
+ * O(len). */
 void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *elements, gsize len);
 
 typedef struct {
-    guint32 element;   /* number of the element or group */
-    double score;      /* above 0 */
-    guint first, last; /* ranks, from 1, that the elements of an equal score share */
+    guint32 element; /* number of the element or group */
+    double score;    /* above 0 */
+    /* the first and the last rank, counted from 1, that elements with the same score share */
+    guint first, last;
     guint failed_run, passed_run;
 } AcrRanked;
-/* The elements that a failing test runs, the most suspicious first, equal ones by number; owned
- * array of AcrRanked. O(n log n). */
+/* The elements that a failing test runs, beginning with the most suspicious; elements with the
+ * same score are ordered by number. Owned array of AcrRanked. O(n log n). */
 GArray *acr_spectrum_rank(const AcrSpectrum *spectrum, AcrSpectrumFormula formula) ACR_MUST_USE;
 /* Ranks groups of elements (the lines of a method): a group has the score and counts of its most
- * suspicious element. `group_of` has n numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
+ * suspicious element. `group_of` has n elements: numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
 GArray *acr_spectrum_rank_groups(const AcrSpectrum *spectrum, AcrSpectrumFormula formula,
                                  const guint32 *group_of, guint32 n_groups) ACR_MUST_USE;

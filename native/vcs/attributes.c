@@ -1,7 +1,7 @@
-/* The attributes of paths, as .gitattributes files set them: the nearest file decides, in it the
- * last matching rule, and in that rule the last word. For the `diff` attribute we read only the
- * overlay's files, so that a diff depends on nothing else. For line endings we read the files on
- * disk and the rules of the repository and the user, as git does.
+/* Finds the attributes of paths, as .gitattributes files set them. The nearest file decides; in
+ * this file, the last matching rule decides, and in this rule the last word. For the `diff`
+ * attribute we read only the overlay's files, so that a diff depends on nothing else. For line
+ * endings we read the files on disk and the rules of the repository and the user, as git does.
  *
  * We match patterns ourselves, because libgit2 takes time that grows exponentially with the stars
  * in a pattern, and patterns are untrusted. */
@@ -10,9 +10,10 @@
 
 #include "rules_private.h"
 
-/* size of the largest file that is read; larger ones are ignored */
+/* maximum size of a file that is read, in bytes; larger files are ignored */
 #define MAX_FILE_BYTES (4u * 1024 * 1024)
-#define MAX_LINE_BYTES 2048u /* longest line that is read; longer ones are ignored, as in git */
+/* maximum length of a line that is read, in bytes; longer lines are ignored, as in git */
+#define MAX_LINE_BYTES 2048u
 #define MAX_RULES 100000u
 #define BLANKS " \t\r"
 #define MACRO "[attr]"
@@ -20,25 +21,28 @@
 /* An attribute in a line: its name and value. */
 typedef struct {
     char *name;
-    char *value; /* "" for "name"; NULL for "-name" and "!name" */
+    char *value; /* "" for "name" without a value; NULL for "-name" and "!name" */
     bool is_unset;
 } Word;
 
 typedef struct {
     char *pattern;
-    gsize base; /* length of the path of the folder of the .gitattributes file, with its slash */
-    /* the pattern contains a slash and is matched against the path, otherwise against the name */
+    /* length of the path, with its slash, of the folder that contains the .gitattributes file */
+    gsize base;
+    /* the pattern contains a slash, so it is matched against the path; otherwise against the
+     * name */
     bool anchored;
     GArray *words; /* array of Word */
-    char *folder;  /* the path of the file's folder */
+    char *folder;  /* the path of the folder that contains the file */
 } Rule;
 
 struct AcrVcsAttributes {
     GArray *rules;      /* array of Rule; later ones take precedence */
     GHashTable *macros; /* name -> GArray of Word */
-    /* Only for a working tree: */
-    AcrVcsAttributes *own; /* the repository's own rules, which override others; NULL: none */
-    bool autocrlf;         /* line endings are converted unless a rule says otherwise */
+    /* These members are used only for a working tree: */
+    /* the repository's own rules, which take precedence; NULL if there are none */
+    AcrVcsAttributes *own;
+    bool autocrlf; /* line endings are converted unless a rule says otherwise */
 };
 
 static void word_clear(Word *word)
@@ -62,7 +66,7 @@ static bool is_attribute_name(const char *name)
     return *name && *name != '-';
 }
 
-/* The attributes in a line after its pattern; owned; NULL if git ignores the line. */
+/* The attributes that follow the pattern in a line; owned; NULL if git ignores the line. */
 static GArray *read_words(const char *text)
 {
     GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
@@ -141,7 +145,7 @@ static void add_attributes_file(AcrVcsAttributes *attributes, GBytes *content, c
     }
 }
 
-/* The folders that contain `paths`, including "", each with its slash; parents before their
+/* The folders that contain `paths`, including "", each with its slash. Parents come before their
  * subfolders. Owned. */
 static GPtrArray *folders_above(char **paths)
 {
@@ -240,8 +244,8 @@ static bool rule_matches(const Rule *rule, const char *path)
                              false);
 }
 
-/* The word that decides attribute `name`, unless `decided` already has that attribute; NULL:
- * none. A macro that is set is replaced by its words. */
+/* The word that decides attribute `name`; NULL if there is none, or if `decided` already has
+ * that attribute. If a macro is set, its words replace it. */
 static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
                              const char *name, GHashTable *decided)
 {

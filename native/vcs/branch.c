@@ -1,13 +1,13 @@
-/* Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot. It
- * writes loose objects, and then one reference. Working tree, index and HEAD stay unchanged.
- * libgit2 runs no hook, and no filter, because contents are given as bytes. */
+/* Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot.
+ * It writes loose objects, and then one reference. Working tree, index and HEAD stay unchanged.
+ * libgit2 runs no hook, and it runs no filter because we pass contents as bytes. */
 #include <string.h>
 
 #include "vcs_private.h"
 
 #define HEADS "refs/heads/"
 #define LOG "branch: created by acr-host"
-/* libgit2 writes to the first backend that accepts writes; only the two of this file do */
+/* libgit2 writes to the first backend that accepts writes; only the two backends of this file do */
 #define MEMORY_PRIORITY 3
 #define DISK_PRIORITY 4
 
@@ -39,8 +39,8 @@ static bool open_memory(git_repository *git, git_odb_backend **out)
     return acr_git.mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
 }
 
-/* From now on, libgit2 writes objects to the repository. They are read by our own backends,
- * because libgit2's backend never returns from a truncated object. */
+/* From now on, libgit2 writes objects to the repository. Our own backends read them, because
+ * libgit2's backend never returns from a truncated object. */
 static bool open_disk(git_repository *git)
 {
     git_buf objects = GIT_BUF_INIT;
@@ -59,7 +59,8 @@ static bool open_disk(git_repository *git)
     return add_writer(git, loose, DISK_PRIORITY);
 }
 
-/* Adds the overlay's changes to an index of the base's files. False with libgit2's error. */
+/* Adds the overlay's changes to an index of the base's files. On failure returns false and sets
+ * libgit2's error. */
 static bool add_changes(git_repository *git, git_index *index, const AcrOverlay *overlay)
 {
     GHashTableIter iter;
@@ -125,7 +126,8 @@ static bool write_commit(Writing *writing, const char *message, GError **error)
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a commit");
 }
 
-/* Writes the objects and the reference to the repository; the tree was only in memory until now. */
+/* Writes the objects and the reference to the repository. Until now, the tree was only in
+ * memory. */
 static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *message,
                       const char *name, GError **error)
 {
@@ -139,7 +141,7 @@ static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *m
             acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write '%s'", name));
 }
 
-/* Whether another branch has the name of a folder in `ref`, or vice versa: git cannot store
+/* Whether another branch has the name of a folder in `ref`, or vice versa; git cannot store
  * both. */
 static bool collides(git_repository *git, const char *ref)
 {
@@ -157,8 +159,8 @@ static bool collides(git_repository *git, const char *ref)
     return found;
 }
 
-/* Whether a file of the repository, or a folder that contains it, is a link: libgit2 would follow
- * it and write elsewhere. */
+/* Whether a file of the repository, or a folder that contains it, is a link. If so, libgit2
+ * would follow the link and write elsewhere. */
 static bool is_linked(const char *top, const char *kind, const char *ref)
 {
     g_autofree char *path = g_build_filename(top, kind, ref, NULL);
@@ -205,7 +207,7 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
                             "branch '%s' conflicts with an existing branch, because one name is a "
                             "folder of the other; give another name",
                             out->ref + strlen(HEADS));
-    if (!ref && !read_author(writing, error)) /* before anything is written */
+    if (!ref && !read_author(writing, error)) /* the author is read before anything is written */
         return false;
     if (!open_memory(writing->git, &writing->memory) ||
         !write_tree(writing->git, writing->base, overlay, &writing->tree))
@@ -251,8 +253,8 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
 
 /* ---- Where it may go ---- */
 
-/* A setting of a remote as text; owned; NULL: none. We do not use git_remote_lookup, because it
- * leaks memory for each line of the configuration. */
+/* A setting of a remote as a string; owned; NULL if there is none. We do not use
+ * git_remote_lookup, because it leaks memory for each line of the configuration. */
 static char *remote_value(AcrRepo *repo, const char *name, const char *key)
 {
     g_autoptr(git_config) config = NULL;

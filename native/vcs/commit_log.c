@@ -1,4 +1,5 @@
-/* Finds the commits before a snapshot that change the text that a caller looks for, newest first.
+/* Finds the commits before a snapshot that change the text that a caller looks for, beginning with
+ * the newest.
  *
  * If one parent of a merge has the same text, the walk follows only that parent, as git does, so
  * most of a long history is not read. Histories are untrusted: commits and bytes are limited. The
@@ -7,17 +8,18 @@
 
 #include "vcs_private.h"
 
-/* Limits of a search that has found something, about a tenth of a second. */
+/* Limits of a search that has found something; they amount to about a tenth of a second. */
 #define MAX_COMMITS 1000u
-#define MAX_WORK ((gsize)8 * 1024 * 1024) /* bytes of trees and files, as they are compared */
+/* total size of the trees and files that are compared, in bytes */
+#define MAX_WORK ((gsize)8 * 1024 * 1024)
 #define PATIENCE 4u      /* a search that has found nothing may do this many times the work */
-#define COMMIT_WORK 400u /* work that reading a commit counts as, in bytes */
-#define ENTRY_WORK 36u   /* work that reading an entry of a tree counts as, in bytes */
-#define MAX_BLOB ((gsize)4 * 1024 * 1024) /* larger files are not compared */
+#define COMMIT_WORK 400u /* reading a commit counts as this number of bytes of work */
+#define ENTRY_WORK 36u   /* reading an entry of a tree counts as this number of bytes of work */
+#define MAX_BLOB ((gsize)4 * 1024 * 1024) /* maximum size of files that are compared, in bytes */
 
 typedef struct {
     char *path;
-    git_oid before, after; /* zero: the file does not exist */
+    git_oid before, after; /* all zero if the file does not exist */
 } FileChange;
 
 typedef struct {
@@ -30,7 +32,7 @@ typedef struct {
     git_odb *odb;
     const AcrLogQuery *query;
     AcrLog *log;
-    GArray *waiting; /* array of Waiting: commits still to be visited */
+    GArray *waiting; /* array of Waiting: commits that will be visited */
     GHashTable *seen;
     GHashTable *parts; /* id of a version of a file -> its part (see AcrLogQuery) */
     gsize work;
@@ -92,7 +94,7 @@ static bool is_file(const git_tree_entry *entry)
 static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before,
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out);
 
-/* Compares the two entries of a name; either may be NULL. */
+/* Compares the two entries of one name; either may be NULL. */
 static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree_entry *before,
                                  const git_tree_entry *after, const char *folder, guint depth,
                                  GPtrArray *out)
@@ -120,8 +122,9 @@ static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree
     return (!old && !new) || compare_trees(walk, only, old, new, below, depth + 1, out);
 }
 
-/* Adds the files (FileChange) that differ between two trees; NULL is an empty tree. `only`:
- * compare only these files and folders; NULL: all. False if an object is missing. */
+/* Adds the files (FileChange) that differ between two trees; NULL is an empty tree. `only` is
+ * the set of files and folders to compare; NULL means all. Returns false if an object is
+ * missing. */
 static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before,
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out)
 {
@@ -151,8 +154,8 @@ static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before
     return true;
 }
 
-/* The files in which a commit differs from its parent number `parent` (from an empty tree if it
- * has none); owned; NULL: an object is missing. */
+/* The files in which a commit differs from its parent number `parent`, or from an empty tree if
+ * it has no parent; owned; NULL if an object is missing. */
 static GPtrArray *changes_of(LogWalk *walk, const git_commit *commit, guint parent,
                              GHashTable *only)
 {
@@ -170,7 +173,7 @@ static GPtrArray *changes_of(LogWalk *walk, const git_commit *commit, guint pare
 
 /* ---- One commit ---- */
 
-/* The content of a file; owned; NULL if there is none, or if it is too large. */
+/* The content of a file; owned; NULL if there is none, or if the file is too large. */
 static GBytes *read_blob(LogWalk *walk, const git_oid *id)
 {
     git_odb_object *object = NULL;
@@ -226,7 +229,7 @@ static bool has_same_name(const char *path, const char *other)
     return strcmp(name, other_name) == 0;
 }
 
-/* If the commit moves files of the query, adds their older paths to the query. */
+/* If the commit moves files of the query, adds the files' older paths to the query. */
 static void follow_moves(LogWalk *walk, const GPtrArray *changes)
 {
     for (guint i = 0; walk->query->paths && i < changes->len; i++) {
@@ -273,8 +276,8 @@ static void wait_for(LogWalk *walk, const git_oid *id)
     g_array_append_val(walk->waiting, waiting);
 }
 
-/* Compares a commit with its parents and queues the parents to visit: only one of them if the
- * commit has no relevant difference from it. */
+/* Compares a commit with its parents, and queues the parents to visit. If the commit has no
+ * relevant difference from one of its parents, queues only that parent. */
 static void visit_commit(LogWalk *walk, git_commit *commit)
 {
     guint n = acr_git.commit_parentcount(commit);
@@ -298,7 +301,8 @@ static void visit_commit(LogWalk *walk, git_commit *commit)
 
 /* ---- The walk ---- */
 
-/* Takes the newest of the waiting commits; of several, the one that has waited longest. */
+/* Takes the newest of the waiting commits; if several are equally new, the one that has waited
+ * longest. */
 static Waiting take_newest(LogWalk *walk)
 {
     guint newest = 0;

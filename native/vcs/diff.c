@@ -7,14 +7,14 @@
 
 #include "rules_private.h"
 
-/* One side of a file's change. mode 0: the file does not exist there. */
+/* One side of a file's change. If its mode is 0, the file does not exist on that side. */
 typedef struct {
     guint32 mode;
     char hex[41];
     GBytes *content;
 } Side;
 
-/* Appends a path as git prints it: quoted and escaped if any byte requires it (core.quotePath
+/* Appends a path as git prints it: quoted and escaped if a byte requires that (core.quotePath is
  * on). */
 static void append_quoted(GString *out, const char *prefix, const char *path)
 {
@@ -40,7 +40,7 @@ static void append_quoted(GString *out, const char *prefix, const char *path)
     g_string_append_c(out, '"');
 }
 
-/* Appends "--- a/path" or "+++ b/path", or /dev/null; with a tab after a name with blanks, so that
+/* Appends "--- a/path" or "+++ b/path", or /dev/null. A tab follows a name with blanks, so that
  * patch(1) finds its end. */
 static void append_label(GString *out, const char *mark, const char *prefix, const char *path,
                          bool there)
@@ -74,7 +74,7 @@ static void append_diff_header(GString *out, const char *path, const Side *old, 
     g_string_append_c(out, '\n');
 }
 
-/* git takes a file for binary if this part of it contains a NUL */
+/* git treats a file as binary if this number of bytes at its beginning contains a NUL */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)
@@ -146,7 +146,7 @@ static bool append_file(GString *out, const AcrOverlay *overlay, const char *pat
     new.mode = change->mode;
     if (change->content)
         acr_vcs_id_hex(change->id, new.hex);
-    /* git shows a change between file and link as a deleted and a new file */
+    /* git shows a change from a file to a link, or vice versa, as a deleted file and a new file */
     if (old.mode && new.mode && is_link(old.mode) != is_link(new.mode))
         return append_pair(out, path, &old, &none, kind, error) &&
                append_pair(out, path, &none, &new, kind, error);

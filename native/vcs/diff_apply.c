@@ -1,12 +1,12 @@
 /* Applies a diff to an overlay. The files that the diff changes become a tree in a repository in
- * memory; libgit2 applies the diff to that tree, as git does; the changes are then written to the
- * overlay. Either the whole diff is applied, or nothing. */
+ * memory; libgit2 applies the diff to that tree, as git does. The changes are then written to
+ * the overlay. Either the whole diff is applied, or nothing. */
 #include <string.h>
 #include <zlib.h>
 
 #include "vcs_private.h"
 
-/* A repository in memory with the files before and after the diff. All owned. */
+/* A repository in memory with the files before and after the diff. All members are owned. */
 typedef struct {
     git_repository *git;
     git_diff *diff;
@@ -30,8 +30,7 @@ static bool fail(GError **error, const char *what)
     return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "%s", what);
 }
 
-/* Adds a file of the overlay to the tree; a missing file is skipped, because the diff may create
- * it. */
+/* Adds a file of the overlay to the tree. Skips a missing file, because the diff may create it. */
 static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, GError **error)
 {
     if (!acr_overlay_has(overlay, path))
@@ -69,7 +68,7 @@ static void append_file_header(GString *out, const char *line, gsize n)
         g_string_append_len(out, line, (gssize)n);
 }
 
-/* Which name of a renamed file a line contains, as a bit; 0: none. */
+/* Which name of a renamed file a line contains, as a bit; 0 if none. */
 static guint name_bit(const char *line, gsize n)
 {
     static const char *const names[] = {"rename from ", "rename to ", "copy from ", "copy to "};
@@ -80,8 +79,8 @@ static guint name_bit(const char *line, gsize n)
 }
 
 /* Completes a header without hunks, which creates or deletes an empty file: libgit2 requires a
- * line of ids, which other tools omit, and a line that ends the patch. `kind`: 'n' for a new
- * file, 'd' for a deleted one; upper case: the header has its ids. */
+ * line of ids, which other tools omit, and a line that ends the patch. `kind` is 'n' for a new
+ * file and 'd' for a deleted one; in upper case if the header has its ids. */
 static void end_bare_header(GString *text, char kind)
 {
     if (g_ascii_islower(kind))
@@ -90,14 +89,14 @@ static void end_bare_header(GString *text, char kind)
     g_string_append(text, "-- \n");
 }
 
-/* Converts the diff to a form that libgit2 reads; owned: completes headers without hunks, and adds
- * a line end that a shell may have removed from the last line. NULL if a header states the old or
- * the new name of a renamed file twice, because libgit2 would leak the first one. */
+/* Converts the diff to a form that libgit2 can read; owned. Completes headers without hunks, and
+ * adds the line end that a shell may have removed from the last line. NULL if a header states
+ * the old or the new name of a renamed file twice, because libgit2 would leak the first one. */
 static GString *mend_headers(const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);
-    char bare = 0;  /* kind of the current header, if it may end here */
-    guint seen = 0; /* names in the current header so far, as bits */
+    char bare = 0;  /* kind of the current header if it may end here; otherwise 0 */
+    guint seen = 0; /* names that the current header has so far, as bits */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
@@ -125,7 +124,7 @@ static GString *mend_headers(const char *diff, gsize len)
     return g_steal_pointer(&text);
 }
 
-/* Whether libgit2 can decompress one side of a binary file: it never returns from a stream that
+/* Whether libgit2 can decompress one side of a binary file. It never returns from a stream that
  * is truncated or has trailing bytes. */
 static bool is_whole(const git_diff_binary_file *file)
 {
@@ -169,8 +168,8 @@ static bool refuse_diff(GError **error, const char *path, const char *why)
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s", path, why);
 }
 
-/* Rejects what libgit2 would accept: a new file at a path that exists (unless the diff deletes
- * it first, as when a file becomes a link), and submodules. */
+/* Rejects two kinds of changes that libgit2 would accept: a new file at a path that exists
+ * (unless the diff deletes it first, as when a file becomes a link), and submodules. */
 static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
 {
     g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
@@ -204,8 +203,8 @@ static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
     return true;
 }
 
-/* The mode of a file after the diff. If the diff does not state a mode, the mode stays; libgit2
- * would set that of an ordinary file if the line of ids is missing. */
+/* The mode of a file after the diff. If the diff does not state a mode, the mode stays. libgit2
+ * would set the mode of an ordinary file if the line of ids is missing. */
 static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 {
     const char *path = delta->old_file.path;

@@ -1,12 +1,13 @@
-/* Git's binary patches: both directions, each as the whole content or a delta, in git's base 85.
+/* Writes git's binary patches: both directions, each as the whole content or a delta, in git's base
+ * 85.
  *
- * libgit2 makes the deltas and chooses the form; but it compresses at zlib's default level where
- * git uses the fastest, so its data is decompressed and compressed again. */
+ * libgit2 makes the deltas and chooses the form. But it compresses at zlib's default level and git
+ * at the fastest, so we decompress its data and compress it again. */
 #include <zlib.h>
 
 #include "vcs_private.h"
 
-#define LINE_BYTES 52 /* data bytes in one line */
+#define LINE_BYTES 52 /* number of data bytes in one line */
 
 static void append_base85(GString *out, const guint8 *data, gsize len)
 {
@@ -25,7 +26,7 @@ static void append_base85(GString *out, const guint8 *data, gsize len)
     }
 }
 
-/* Compresses at git's level; owned; NULL: libgit2's data is malformed. */
+/* Compresses at git's level; owned; NULL if libgit2's data is malformed. */
 static GByteArray *deflate_again(const git_diff_binary_file *file)
 {
     uLongf len = file->inflatedlen, deflated_len = compressBound(file->inflatedlen);

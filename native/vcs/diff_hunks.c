@@ -1,24 +1,24 @@
-/* Hunks of two texts. libgit2 finds and groups the changed lines as git does. The text after the
- * second "@@" (the line of the enclosing function) is found by this file, by git's rules, because
- * libgit2 does not apply its Python driver to buffers. */
+/* Writes the hunks between two texts. libgit2 finds and groups the changed lines as git does.
+ * The text after the second "@@" (the line of the enclosing function) is found here, by git's
+ * rules, because libgit2 does not apply its Python driver to buffers. */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_CONTEXT 80 /* limit of bytes that git shows of the function's line */
+#define MAX_CONTEXT 80 /* maximum number of bytes that git shows of the function's line */
 
 typedef struct {
     GString *out;
     const char *old, *new; /* borrowed */
     gsize old_len, new_len;
-    /* gsize: the offset of each line of `old`, and at the end the length of `old`; NULL until
-     * needed */
+    /* array of gsize: the offset of each line of `old`, followed by the length of `old`; NULL
+     * until needed */
     GArray *starts;
     /* the line (0-based) before the previous hunk, at which the backward search ends */
     gssize last;
     bool python;
     char context[MAX_CONTEXT];
-    /* the last text shown: a hunk without a function's line shows the previous one */
+    /* length of the text that was shown last; a hunk for which no line is found shows it again */
     gsize context_len;
 } Hunks;
 
@@ -27,7 +27,7 @@ static bool is_blank_line(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The first byte to show if `line` names a definition, else NULL: git's default rule. */
+/* Git's default rule: the first byte to show if `line` names a definition, otherwise NULL. */
 static const char *match_default(const char *line, const char *end)
 {
     return line < end && (g_ascii_isalpha(*line) || *line == '_' || *line == '$') ? line : NULL;
@@ -75,7 +75,7 @@ static bool set_context(Hunks *hunks, gsize line)
     return true;
 }
 
-/* How many bytes git shows: up to the first byte that is not UTF-8. */
+/* The number of bytes that git shows: those up to the first byte that is not UTF-8. */
 static gsize shown_len(const char *text, gsize len)
 {
     for (gsize done = 0; done < len;) {

@@ -1,6 +1,6 @@
 /* Adds Python files that a build has put into the packages of a working tree and that git ignores,
- * such as _version.py: a package cannot be imported without them, so a copy of the tree needs them
- * too.
+ * such as _version.py. A package cannot be imported without these files, so a copy of the tree
+ * needs them too.
  *
  * Takes only small files whose name or first lines show that they are generated, because other
  * ignored files may be large or secret. */
@@ -10,9 +10,10 @@
 
 #include "vcs_private.h"
 
-#define MAX_BYTES (64u * 1024) /* a larger generated file is skipped */
+#define MAX_BYTES (64u * 1024) /* a generated file with more bytes is skipped */
 #define MAX_FILES 200u
-#define HEAD_BYTES 400u /* so many first bytes are searched for a word such as "generated" */
+/* this number of bytes at the beginning is searched for a word such as "generated" */
+#define HEAD_BYTES 400u
 
 static bool is_generated(const char *name, GBytes *content)
 {
@@ -28,7 +29,7 @@ static bool is_generated(const char *name, GBytes *content)
     return strstr(name, "version") != NULL;
 }
 
-/* Opens a folder below `root` without following links; -1: there is none. */
+/* Opens a folder below `root` without following links; -1 if there is none. */
 static int open_package(int root, const char *path)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -40,7 +41,7 @@ static int open_package(int root, const char *path)
     return fd;
 }
 
-/* Adds the generated files of a package to `out`; `folder` ends in a slash, or is empty. */
+/* Adds the generated files of a package to `out`. `folder` ends in a slash, or is empty. */
 static void find_in_package(const AcrSnapshot *snapshot, int root, const char *folder,
                             GHashTable *out)
 {

@@ -17,7 +17,7 @@
 
 #define MAX_LINE_BYTES 8192u
 #define MAX_CONFIG_BYTES (16u * 1024 * 1024)
-#define MAX_INCLUDES 10u /* limit of nested includes, as in git */
+#define MAX_INCLUDES 10u /* maximum number of nested includes, as in git */
 
 static int trusts_links; /* process-wide, like libgit2's options */
 
@@ -33,9 +33,10 @@ bool acr_vcs_trusts_links(void)
 
 /* A working tree and the folders of its repository; resolved paths, owned. */
 typedef struct {
-    char *tree;   /* NULL for a bare repository */
-    char *git;    /* the git folder */
-    char *common; /* for a linked worktree, the repository's git folder; otherwise equal to `git` */
+    char *tree; /* NULL if the repository is bare */
+    char *git;  /* the git folder */
+    /* for a linked worktree, the git folder of the repository; otherwise the same as `git` */
+    char *common;
 } Family;
 
 static void family_clear(Family *family)
@@ -44,7 +45,7 @@ static void family_clear(Family *family)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Family, family_clear)
 
-/* Whether a path belongs to the repository: after resolving links, it lies in the working tree
+/* Whether a path belongs to the repository: with its links resolved, it lies in the working tree
  * or the git folders. */
 static bool is_own(const Family *family, const char *path)
 {
@@ -80,8 +81,8 @@ char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix
 
 /* ---- Settings ---- */
 
-/* The next value of a key in a configuration, from *at on, in any section; owned; NULL: none.
- * Removes quotes and backslashes, which is enough for paths. */
+/* The next value of a key in a configuration, from *at on, in any section; owned; NULL if there
+ * is none. Removes quotes and backslashes, which suffices for paths. */
 static char *next_value(const char **at, const char *key)
 {
     for (const char *found; (found = strcasestr(*at, key));) {
@@ -136,8 +137,8 @@ static bool check_includes(const char *path, guint depth, GError **error)
     return true;
 }
 
-/* Whether the configuration of a git folder names the working tree: true for submodules and
- * separate git folders. */
+/* Whether the configuration of a git folder names the working tree. This is so for submodules
+ * and separate git folders. */
 static bool names_tree(const char *git, const char *tree)
 {
     g_autofree char *path = g_build_filename(git, "config", NULL);
@@ -163,7 +164,7 @@ static bool is_linked(const char *git, const char *common)
     return strcmp(above, worktrees) == 0;
 }
 
-/* Finds the git folder of a working tree, and whether it belongs to that tree. */
+/* Finds the git folder of a working tree, and checks whether it belongs to that tree. */
 static bool resolve_link(Family *family, GError **error)
 {
     g_autofree char *dot_git = g_build_filename(family->tree, ".git", NULL);
@@ -208,7 +209,7 @@ static bool check_entry(const Family *family, const char *path, unsigned char ty
     return acr_vcs_fail_outside(error, path, real);
 }
 
-/* Checks the contents of a folder, and with `depth` those of its subfolders. They may be
+/* Checks the contents of a folder and, with `depth`, of its subfolders. The contents may be
  * missing. */
 static bool check_git_folder(const Family *family, const char *folder, guint depth, GError **error)
 {

@@ -1,6 +1,6 @@
-/* Which untracked paths git ignores: by rules of the .gitignore files in the folders that contain a
- * path, of info/exclude, and of core.excludesFile. The nearest file with a matching rule decides,
- * in it the last such rule.
+/* Decides which untracked paths git ignores, by rules of the .gitignore files in the folders that
+ * contain a path, of info/exclude, and of core.excludesFile. The nearest file with a matching rule
+ * decides, and in that file the last such rule.
  *
  * We match ourselves, because libgit2 follows symlinks, and drops a rule that re-includes a path
  * which a .gitignore in a parent folder ignores. The rules are a stack: the walk pushes those of
@@ -17,9 +17,10 @@
 
 typedef struct {
     char *pattern;
-    bool takes_back;  /* the line begins with "!": the rule re-includes paths */
-    bool folder_only; /* the pattern ends in a slash: the rule applies only to folders */
-    /* the pattern contains a slash and is matched against the path, otherwise against the name */
+    bool takes_back;  /* the line begins with "!", so the rule re-includes paths */
+    bool folder_only; /* the pattern ends in a slash, so the rule applies only to folders */
+    /* the pattern contains a slash, so it is matched against the path; otherwise against the
+     * name */
     bool anchored;
 } Rule;
 
@@ -29,7 +30,7 @@ typedef struct {
 } Level;
 
 struct AcrVcsIgnore {
-    GPtrArray *levels; /* Level *; later ones override earlier ones */
+    GPtrArray *levels; /* array of Level *; later levels override earlier ones */
     bool ignore_case;
 };
 
@@ -95,8 +96,8 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* Adds the rules of an open file (taken); -1: there is no file. False with errno if the file
- * exists but cannot be opened now. */
+/* Adds the rules of an open file (taken; -1 if there is none). Returns false and sets errno if
+ * the file exists but cannot be opened now. */
 static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
     if (fd < 0 && acr_vcs_is_exhausted(errno))
@@ -190,8 +191,8 @@ bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folde
 
 /* ---- New files of an overlay ---- */
 
-/* Adds the rules of the .gitignore in a folder of the overlay; `len`: length of its path with the
- * slash. */
+/* Adds the rules of the .gitignore in a folder of the overlay. `len` is the length of the
+ * folder's path with the slash. */
 static void push_overlaid(AcrVcsIgnore *ignore, const AcrOverlay *overlay, const char *path,
                           gsize len)
 {

@@ -1,4 +1,4 @@
-/* Loads libgit2 when a repository is first read, because loading it with its libraries takes half
+/* Loads libgit2 when a repository is first read. Loading libgit2 with its libraries takes half
  * of the program's start time, and workers read no repository. */
 #pragma once
 
@@ -48,7 +48,7 @@ typedef struct {
     ACR_GIT_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrGit;
-/* Loads and initialises libgit2, once; aborts on failure. Call acr_vcs_init() first, which
- * reports that failure. */
+/* Loads and initialises libgit2 once; aborts on failure. Call acr_vcs_init() first, which
+ * reports such a failure. */
 const AcrGit *acr_git_functions(void);
 #define acr_git (*acr_git_functions())

@@ -1,9 +1,9 @@
-/* Loose objects: one file each, a zlib stream of "TYPE SIZE", a NUL and the content.
+/* Reads loose objects. Each is a file with a zlib stream of "TYPE SIZE", a NUL and the content.
  *
- * This is our own backend, because libgit2 1.5 never returns from a truncated stream, and writes
+ * We have our own backend because libgit2 1.5 never returns from a truncated stream, and writes
  * beyond its buffer if the content is longer than stated. The stream must contain exactly what its
  * header says. Commits and trees must have the requested id; snapshot_read.c checks blobs if the
- * caller asks for it. */
+ * caller requests that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "odb_private.h"
 
 #define MAX_HEADER 64u
-/* limit of a stream, larger than the content because of incompressible data */
+/* maximum size of a stream, which exceeds that of the content if the data cannot be compressed */
 #define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20))
-#define FIRST_BYTES 256u /* enough bytes of a file for its header */
+#define FIRST_BYTES 256u /* number of bytes of a file that contain its header */
 
 typedef struct {
     git_odb_backend parent;
@@ -25,12 +25,12 @@ typedef struct {
 
 typedef struct {
     git_object_t type;
-    gsize size;   /* bytes of the content */
-    gsize before; /* bytes of the header, including its NUL */
+    gsize size;   /* number of bytes of the content */
+    gsize before; /* number of bytes of the header, including its NUL */
 } Header;
 
-/* Handles an object that cannot be opened: either it is missing, or this process cannot open any
- * more files. */
+/* Handles an object that cannot be opened. Either the object is missing, or this process cannot
+ * open any more files. */
 static int fail_to_open(void)
 {
     return acr_vcs_is_exhausted(errno) ? acr_vcs_odb_fail(g_strerror(errno)) : GIT_ENOTFOUND;

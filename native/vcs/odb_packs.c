@@ -1,10 +1,10 @@
-/* The packs of one folder. libgit2's backend reads each pack, but only after we have checked the
- * pack's index, and only objects whose chain of deltas ends. Commits and trees must have the
- * requested id, because cached copies are shared by the id of a tree.
+/* Reads the packs of one folder. libgit2's backend reads each pack, but only after we have checked
+ * the pack's index, and only those objects whose chain of deltas ends. Commits and trees must have
+ * the requested id, because cached copies are shared by the id of a tree.
  *
  * libgit2 1.5 multiplies numbers of an index in 32 bits and then reads unmapped memory, and it
- * follows circular deltas forever. A pack that fails the check is skipped: its objects are missing.
- */
+ * follows circular deltas forever. A pack that fails the check is skipped, so its objects are
+ * missing. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,32 +13,33 @@
 #include "odb_private.h"
 
 #define MAX_PACKS 10000u
-#define MAX_DELTAS 10000u /* limit of deltas in one chain; git makes at most 4095 */
+#define MAX_DELTAS 10000u /* maximum number of deltas in one chain; git makes at most 4095 */
 #define INDEX_HEAD 8u
 #define FANOUT_BYTES 1024u
-#define TRAILER_BYTES 40u /* bytes of the checksums of the pack and of the index */
+#define TRAILER_BYTES 40u /* number of bytes of the checksums of the pack and of the index */
 #define PACK_HEAD 12u
 #define PACK_TRAILER 20u
 #define FAR_OFFSET 0x80000000u
-/* limit of objects in a chain of deltas; git makes no deltas of larger ones */
+/* maximum size of objects in a chain of deltas; git makes no deltas of larger objects */
 #define MAX_INFLATED (512ull << 20)
-#define DELTA_HEAD 20u            /* enough decompressed bytes for both sizes of a delta */
+/* number of decompressed bytes that contain both sizes of a delta */
+#define DELTA_HEAD 20u
 #define TYPES 8u                  /* must exceed the largest object type */
-#define DELTA_FIRST ((gsize)4096) /* compressed bytes that yield DELTA_HEAD bytes */
+#define DELTA_FIRST ((gsize)4096) /* number of compressed bytes that yield DELTA_HEAD bytes */
 
 typedef struct {
     char *name; /* "pack-….idx" */
     git_odb_backend *inner;
     GMappedFile *index, *pack;
-    /* offset -> deltas * TYPES + type, for objects that were found to be readable */
+    /* offset -> number of deltas * TYPES + type, for objects that were found to be readable */
     GHashTable *sound;
-    /* reused for all deltas, because its initialisation takes longer than reading the head of
-     * one */
+    /* reused for all deltas, because initialising it takes longer than reading the head of a
+     * delta */
     z_stream stream;
     const guint8 *fanout, *ids, *offsets, *far;
     guint32 n;   /* number of objects */
     gsize n_far; /* number of 64-bit offsets */
-    /* bytes from one id (or offset) to the next; version 1 stores them alternately */
+    /* number of bytes from one id (or offset) to the next; version 1 stores them alternately */
     gsize id_step;
     gsize offset_step;
 } Pack;
@@ -46,10 +47,10 @@ typedef struct {
 typedef struct {
     git_odb_backend parent;
     char *folder;     /* the folder objects/pack */
-    GPtrArray *packs; /* Pack by name; the one used last is first */
+    GPtrArray *packs; /* array of Pack, sorted by name, except that the one used last is first */
     bool is_listed;
-    /* the object found last, because libgit2 requests each object twice: its type and its
-     * content */
+    /* the object that was found last, with its type and content, because libgit2 requests each
+     * object twice */
     git_oid last;
     guint64 last_offset;
 } Packs;
@@ -72,7 +73,7 @@ static guint32 read_32(const guint8 *at)
 
 /* ---- The index ---- */
 
-/* Finds the tables of an index of version 2 (or 1, which has no header). */
+/* Finds the tables of an index of version 2, or of version 1, which has no header. */
 static bool lay_out(Pack *pack)
 {
     const guint8 *data = (const guint8 *)g_mapped_file_get_contents(pack->index);
@@ -98,7 +99,8 @@ static bool lay_out(Pack *pack)
     return pack->n_far <= pack->n;
 }
 
-/* The offset of an object in the pack; 0 if it is not in the index, or beyond the pack's end. */
+/* The offset of an object in the pack; 0 if the object is not in the index, or lies beyond the
+ * pack's end. */
 static guint64 find_offset(const Pack *pack, const guint8 *id)
 {
     guint32 low = *id ? read_32(pack->fanout + 4 * (gsize)(*id - 1)) : 0,
@@ -124,8 +126,8 @@ static guint64 find_offset(const Pack *pack, const guint8 *id)
 
 /* ---- Chains of deltas ---- */
 
-/* Reads the rest of a number, seven bits a byte, lowest first; `low` has the lowest `shift`
- * bits. G_MAXUINT64 if the pack ends or the number is too large. */
+/* Reads the rest of a number: seven bits in each byte, beginning with the lowest; `low` has the
+ * lowest `shift` bits. Returns G_MAXUINT64 if the pack ends or the number is too large. */
 static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, guint shift)
 {
     for (bool more = true; more; shift += 7) {
@@ -137,7 +139,7 @@ static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, gu
     return low;
 }
 
-/* The distance from a delta back to its base, in git's encoding; 0: too large. */
+/* The distance from a delta back to its base, in git's encoding; 0 if it is too large. */
 static guint64 read_distance(const guint8 **at, const guint8 *end)
 {
     guint64 distance = 0;
@@ -152,16 +154,16 @@ static guint64 read_distance(const guint8 **at, const guint8 *end)
     return distance;
 }
 
-/* An object as its entry in the pack describes it, without reading its base. */
+/* An object as its entry in the pack describes it. The object's base is not read. */
 typedef struct {
     git_object_t type;
-    guint64 size; /* size of the object; for a delta, of its result */
-    guint64 base; /* offset of the base object; 0 if it is not a delta */
-    guint deltas; /* length of its chain of deltas, if it was followed */
-    bool bounded; /* reading it needs no more memory than git's own objects do */
+    guint64 size; /* size of the object; for a delta, size of its result */
+    guint64 base; /* offset of the base object; 0 if the object is not a delta */
+    guint deltas; /* length of the object's chain of deltas, if it was followed */
+    bool bounded; /* reading the object needs no more memory than git's own objects do */
 } Entry;
 
-/* Reads the two sizes at the beginning of a delta: of its base and of its result. */
+/* Reads the two sizes at the beginning of a delta: those of its base and of its result. */
 static bool read_delta(Pack *pack, const guint8 *at, const guint8 *end, Entry *entry)
 {
     guint8 head[DELTA_HEAD];
@@ -204,7 +206,7 @@ static bool read_entry(Pack *pack, guint64 offset, Entry *out)
     return out->type >= GIT_OBJECT_COMMIT && out->type <= GIT_OBJECT_TAG;
 }
 
-/* Determines the type of an object by following its chain of deltas, which must end; records a
+/* Determines the type of an object by following its chain of deltas, which must end. Records a
  * bounded object in `sound`. */
 static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 {
@@ -276,7 +278,7 @@ static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
         (void)packs_refresh(&packs->parent);
     bool again = packs->last_offset && acr_git.oid_equal(id, &packs->last);
     for (guint i = 0; i < packs->packs->len; i++) {
-        Pack *pack = packs->packs->pdata[i]; /* the pack used last is the first */
+        Pack *pack = packs->packs->pdata[i]; /* the pack that was used last is the first */
         guint64 offset = again ? packs->last_offset : 0;
         if (!again && pack->inner)
             offset = find_offset(pack, id->id);

@@ -1,5 +1,6 @@
-/* Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
- * removes the path from the list, so the list contains exactly the files that a diff shows. */
+/* An overlay is a snapshot together with the files that differ from it, by path. Writing the
+ * snapshot's own bytes removes the path from the list, so the list contains exactly the files
+ * that a diff shows. */
 #include <string.h>
 
 #include "vcs_private.h"
@@ -69,7 +70,7 @@ static bool was_left_out(const AcrSnapshot *snapshot, const char *path)
     return false;
 }
 
-/* Whether `folder`, the beginning of a path to be written, is something other than a folder. */
+/* Whether `folder`, the beginning of a path to be written, exists and is not a folder. */
 static bool blocks(const AcrOverlay *overlay, const char *folder)
 {
     const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, folder);
@@ -90,7 +91,7 @@ static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
     return false;
 }
 
-/* Why the path must not be changed; NULL if it may be. A symlink may be removed, but not
+/* Why the path must not be changed; NULL if it may. A symlink may be removed, but not
  * overwritten. */
 static const char *refusal(const AcrOverlay *overlay, const char *path, bool removing)
 {

@@ -1,8 +1,8 @@
-/* Opens a repository: finds out what kind of folder a path is, and makes the libgit2 handle.
+/* Opens a repository. Finds out what kind of folder a path is, and makes the libgit2 handle.
  *
  * No hook or filter is run, so the owner of a repository and extensions that concern only writers
  * do not matter. If libgit2 cannot read the kind of object ids or of ref storage, the repository is
- * rejected with a message that names it. */
+ * rejected with a message that names the kind. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -18,10 +18,11 @@ static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_starting;
 static GError *init_error; /* why libgit2 cannot be used; NULL if it can */
 
-/* Overrides mbedTLS's function of the same name, because the linker finds this one first. A libgit2
- * that was built with mbedTLS calls it at its start to decode every certificate of the system. That
- * takes half the time of a search, and we make no connections with libgit2. While libgit2 starts,
- * this function skips the certificates; for all other callers it calls mbedTLS's function. */
+/* Overrides mbedTLS's function of the same name, because the linker finds this one first. If
+ * libgit2 was built with mbedTLS, it calls this function at its start to decode every
+ * certificate of the system. That takes half the time of a search, and we make no connections
+ * with libgit2. While libgit2 starts, this function skips the certificates; for all other
+ * callers it calls mbedTLS's function. */
 int mbedtls_x509_crt_parse_file(void *chain, const char *path);
 int mbedtls_x509_crt_parse_file(void *chain, const char *path)
 {
@@ -73,7 +74,7 @@ static void init_libgit2(void)
     table.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     table.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                       0); /* snapshot_read.c checks ids if the caller asks for it */
+                       0); /* snapshot_read.c checks ids if the caller requests that */
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
                        0); /* a tree of a partial clone refers to missing files */
 }
@@ -183,8 +184,8 @@ static bool check_repository_folder(const char *path, GError **error)
                         g_strerror(errno));
 }
 
-/* Opens a folder that is not in a repository. If it has a `.git` that libgit2 did not recognise,
- * fails. */
+/* Opens a folder that is not in a repository. Fails if the folder has a `.git` that libgit2 did
+ * not recognise. */
 static AcrRepo *open_plain(const char *path, GError **error)
 {
     struct stat st;
@@ -222,7 +223,7 @@ static bool value_is(git_config *config, const char *name, const char *expected)
 
 #define SHA256 "'%s' uses SHA-256 object ids, which acr-host cannot read"
 
-/* Opens the working tree of a repository whose objects cannot be read, as a folder without git. */
+/* If the objects of a repository cannot be read, opens its working tree as a folder without git. */
 static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **error)
 {
     if (!workdir)
@@ -248,7 +249,7 @@ static bool is_same_folder(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Whether a folder's `.git` is that git folder, or a file that names it (in a submodule, a
+/* Whether a folder's `.git` is that git folder, or is a file that names it (in a submodule, in a
  * linked worktree, or with a separate git folder). */
 static bool leads_to(const char *folder, const char *git_folder)
 {
@@ -261,7 +262,7 @@ static bool leads_to(const char *folder, const char *git_folder)
 
 /* The working tree: the nearest folder at or above `path` whose `.git` leads to the opened git
  * folder. The git folder's own settings (core.worktree, a linked worktree's gitdir) are ignored,
- * because they could name any folder of the user's. Owned; NULL: bare. */
+ * because they could name any folder of the user. Owned; NULL if the repository is bare. */
 static char *find_worktree(git_repository *git, git_config *config, const char *path)
 {
     int bare = 0;

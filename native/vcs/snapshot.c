@@ -1,8 +1,8 @@
-/* The snapshot type: a sorted array of entries, the locations of their contents, and the skipped
- * paths.
+/* A snapshot consists of a sorted array of entries, the locations of their contents, and the
+ * skipped paths.
  *
- * snapshot_commit.c and snapshot_worktree.c fill a snapshot and seal it; after that it never
- * changes. snapshot_save.c saves and loads it; snapshot_read.c reads contents. */
+ * snapshot_commit.c and snapshot_worktree.c fill a snapshot and seal it; after that the snapshot
+ * never changes. snapshot_save.c saves and loads it; snapshot_read.c reads contents. */
 #include <string.h>
 
 #include "vcs_private.h"
@@ -134,7 +134,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const AcrEntry *)a)->path, ((const AcrEntry *)b)->path);
 }
 
-/* Sorts the entries; of several with the same path keeps the first. */
+/* Sorts the entries. If several have the same path, keeps the first. */
 static void sort_entries(GArray *entries)
 {
     guint kept = 0;

@@ -7,13 +7,13 @@
 
 #include "vcs_private.h"
 
-#define MAX_REFERENCE_BYTES 8192u /* limit of a reference's file */
-#define MAX_SYMBOLIC 10u          /* limit of a chain of symbolic references */
+#define MAX_REFERENCE_BYTES 8192u /* maximum size of a reference's file in bytes */
+#define MAX_SYMBOLIC 10u          /* maximum length of a chain of symbolic references */
 #define SYMBOLIC "ref:"
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_oid folder; /* the folder entered last */
+    git_oid folder; /* the folder that was entered last */
     /* number of trees entered; limited, because a few trees can refer to each other very often */
     gsize trees;
     GError *error;
@@ -115,9 +115,9 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
                      repo->path, cause);
 }
 
-/* Whether the file of a reference, and those that it names, are short, because libgit2 takes
- * time proportional to the square of the length. True for an unreadable file, about which
- * libgit2 reports an error. */
+/* Whether the file of a reference, and the files of the references that it names, are short,
+ * because libgit2 takes time proportional to the square of the length. True for an unreadable
+ * file, for which libgit2 reports an error. */
 static bool is_short(AcrRepo *repo, const char *reference)
 {
     g_autofree char *name = g_strdup(reference);
@@ -163,7 +163,7 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
                                      "a ref of '%s' is longer than %u bytes", repo->path,
                                      MAX_REFERENCE_BYTES));
     int rc = *rev ? acr_git.reference_dwim(&reference, repo->git, rev)
-                  : GIT_ENOTFOUND; /* libgit2 would take "" for HEAD */
+                  : GIT_ENOTFOUND; /* libgit2 would interpret "" as HEAD */
     if (rc == 0 &&
         acr_git.reference_name_to_id(&id, repo->git, acr_git.reference_name(reference)) == 0) {
         rc = acr_git.object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);

@@ -1,6 +1,6 @@
-/* Writes a git folder for one commit, in the form of a shallow clone, because projects read their
- * version from git, and tests their list of files. The folder must not contain later commits, nor
- * any of the repository's configuration except for line endings. */
+/* Writes a git folder for one commit, in the form of a shallow clone. Projects read their
+ * version from git, and tests read their list of files. The folder must not contain later
+ * commits, nor any of the repository's configuration except for line endings. */
 #include <string.h>
 
 #include "vcs_private.h"
@@ -16,8 +16,8 @@ typedef struct {
     git_odb *from, *to;
     const char *dir;
     const AcrVcsHistory *history;
-    GHashTable *copied; /* ids of the trees copied so far (20 bytes) */
-    GPtrArray *trees;   /* trees to copy: git_oid *, keys of `copied` */
+    GHashTable *copied; /* set of the ids (20 bytes) of the trees copied so far */
+    GPtrArray *trees;   /* array of git_oid *, keys of `copied`: the trees that must be copied */
 } Copying;
 
 /* ---- Objects ---- */
@@ -68,8 +68,8 @@ static bool copy_trees(Copying *copying, GError **error)
     return true;
 }
 
-/* Adds an entry to the index. `is_absent`: the sandbox does not write that file or folder, so
- * the entry tells git not to show it as deleted. */
+/* Adds an entry to the index. With `is_absent`, the sandbox does not write that file or folder,
+ * so the entry tells git not to show it as deleted. */
 static void add_row(git_index *index, const char *path, guint32 mode, const git_oid *id,
                     bool is_absent)
 {
@@ -184,7 +184,8 @@ static bool write_all_blobs(Copying *copying, const AcrSnapshot *files, const ch
            write_blob_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 
-/* From now on, libgit2 writes objects to the target folder. False with libgit2's error. */
+/* From now on, libgit2 writes objects to the target folder. On failure returns false and sets
+ * libgit2's error. */
 static bool open_target(Copying *copying, const char *objects)
 {
     git_odb_backend *loose = NULL;

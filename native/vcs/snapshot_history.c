@@ -1,5 +1,5 @@
-/* The part of the repository's history that the git folder of one commit shows: the commits up to
- * the nearest tag, and the tags on them.
+/* Finds the part of the repository's history that the git folder of one commit contains: the
+ * commits up to the nearest tag, and the tags of these commits.
  *
  * References are untrusted, so their number and depth are limited. We read them ourselves, because
  * libgit2 takes time proportional to the square of a loose reference's length, and may follow links
@@ -8,8 +8,8 @@
 
 #include "vcs_private.h"
 
-#define MAX_HISTORY 10000u /* limit of commits that are searched for a tag */
-/* limit of nested folders of tags, and of tags that point to other tags */
+#define MAX_HISTORY 10000u /* maximum number of commits that are searched for a tag */
+/* maximum number of nested folders of tags, and of tags that point to other tags */
 #define MAX_DEPTH 10u
 #define MAX_PACKED_REFS ((gsize)64 * 1024 * 1024)
 
@@ -17,7 +17,7 @@ typedef struct {
     git_repository *git;
     git_odb *odb;
     AcrVcsHistory *history;
-    GHashTable *names; /* names of tags and of folders of tags read so far */
+    GHashTable *names; /* set of the names of tags and of folders of tags read so far */
 } Finding;
 
 static void tag_free(gpointer data)
@@ -30,8 +30,8 @@ static void tag_free(gpointer data)
 
 /* ---- Tags ---- */
 
-/* Appends the objects to which a tag leads, up to a commit; false if it does not lead to a
- * commit. */
+/* Appends the objects to which a tag leads, up to a commit. Returns false if the tag does not
+ * lead to a commit. */
 static bool follow(git_repository *git, GArray *ids)
 {
     while (ids->len <= MAX_DEPTH + 1) {
@@ -46,7 +46,7 @@ static bool follow(git_repository *git, GArray *ids)
     return false;
 }
 
-/* Adds a tag to the commit to which it leads, if any. */
+/* Adds a tag to the commit to which it leads, if there is one. */
 static void add_tag(Finding *finding, const char *name, const char *hex)
 {
     git_oid id;
@@ -114,7 +114,8 @@ static void add_packed_tags(Finding *finding, const char *folder)
         }
 }
 
-/* Reads loose tags first, because a loose reference overrides a packed one of the same name. */
+/* Reads loose tags first, because a loose reference overrides a packed reference of the same
+ * name. */
 static void find_tags(Finding *finding)
 {
     const char *folder = acr_git.repository_commondir(finding->git);
@@ -141,8 +142,8 @@ static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
     return true;
 }
 
-/* Appends the commits from the first one to the nearest one with a tag; if there is no tag, only
- * the first. The last ones get no parents. */
+/* Appends the commits from the first one to the nearest commit with a tag, or only the first if
+ * there is no tag. The last commits get no parents. */
 static void find_way(Finding *finding)
 {
     g_autoptr(GHashTable) seen =

@@ -3,8 +3,8 @@
  *
  * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens its own
  * handle; below it, packs and their cache of delta bases are shared. We check a content against its
- * id only if the caller asks for it, because the check takes longer than decompressing; git itself
- * leaves it to fsck. */
+ * id only if the caller requests that, because the check takes longer than decompressing; git
+ * itself leaves the check to fsck. */
 #include <unistd.h>
 
 #include "vcs_private.h"
@@ -86,7 +86,7 @@ static GBytes *read_locked(AcrRepo *repo, const AcrEntry *entry, bool check, GEr
     return bytes;
 }
 
-/* Reads a content that was saved earlier, from the file named by its id. */
+/* Reads a content that was saved earlier, from the file that is named by the content's id. */
 static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GError **error)
 {
     char hex[41];
@@ -105,8 +105,8 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     return g_steal_pointer(&bytes);
 }
 
-/* Reads an entry; `odb` is a handle of the calling thread, or NULL to use the repository's
- * handle, under its lock. */
+/* Reads an entry. `odb` is a handle of the calling thread; NULL: use the repository's handle,
+ * under its lock. */
 static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index, bool check,
                           GError **error)
 {
@@ -144,7 +144,7 @@ gsize acr_snapshot_content_size(AcrSnapshot *snapshot, gsize index)
     return size;
 }
 
-/* Shared by the threads of a bulk read; all members but `next` are constant. */
+/* Data that the threads of a bulk read share. All members except `next` are constant. */
 typedef struct {
     const AcrSnapshot *snapshot;
     const gsize *entries;

@@ -8,15 +8,15 @@
 #include "vcs_private.h"
 
 #define FORMAT 2u
-/* The format of the manifest: paths are byte strings. A skipped path is (reason, path); an entry
+/* The format of the manifest. Paths are byte strings. A skipped path is (reason, path); an entry
  * is (mode and, in higher bits, `on_disk`; where; id; path). */
 #define DISK_SHIFT 24
 #define LEFT_TYPE "a(yay)"
 #define ENTRIES_TYPE "a(uyayay)"
 #define MANIFEST_TYPE "(ubssay" LEFT_TYPE ENTRIES_TYPE ")"
-/* "^": GVariant converts a C string */
+/* "^" tells GVariant to convert a C string */
 #define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")"
-#define SUM_BYTES 64u /* length of a SHA-256 in hex */
+#define SUM_BYTES 64u /* length of a SHA-256 in hex digits */
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
 
 /* ---- Writing ---- */
@@ -134,7 +134,7 @@ static bool take_entry(GVariant *entries, gsize index, AcrSnapshot *snapshot)
            acr_vcs_snapshot_add(snapshot, path, mode, bytes, (AcrVcsWhere)where, on_disk, NULL);
 }
 
-/* Fills an empty snapshot from its manifest; false if the manifest has another format. */
+/* Fills an empty snapshot from its manifest. Returns false if the manifest has another format. */
 static bool take_manifest(GVariant *manifest, AcrSnapshot *snapshot, char **out_digest)
 {
     guint32 format;

@@ -14,34 +14,37 @@
 
 #include "rules_private.h"
 
-#define PIECE_BYTES ((gsize)1024 * 1024) /* size of the pieces in which a large file is read */
-/* limit of the bytes of all large files together; further large files are skipped */
+/* size of the pieces in which a large file is read, in bytes */
+#define PIECE_BYTES ((gsize)1024 * 1024)
+/* maximum total size of all large files in bytes; further large files are skipped */
 #define MAX_HASHED_BYTES ((goffset)1 << 30)
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_repository *git;          /* NULL: a folder without git */
-    git_odb *odb;                 /* borrowed during the walk; NULL without git */
-    git_index *index;             /* NULL: no git, or an unreadable index */
+    git_repository *git;          /* NULL for a folder without git */
+    git_odb *odb;                 /* borrowed during the walk; NULL if there is no git */
+    git_index *index;             /* NULL if there is no git, or if the index cannot be read */
     AcrVcsAttributes *attributes; /* NULL without git */
-    bool ignores_modes;     /* core.fileMode is off: the index says which files are executable */
-    GHashTable *tracked;    /* paths of the files in the index */
-    GHashTable *folders;    /* paths of all folders that contain files of the index */
+    bool ignores_modes;     /* core.fileMode is off, so the index says which files are executable */
+    GHashTable *tracked;    /* set of the paths of the files in the index */
+    GHashTable *folders;    /* set of the paths of all folders that contain files of the index */
     GHashTable *submodules; /* their paths */
     AcrVcsIgnore *ignore;   /* NULL without git */
-    GHashTable *head;       /* ids of HEAD's blobs, 20 bytes each */
-    AcrVcsMarks *marks;     /* borrowed; NULL: marks are not requested */
+    GHashTable *head;       /* set of the ids of HEAD's blobs, 20 bytes each */
+    AcrVcsMarks *marks;     /* borrowed; NULL if no marks are requested */
     GString *path;          /* path of the current file or folder, without trailing slash */
-    guint64 kept_bytes;     /* of a folder that is only measured: the bytes that would be kept */
-    bool is_measuring;      /* add up sizes, and read no file */
-    goffset hashed_bytes;   /* sum of the bytes of large files so far */
+    /* for a folder that is only measured: the number of bytes that would be kept */
+    guint64 kept_bytes;
+    bool is_measuring;    /* only add up sizes, and read no file */
+    goffset hashed_bytes; /* total size of the large files so far, in bytes */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
 
 typedef enum {
-    TAKE_ALL, /* tracked files, and untracked ones that are not ignored */
-    /* only tracked files, because the folder is ignored, a repository, or a Python environment */
+    TAKE_ALL, /* take tracked files, and those untracked files that are not ignored */
+    /* take only tracked files, because the folder is ignored, a repository, or a Python
+     * environment */
     TAKE_TRACKED,
 } Taking;
 
@@ -88,7 +91,7 @@ static bool add_content(Walk *walk, guint32 mode, GBytes *content, guint8 on_dis
                                 &walk->error);
 }
 
-/* The index entry of the current file; NULL if it has none, or is in conflict. */
+/* The index entry of the current file; NULL if there is none, or if the file is in conflict. */
 static const git_index_entry *index_entry(const Walk *walk)
 {
     return walk->index ? acr_git.index_get_bypath(walk->index, walk->path->str, 0) : NULL;
@@ -101,8 +104,8 @@ static bool has_bare_cr(const Walk *walk, const git_oid *id)
            memchr(acr_git.odb_object_data(object), '\r', acr_git.odb_object_size(object));
 }
 
-/* The content of a file as git stores it, if its line endings differ from those on disk; owned.
- * Git does not convert line endings if the stored file contains CR. */
+/* The content of a file as git stores it, if the line endings on disk differ from it; owned. Git
+ * does not convert line endings if the stored file contains CR. */
 static GBytes *stored_content(const Walk *walk, GBytes *content)
 {
     guint8 id[ACR_BLOB_ID_LEN];
@@ -124,9 +127,9 @@ static guint32 stored_mode(const Walk *walk, guint32 mode)
     return known ? known->mode : walk->ignores_modes ? ACR_MODE_FILE : mode;
 }
 
-/* Computes the id of a file that is too large to keep, piece by piece. False if the file's size
- * changes meanwhile, or if the file exceeds the limit (a sparse file of terabytes is easily
- * made). */
+/* Computes the id of a file that is too large to keep, piece by piece. Returns false if the
+ * file's size changes meanwhile, or if the size exceeds the limit (a sparse file of terabytes is
+ * easily made). */
 static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
 {
     if (size > MAX_HASHED_BYTES - walk->hashed_bytes)
@@ -152,13 +155,13 @@ static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
     return left == 0;
 }
 
-/* Skips an unreadable path; false if the reason is that this process cannot open any more files. */
+/* Skips an unreadable path. Returns false if this process cannot open any more files. */
 static bool leave_unreadable(Walk *walk)
 {
     if (acr_vcs_is_exhausted(errno))
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
                             walk->path->str, g_strerror(errno));
-    if (errno != ENOENT && errno != EINVAL) /* the path exists, and is not a FIFO or the like */
+    if (errno != ENOENT && errno != EINVAL) /* the path exists, and is not a FIFO or similar */
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -246,7 +249,7 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
                                : add_worktree_file(walk, folder, name);
 }
 
-/* Adds the names in a folder, sorted, except names that a snapshot must not contain. */
+/* Adds the names in a folder, sorted, except for names that a snapshot must not contain. */
 static bool list_names(Walk *walk, int fd, GPtrArray *names)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -309,7 +312,7 @@ static bool measure_folder(Walk *walk, int fd)
     return fits;
 }
 
-/* Walks an open folder, with its .gitignore if that applies. */
+/* Walks an open folder; applies its .gitignore if the folder's untracked files are taken. */
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 {
     if (walk->git)
@@ -342,8 +345,8 @@ static void leave_submodule(Walk *walk, const char *path)
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
 }
 
-/* Reads HEAD's commit and, if present, its tree: collects the ids of the blobs, and with
- * `also_track` the paths. */
+/* Reads HEAD's commit and, if it is present, its tree. Collects the ids of the blobs and, with
+ * `also_track`, the paths. */
 static void learn_head(Walk *walk, bool also_track)
 {
     git_oid id;
@@ -365,8 +368,8 @@ static void learn_head(Walk *walk, bool also_track)
         leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
-/* Reads the index; *out_learnt: whether it could be read. False if this process cannot open any
- * more files. */
+/* Reads the index, and sets *out_learnt to whether it could be read. Returns false if this
+ * process cannot open any more files. */
 static bool learn_index(Walk *walk, bool *out_learnt)
 {
     errno = 0;

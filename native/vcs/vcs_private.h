@@ -7,17 +7,18 @@
 #include "vcs/libgit2_private.h"
 #include "vcs/vcs.h"
 
-#define ACR_VCS_MAX_DEPTH 200      /* limit of nested folders, on disk and in trees */
-#define ACR_VCS_MAX_PATH 4096      /* longest path in bytes */
-#define ACR_VCS_MAX_LEFT_SHOWN 10u /* limit of names that a remark lists */
+#define ACR_VCS_MAX_DEPTH 200      /* maximum number of nested folders, on disk and in trees */
+#define ACR_VCS_MAX_PATH 4096      /* maximum length of a path in bytes */
+#define ACR_VCS_MAX_LEFT_SHOWN 10u /* maximum number of names that a remark lists */
 #define ACR_VCS_MODE_SUBMODULE 0160000u
 
 /* ---- error.c ---- */
 
-/* Sets an error, whose message acr_vcs_show_path makes printable; returns false, so that a caller
- * can return it. */
+/* Sets an error, in whose message paths are made printable by acr_vcs_show_path. Returns false,
+ * so that a caller can return it. */
 bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* Like acr_vcs_fail, with libgit2's message; call it right after the call that failed. */
+/* Like acr_vcs_fail, but adds libgit2's message. Call it right after the libgit2 call that
+ * failed. */
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 /* Makes `path` one line of printable UTF-8; owned (g_free). */
@@ -36,14 +37,15 @@ struct AcrRepo {
     gatomicrefcount refs;
     char *path;
     char *workdir;        /* NULL if bare */
-    git_repository *git;  /* NULL: a folder without git */
-    char *note;           /* a remark for its snapshots, or NULL */
-    pthread_mutex_t lock; /* held during every use of `git` by a snapshot */
+    git_repository *git;  /* NULL for a folder without git */
+    char *note;           /* a remark that each snapshot of the repository gets, or NULL */
+    pthread_mutex_t lock; /* locked while a snapshot uses `git` */
 };
 
 /* Initialises libgit2 and its process-wide options, once. Errors: FAILED. */
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
-/* A repository that exists in memory only; owned (git_repository_free). False with libgit2's error. */
+/* Makes a repository that exists only in memory; owned (git_repository_free). On failure returns
+ * false and sets libgit2's error. */
 bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
 bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
                         GBytes *content) ACR_MUST_USE;
@@ -52,23 +54,24 @@ int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- odb.c ---- */
 
-/* The objects in a repository's folder of objects and its alternates; owned (git_odb_free). Errors:
- * TOO_BIG (alternates), FAILED. */
+/* Opens the objects in a repository's folder of objects and in its alternates; owned
+ * (git_odb_free). Errors: TOO_BIG (alternates), FAILED. */
 git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error) ACR_MUST_USE;
 
 /* ---- snapshot.c ---- */
 
 /* Where the content of an entry is stored (AcrEntry.where). */
 typedef enum {
-    ACR_VCS_IN_ODB,   /* in the repository */
-    ACR_VCS_KEPT,     /* in `kept`, or a file in `blob_dir` */
-    ACR_VCS_NOT_KEPT, /* nowhere, because it is larger than ACR_VCS_MAX_FILE_BYTES */
+    ACR_VCS_IN_ODB, /* in the repository */
+    ACR_VCS_KEPT,   /* the content is in `kept`, or in a file in `blob_dir` */
+    /* the content is not stored, because it is larger than ACR_VCS_MAX_FILE_BYTES */
+    ACR_VCS_NOT_KEPT,
     ACR_VCS_WHERE_LAST,
 } AcrVcsWhere;
 
 /* Bits of an entry's `on_disk`. */
-#define ACR_VCS_DISK_CRLF 1u /* on disk its lines end in CR LF */
-#define ACR_VCS_DISK_MODE 2u /* its mode on disk is to be ignored (core.fileMode is off) */
+#define ACR_VCS_DISK_CRLF 1u /* the file's lines end in CR LF on disk */
+#define ACR_VCS_DISK_MODE 2u /* the file's mode on disk must be ignored (core.fileMode is off) */
 
 /* Why a path was skipped. */
 typedef enum {
@@ -76,45 +79,50 @@ typedef enum {
     ACR_VCS_LEFT_NESTED, /* a repository inside the working tree */
     ACR_VCS_LEFT_UNREADABLE,
     ACR_VCS_LEFT_BAD_NAME, /* a tree entry named "..", ".git" or similar */
-    ACR_VCS_LEFT_SPARSE,   /* outside a sparse checkout: in the index but not on disk */
+    /* the path is outside a sparse checkout: it is in the index but not on disk */
+    ACR_VCS_LEFT_SPARSE,
     ACR_VCS_LEFT_LAST,
 } AcrVcsLeft;
 
 struct AcrSnapshot {
     gatomicrefcount refs;
-    AcrRepo *repo; /* NULL: the snapshot was loaded without a repository */
+    AcrRepo *repo; /* NULL if the snapshot was loaded without a repository */
     GStringChunk *paths;
-    GArray *entries;  /* AcrEntry, sorted by path, unique once sealed */
+    /* array of AcrEntry; sorted by path and unique after the snapshot is sealed */
+    GArray *entries;
     GHashTable *kept; /* id (20 bytes) -> GBytes */
-    /* in a loaded snapshot, the folder with KEPT contents in files named by id; else NULL */
+    /* in a loaded snapshot, the folder with files named by id, which hold the contents with
+     * KEPT; otherwise NULL */
     char *blob_dir;
     GPtrArray *left[ACR_VCS_LEFT_LAST]; /* skipped paths, by reason */
     char *note;                         /* another remark, or NULL */
-    char *remarks;                      /* text made when the snapshot is sealed */
+    char *remarks;                      /* the remarks as text, made when the snapshot is sealed */
     char commit[41];                    /* empty: none */
     bool worktree;
-    struct AcrVcsHistory *history; /* marks of the working tree if they were requested, else NULL */
-    struct AcrVcsMarks *marks;     /* marks of a working tree, if they were requested; else NULL */
+    /* history for the git folder of the commit; NULL until it is needed */
+    struct AcrVcsHistory *history;
+    /* marks of a working tree if they were requested; otherwise NULL */
+    struct AcrVcsMarks *marks;
 };
 
 /* The file system's data on a working tree at the time of the walk (worktree_marks.c). */
 typedef struct AcrVcsMarks AcrVcsMarks;
 AcrVcsMarks *acr_vcs_marks_new(void) ACR_MUST_USE; /* owned; made before the walk begins */
 void acr_vcs_marks_free(AcrVcsMarks *marks);
-/* Records the state of a path below the working tree; call it before reading the file. `marks`
- * NULL: does nothing. */
+/* Records the state of a path below the working tree. Call it before reading the file. Does
+ * nothing if `marks` is NULL. */
 struct stat;
 void acr_vcs_marks_add(AcrVcsMarks *marks, const char *path, const struct stat *st);
 /* Records the state of a file by its absolute path; the file need not exist. */
 void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path);
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
-/* Adds an entry; false if there are ACR_VCS_MAX_FILES entries already. */
+/* Adds an entry. Returns false if there are already ACR_VCS_MAX_FILES entries. */
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
                           AcrVcsWhere where, guint8 on_disk, GError **error) ACR_MUST_USE;
 void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path);
-/* Sorts the entries, removes repeated paths, and writes the remarks. After that the snapshot is
- * immutable. */
+/* Sorts the entries, removes repeated paths, and writes the remarks. After that the snapshot
+ * never changes. */
 void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
 
 /* The id that git gives to a blob with that content. */
@@ -127,15 +135,16 @@ gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
 /* Whether a part of a path is allowed: not empty, ".", ".." or ".git" in any case, and without
  * slash. */
 bool acr_vcs_part_ok(const char *part, gsize len);
-/* Whether a path is relative, of allowed parts, and at most ACR_VCS_MAX_PATH bytes long. */
+/* Whether a path is relative, consists of allowed parts, and is at most ACR_VCS_MAX_PATH bytes
+ * long. */
 bool acr_vcs_path_ok(const char *path);
 
 /* ---- snapshot_commit.c ---- */
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
-/* Whether the files of HEAD and of the references that `rev` may name are short, because libgit2
- * takes time proportional to the square of their length. */
+/* Whether the files of HEAD, and of the references that `rev` may name, are short. This matters
+ * because libgit2 takes time proportional to the square of their length. */
 bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
 
 /* ---- snapshot_history.c ---- */
@@ -149,24 +158,27 @@ typedef struct {
 
 typedef struct {
     char *name;
-    /* git_oid: the tagged object and the objects that it leads to; the last is a commit */
+    /* array of git_oid: the tagged object, and the objects to which it leads; the last one is a
+     * commit */
     GArray *ids;
 } AcrVcsTag;
 
-/* The part of the history that the git folder of a snapshot's commit shows. */
+/* The part of the history that is visible in the git folder of a snapshot's commit. */
 typedef struct AcrVcsHistory {
-    /* AcrVcsCommit: the snapshot's own commit, then its ancestors, nearest first */
+    /* array of AcrVcsCommit: the snapshot's own commit, then its ancestors, beginning with the
+     * nearest */
     GArray *commits;
-    /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted if the commit is shown */
+    /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, which is sorted if the commit is
+     * visible */
     GHashTable *tags;
     bool has_all_tags;
-    /* core.autocrlf of the configuration: how git converts CR LF */
+    /* the configuration's core.autocrlf, which says how git converts CR LF */
     const char *autocrlf;
-    char *digest; /* digest of everything that the git folder shows */
+    char *digest; /* digest of everything that the git folder contains */
 } AcrVcsHistory;
 
 const char *acr_vcs_autocrlf(git_repository *git);
-/* The history of a snapshot that has a repository and a commit; borrowed; the caller holds the
+/* The history of a snapshot that has a repository and a commit; borrowed. The caller holds the
  * repository's lock. */
 const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 
@@ -181,12 +193,12 @@ typedef struct {
 
 struct AcrOverlay {
     AcrSnapshot *snapshot;
-    GHashTable *changes; /* char * -> AcrVcsChange *, only the differences from the snapshot */
+    GHashTable *changes; /* char * -> AcrVcsChange *; has only the differences from the snapshot */
 };
 
 /* ---- diff_hunks.c, diff_binary.c ---- */
 
-/* Appends the hunks from old to new in git's format. */
+/* Appends the hunks that change `old` to `new`, in git's format. */
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,
                           GError **error) ACR_MUST_USE;
 /* Appends git's binary patch in both directions. */

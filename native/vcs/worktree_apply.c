@@ -1,10 +1,10 @@
-/* Writes an overlay to a working tree: the only code that does.
+/* Writes an overlay to a working tree. No other code does that.
  *
- * Three passes over the changed files. Check: each file is unchanged since the snapshot. Stage:
- * write the new contents to temporary files beside them. Commit: rename and unlink, after a last
- * check that the file has not changed meanwhile. A file that already has its new bytes is skipped,
- * so that the next apply completes one that was killed. All names are opened relative to their
- * folder, part by part, and no part may be a symlink. */
+ * There are three passes over the changed files. Check: each file is unchanged since the snapshot.
+ * Stage: write the new contents to temporary files beside them. Commit: rename and unlink, after a
+ * last check that the file has not changed meanwhile. A file that already has its new bytes is
+ * skipped, so that the next run with --apply completes an interrupted one. All names are opened
+ * relative to their folder, part by part, and no part may be a symlink. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct {
     const char *path;           /* borrowed from the list of paths */
     const AcrVcsChange *change; /* borrowed from the overlay */
     const AcrEntry *entry;      /* the snapshot's entry; NULL for a new file */
-    struct stat seen;           /* state of an existing file at the time of the check */
+    struct stat seen;           /* name of the staged file in the same folder, or NULL */
     char *temp;                 /* name of the staged file in the same folder, or NULL */
     bool done;                  /* the file already has its new contents */
 } Step;
@@ -45,9 +45,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Opens the folder that contains `path`; the caller closes it. With `make`, missing folders are
- * created. -1 with errno: ENOENT (a folder is missing), ELOOP or ENOTDIR (a part is a symlink or a
- * file). */
+/* Opens the folder that contains `path`; the caller closes it. With `make`, creates missing
+ * folders. Returns -1 and sets errno on failure: ENOENT (a folder is missing), ELOOP or ENOTDIR
+ * (a part is a symlink or a file). */
 static int open_parent_beneath(int root, const char *path, bool make)
 {
     int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -63,9 +63,9 @@ static int open_parent_beneath(int root, const char *path, bool make)
 
 /* ---- Check ---- */
 
-/* The file, link or nothing that a path leads to. */
+/* What a path leads to: a file, a link, or nothing. */
 typedef struct {
-    guint32 mode; /* git's mode; 0: nothing is there */
+    guint32 mode; /* git's mode; 0 if nothing is there */
     guint8 id[ACR_BLOB_ID_LEN];
 } Found;
 
@@ -82,8 +82,8 @@ static GBytes *read_worktree_file(int folder, const char *name)
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-/* Looks at a path; false if it is unreadable, or neither a file nor a link. `entry`: the
- * snapshot's entry, or NULL. */
+/* Looks at a path. Returns false if it is unreadable, or neither a file nor a link. `entry` is
+ * the snapshot's entry, or NULL. */
 static bool look_at_file(int folder, const char *name, const AcrEntry *entry, struct stat *out_st,
                          Found *out)
 {
@@ -122,7 +122,8 @@ static bool check_worktree(int root, Step *step, GError **error)
         folder < 0 || look_at_file(folder, base_name(step->path), entry, &step->seen, &found);
     bool is_unchanged =
         is_known && is_found(&found, entry ? entry->mode : 0, entry ? entry->id : NULL);
-    /* an apply that was killed has written it, or the user has */
+    /* the file already has its new contents, from an interrupted run with --apply or from the
+     * user */
     step->done = is_known && is_found(&found, step->change->mode, step->change->id);
     return is_unchanged || step->done ||
            fail_path(error, step->path,
@@ -139,7 +140,7 @@ static bool write_all_bytes(int fd, GBytes *content)
     return (errno = acr_fd_write_all(fd, data, len)) == 0 && fsync(fd) == 0;
 }
 
-/* Copies permissions and, if possible, the owner of the replaced file; if the change sets
+/* Copies the permissions and, if possible, the owner of the replaced file. If the change sets
  * another mode, changes the x bits. */
 static bool copy_permissions(int fd, const Step *step)
 {
@@ -181,7 +182,7 @@ static bool stage(int root, Step *step, GError **error)
         return fail_worktree(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
-    unlinkat(folder, step->temp, 0); /* an apply that was killed has left it */
+    unlinkat(folder, step->temp, 0); /* an interrupted run with --apply left the file behind */
     bool is_link = step->change->mode == ACR_MODE_LINK;
     return (is_link ? stage_link(folder, step) : stage_file(folder, step)) ||
            fail_worktree(error, step->path, "write");

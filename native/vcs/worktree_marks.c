@@ -1,7 +1,7 @@
 /* Tells whether a working tree has changed since a snapshot of it was taken, without reading a file
  * again. The walk makes a mark of each folder that it lists and each file that it takes: a hash of
  * the file system's data on it (inode, size, mode, times). Any addition, removal or write changes a
- * mark; new names change the mark of their folder.
+ * mark; a new name changes the mark of its folder.
  *
  * Time stamps have limited resolution: if a file changed just before the walk, a later change could
  * leave the same mark. Such a snapshot is not settled, and never counts as current. */
@@ -15,13 +15,14 @@
 #include "vcs_private.h"
 
 #define NS_PER_S 1000000000ll
-#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* more than a tick of the kernel's clock */
-#define MAX_LOOKERS 8u                     /* limit of threads that check marks */
-#define MIN_LOOK 500u                      /* a thread is started only for at least so many marks */
-#define COARSE_GRAIN_NS (2 * NS_PER_S)     /* for file systems that store whole seconds */
+#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* must exceed a tick of the kernel's clock */
+#define MAX_LOOKERS 8u                     /* maximum number of threads that check marks */
+/* a thread is started only for at least this number of marks */
+#define MIN_LOOK 500u
+#define COARSE_GRAIN_NS (2 * NS_PER_S) /* for file systems that store times in whole seconds */
 
 typedef struct {
-    const char *path; /* points into `paths`; relative to `root` */
+    const char *path; /* a part of `paths`; relative to `root` */
     guint64 hash;
 } Mark;
 
@@ -52,10 +53,11 @@ void acr_vcs_marks_free(AcrVcsMarks *marks)
     g_free(marks);
 }
 
-/* Hashes the file system's data; `st` NULL: the path does not exist. */
+/* Hashes the file system's data. `st` is NULL if the path does not exist. */
 static guint64 hash_of(const struct stat *st)
 {
-    guint64 hash = 0xcbf29ce484222325ull; /* the FNV-1a hash, over whole numbers instead of bytes */
+    /* the FNV-1a hash, applied to whole numbers instead of bytes */
+    guint64 hash = 0xcbf29ce484222325ull;
     const guint64 parts[] = {
         (guint64)st->st_ino,         (guint64)st->st_dev,
         (guint64)st->st_mode,        S_ISDIR(st->st_mode) ? 0 : (guint64)st->st_size,
@@ -92,7 +94,7 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
 
 /* ---- Looking ---- */
 
-/* The share of one thread: every `step`th mark from `first`. */
+/* The share of one thread: every `step`th mark, beginning with `first`. */
 typedef struct {
     const GArray *marks;
     int root;

@@ -1,5 +1,5 @@
 /* Reads the answers of the reproducer, reviewer and select roles. Models put fences and words
- * around JSON objects, and write decisions in words or as booleans: both are accepted. */
+ * around JSON objects, and write decisions in words or as booleans. Both forms are accepted. */
 #include "agents/agents_private.h"
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
     return json;
 }
 
-/* Whether a text is the word or begins with it: "No.", "yes, but …". */
+/* Whether a text is the word, or begins with it: "No.", "yes, but …". */
 static bool says(const char *text, const char *word)
 {
     gsize len = strlen(word);
@@ -29,8 +29,8 @@ static bool says(const char *text, const char *word)
            (text[len] == '\0' || strchr(".,;:!", text[len]));
 }
 
-/* Reads a member that says yes or no, as a boolean or as a text that begins with the word ("No.
- * It …"); false if it says neither. */
+/* Reads a member that says yes or no, either as a boolean or as a string that begins with the
+ * word ("No. It …"). Returns false if it says neither. */
 static bool read_decision(const AcrJson *member, bool *out_yes)
 {
     g_autofree char *text = g_strdup(acr_json_string(member));
@@ -79,8 +79,8 @@ static BlockKind kind_of(const char *info)
     return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
 }
 
-/* The last fenced block of Python, else the last block without a language; NULL: none. Empty blocks
- * are ignored; an unclosed block ends with the text. Owned. */
+/* The last fenced block of Python, otherwise the last block without a language; NULL if there is
+ * none. Empty blocks are ignored; an unclosed block ends with the text. Owned. */
 static char *last_block(const char *answer)
 {
     g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
@@ -133,7 +133,8 @@ char *acr_agent_test_read(const char *answer, char **out_problem)
     return g_steal_pointer(&script);
 }
 
-/* The texts of a review, with their names in models' answers and in review_pPATCH_tTEST.json. */
+/* The string members of a review, with their names in models' answers and in
+ * review_pPATCH_tTEST.json. */
 static const struct {
     const char *name;
     gsize offset; /* in AcrReviewAnswer */
@@ -173,7 +174,7 @@ static bool take_decision(const AcrJson *json, const char *key, bool *out, char 
     return false;
 }
 
-/* Takes a text; an array or object becomes its JSON. */
+/* Takes a string; turns an array or object into JSON text. */
 static char *take_text(const AcrJson *json, const char *key)
 {
     const AcrJson *member = acr_json_get(json, key);
@@ -205,7 +206,7 @@ char *acr_agent_probe_read(const char *answer)
     return code && *code && !acr_json_get(json, "patch-correct") ? g_strdup(code) : NULL;
 }
 
-/* Takes a reason as one line; false if it is missing. */
+/* Takes a reason as one line. Returns false if it is missing. */
 static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {
     g_autofree char *reason = g_strstrip(take_text(json, "reason"));

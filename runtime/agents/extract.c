@@ -1,14 +1,14 @@
-/* The extract agent turns prose into calls: a second model call in JSON mode turns the search
- * agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is strict about calls
- * (Python parses and binds them) and accepts a code fence and words around the object. This file
- * also lists the calls for both agents, and describes them as tools for models that call tools,
- * which need no extract agent. */
+/* The extract agent turns prose into calls. It makes a second model call in JSON mode, which
+ * turns the search agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is
+ * strict about calls (Python parses and binds them) and accepts a code fence and words around
+ * the object. This file also lists the calls for both agents, and describes them as tools for
+ * models that call tools, which need no extract agent. */
 #include "agents/agents_private.h"
 
 #include <string.h>
 
 #define MAX_FIELD_BYTES (16u * 1024)
-#define MAX_SHOWN_NAME 80u /* limit of an unknown tool's name in a message */
+#define MAX_SHOWN_NAME 80u /* maximum number of bytes of an unknown tool's name in a message */
 
 char *acr_agent_calls_text(const AcrCalls *calls)
 {
@@ -45,7 +45,7 @@ static AcrExtraction new_extraction(void)
     };
 }
 
-/* A copy of a field without surrounding blanks; NULL if it is empty or not a text. */
+/* A copy of a field without surrounding blanks; NULL if the field is empty or not a string. */
 static char *field(const AcrJson *location, const char *key)
 {
     const char *text = acr_json_get_string(location, key);
@@ -72,8 +72,8 @@ static void read_locations(const AcrJson *list, AcrExtraction *out)
         read_location(item, out);
 }
 
-/* Parses calls and binds their arguments; an invalid call becomes a remark. False only if Python
- * itself fails. */
+/* Parses calls and binds their arguments; an invalid call becomes a remark. Returns false only
+ * if Python itself fails. */
 static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *list,
                        AcrExtraction *out, GError **error)
 {
@@ -107,7 +107,7 @@ static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *
     return true;
 }
 
-/* Says why an answer with neither calls nor locations cannot be used; owned. */
+/* Says why an answer that has neither calls nor locations cannot be used; owned. */
 static char *name_problem(const GPtrArray *remarks)
 {
     GString *problem = g_string_new(remarks->len ? NULL

@@ -1,12 +1,12 @@
 /* Cleans an issue's text for a model: removes the HTML comments of issue templates and the blank
- * lines around them. Code (fenced, indented, inline or quoted) belongs to the reporter and is kept.
- */
+ * lines around them. Comments inside code (fenced, indented, inline or quoted) belong to the
+ * report and are kept. */
 #include "agents/agents.h"
 
 #include <string.h>
 
-/* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line,
- * and its character; 0: no fence. */
+/* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a
+ * line, and the fence's character; 0 if there is no fence. */
 static gsize fence_at(const char *line, char *out_sign)
 {
     while (*line == '>' ||
@@ -23,8 +23,8 @@ static gsize fence_at(const char *line, char *out_sign)
     return len >= 3 ? len : 0;
 }
 
-/* The end of the fenced block that begins at `text` (a line start); the end of the text if it is
- * never closed. */
+/* The end of the fenced block that begins at `text` (the start of a line); the end of the text
+ * if the block is never closed. */
 static const char *skip_fence(const char *text, gsize opened, char sign)
 {
     const char *line = strchr(text, '\n');
@@ -39,15 +39,15 @@ static const char *skip_fence(const char *text, gsize opened, char sign)
     return text + strlen(text);
 }
 
-/* Whether the text so far ends in an empty line (or is empty). */
+/* Whether the text so far ends in an empty line, or is empty. */
 static bool ends_blank(const GString *out)
 {
     return out->len == 0 ||
            (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
 }
 
-/* Skips the comment whose "-->" is at `end` and the blanks before it; if nothing else is on its
- * lines, skips the lines. */
+/* Skips the comment whose "-->" is at `end`, and the blanks before it. If its lines contain
+ * nothing else, skips the whole lines. */
 static const char *skip_comment(const char *end, GString *out)
 {
     const char *rest = end + strlen("-->");
@@ -63,10 +63,10 @@ static const char *skip_comment(const char *end, GString *out)
     return rest;
 }
 
-#define MAX_INLINE 1000u /* limit of code between backticks, in bytes */
+#define MAX_INLINE 1000u /* maximum length of code between backticks, in bytes */
 
 /* The end of code that begins at `at`: an indented line, or text between equal numbers of
- * backticks in a paragraph; `at` if it is not code. */
+ * backticks in a paragraph. Returns `at` if no code begins there. */
 static const char *skip_code(const char *at, bool line_start)
 {
     gsize ticks = *at == '`' ? strspn(at, "`") : 0, blanks = line_start ? strspn(at, " ") : 0;
@@ -89,7 +89,7 @@ char *acr_issue_clean(const char *text)
     g_autofree char *unified = g_strdelimit(g_strjoinv("\n", crlf_lines), "\r", '\n');
     GString *out = g_string_sized_new(strlen(unified));
     bool line_start = true;
-    /* false after a search for "-->" has failed, because no later one can succeed */
+    /* becomes false after a search for "-->" has failed, because no later search can succeed */
     bool may_close = true;
     for (const char *at = unified; *at;) {
         char sign;

@@ -1,11 +1,11 @@
-/* The patch writer: the model that sees the issue and the code of the bug locations, and answers
- * with edits in <file>/<original>/<patched> groups. The code that it sees has no line numbers, so
- * that it can quote exactly. */
+/* Starts the conversation of the patch writer. This role sees the issue and the code of the bug
+ * locations, and answers with edits in <file>/<original>/<patched> groups. The code has no line
+ * numbers, so that the model can quote it exactly. */
 #include "agents/agents.h"
 
 #include <string.h>
 
-/* If less than this is left for a piece of code, only its name is shown. */
+/* If fewer bytes than this are left for a piece of code, only its name is shown. */
 #define MIN_PIECE_BYTES 400u
 
 static const char *const role_titles[] = {
@@ -14,7 +14,8 @@ static const char *const role_titles[] = {
     [ACR_LOCATED_OVERRIDDEN] = "The method that it overrides, for context",
 };
 
-/* Appends a place with the number of bytes of code that it was given; 0: only its name. */
+/* Appends a place, with as much code as the number of bytes given to it allows; with 0, only its
+ * name. */
 static void append_located(GString *out, const AcrLocated *located, guint number, gsize given)
 {
     const AcrPlace *place = located->place;
@@ -39,8 +40,8 @@ static void append_located(GString *out, const AcrLocated *located, guint number
                            g_str_has_suffix(code, "\n") ? "" : "\n");
 }
 
-/* Distributes `left` bytes among the bug locations, or among their context: each gets enough for
- * its whole code, or the rest of the bytes if that is at least MIN_PIECE_BYTES. */
+/* Distributes `left` bytes among the bug locations, or among their context. Each place gets
+ * enough for its whole code, or all remaining bytes if there are at least MIN_PIECE_BYTES. */
 static void deal(const GPtrArray *located, bool to_bugs, gsize *left, gsize *given)
 {
     for (guint i = 0; i < located->len; i++) {

@@ -1,5 +1,5 @@
-/* The prompts: one text file each, loaded and checked at the start of a run, so that a wrong
- * placeholder is found before any model is called. ACR_PROMPT_TABLE lists them. */
+/* Loads and checks the prompts, which are one text file each, at the start of a run, so that a
+ * wrong placeholder is found before any model is called. ACR_PROMPT_TABLE lists them. */
 #include "agents/agents_private.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ const char *acr_prompts_text(const AcrPrompts *prompts, AcrPromptId id)
     return prompts->texts[id];
 }
 
-/* The index of the placeholder in its prompt's row, or -1. */
+/* The index of the placeholder in its prompt's row; -1 if it has none. */
 static int placeholder_number(const PromptSpec *spec, const char *name, gsize len)
 {
     for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++)
@@ -53,7 +53,8 @@ static int placeholder_number(const PromptSpec *spec, const char *name, gsize le
     return -1;
 }
 
-/* The next {{name}} at or after `text`: its start, with the bounds of the name; NULL: none. */
+/* The start of the next {{name}} at or after `text`, with the bounds of the name; NULL if there
+ * is none. */
 static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
 {
     for (const char *at = text; (at = strstr(at, "{{")); at += 2) {

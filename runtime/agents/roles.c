@@ -1,10 +1,10 @@
-/* Shared by all roles of the model: the table of roles, the start of a conversation, and the call.
- */
+/* Functions that all roles of the model share: the table of roles, the start of a conversation,
+ * and the call. */
 #include "agents/agents_private.h"
 
 #include <stdarg.h>
 
-/* How often an answer is requested if it is truncated: half of a change must not be applied. */
+/* How often a truncated answer is requested again: half of a change must not be applied. */
 #define MAX_ASKED 3u
 #define INCOMPLETE                                                                                 \
     "Your last answer is incomplete: %s. Nothing of it was used. Give the whole answer again "     \

@@ -3,8 +3,8 @@
  */
 #pragma once
 
-/* Id; name in requests, journals, costs and scripts; whether it answers in JSON; its system prompt
- * and its first question. */
+/* Columns: id; name in requests, journals, costs and scripts; whether the role answers in JSON;
+ * its system prompt and its first question. */
 #define ACR_AGENT_TABLE(ROW)                                                                       \
     ROW(SEARCH, "search", false, ACR_PROMPT_SEARCH_SYSTEM, ACR_PROMPT_SEARCH_START)                \
     ROW(EXTRACT, "extract", true, ACR_PROMPT_EXTRACT_SYSTEM, ACR_PROMPT_EXTRACT)                   \
@@ -15,7 +15,7 @@
     ROW(REVIEW, "review", true, ACR_PROMPT_REVIEW_SYSTEM, ACR_PROMPT_REVIEW)                       \
     ROW(SELECT, "select", true, ACR_PROMPT_SELECT_SYSTEM, ACR_PROMPT_SELECT)
 
-/* Id; file; the {{placeholders}} that the file must contain (NULL: none). */
+/* Columns: id; file; the {{placeholders}} that the file must contain (NULL: none). */
 #define ACR_PROMPT_TABLE(ROW)                                                                      \
     ROW(SEARCH_SYSTEM, "search_system.txt", NULL)                                                  \
     ROW(SEARCH_START, "search_start.txt", "issue", "calls")                                        \
@@ -34,7 +34,7 @@
     ROW(PATCH_CONVERSATION, "patch_conversation.txt", NULL)                                        \
     ROW(PATCH_NOTES, "patch_notes.txt", "file", "notes") /* text of AGENTS.md */                   \
     ROW(PATCH_RETRY, "patch_retry.txt", "feedback")                                                \
-    /* For a patch that was rejected: by the review (perhaps with its test), by the validation. */ \
+    /* For a patch that was rejected by the review (perhaps with its test) or the validation. */   \
     ROW(PATCH_REVIEWED, "patch_reviewed.txt", "test", "executions", "advice")                      \
     ROW(PATCH_BOTH_REVIEWED, "patch_both_reviewed.txt", "test", "executions", "advice",            \
         "test_advice")                                                                             \
@@ -46,17 +46,17 @@
     ROW(TEST, "test.txt", "issue")                                                                 \
     ROW(TEST_EXAMPLES, "test_examples.txt", "script") /* the issue's examples */                   \
     ROW(TEST_RETRY, "test_retry.txt", "problem", "execution")                                      \
-    ROW(TEST_FLIP, "test_flip.txt", "problem", "execution") /* asks for a passing script */        \
+    ROW(TEST_FLIP, "test_flip.txt", "problem", "execution") /* asks for a script that passes */    \
     ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
-    ROW(REVIEW_PROBE, "review_probe.txt", "left") /* how to run snippets */                        \
+    ROW(REVIEW_PROBE, "review_probe.txt", "left") /* says how to run snippets */                   \
     ROW(REVIEW_RETRY, "review_retry.txt", "problem")                                               \
     /* Asks which of several equal patches is best. */                                             \
     ROW(SELECT_SYSTEM, "select_system.txt", NULL)                                                  \
     ROW(SELECT, "select.txt", "issue", "patches")                                                  \
     ROW(SELECT_RETRY, "select_retry.txt", "problem")                                               \
-    /* Asks whether the issue expects a test to fail that passed without the patch. */             \
+    /* Asks whether the issue expects that a test fails which passed without the patch. */         \
     ROW(REGRESSION_SYSTEM, "regression_system.txt", NULL)                                          \
     ROW(REGRESSION, "regression.txt", "issue", "patch", "test", "failure")                         \
     ROW(REGRESSION_RETRY, "regression_retry.txt", "problem")

@@ -1,6 +1,6 @@
-/* The progress of a batch, for `watch`: the batch writes a note to its folder (shared/live.json)
- * whenever a task begins or ends; the state is derived from this note, the summary and the notes of
- * the run folders. */
+/* The progress of a batch, for `watch`. The batch writes a note to its folder (shared/live.json)
+ * whenever a task begins or ends. The state is derived from this note, the summary and the notes
+ * of the run folders. */
 #pragma once
 
 #include "batch/batch.h"
@@ -13,15 +13,14 @@ typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances;
     gint64 begun_ms;               /* milliseconds since 1970 */
-    gint64 *task_begun_ms;         /* owned; start time of each instance; 0: it is not running */
-    guint next;                    /* all instances before this number have begun, or never will */
-    gint64 left_ms, left_microusd; /* a forecast; left_ms -1: not known */
+    gint64 *task_begun_ms;         /* owned; start time of each instance; 0 if it is not running */
+    guint next;                    /* all instances with lower numbers have begun, or never will */
+    gint64 left_ms, left_microusd; /* a forecast; left_ms is -1 if unknown */
     bool is_over;
-    const char *why; /* borrowed; why the batch ended before all tasks began; or NULL */
+    const char *why; /* borrowed; why the batch ended before all tasks began; otherwise NULL */
 } AcrBatchNote;
 void acr_batch_note_write(const AcrBatchNote *note);
-/* The path of a note, below the folder of the shard with that name ("": the batch itself);
- * owned. */
+/* The path of a note, in the folder of the shard with that name ("": the batch itself); owned. */
 char *acr_batch_note_path(const char *part, const char *note) ACR_MUST_USE;
 
 /* ---- The state ---- */
@@ -29,52 +28,53 @@ char *acr_batch_note_path(const char *part, const char *note) ACR_MUST_USE;
 typedef enum {
     ACR_PART_WAITS, /* no task has begun */
     ACR_PART_RUNS,
-    ACR_PART_ELSEWHERE, /* it runs, or was killed, on another machine */
+    ACR_PART_ELSEWHERE, /* the shard runs, or was killed, on another machine */
     ACR_PART_OVER,
-    ACR_PART_GONE, /* its process ended before the shard was finished */
+    ACR_PART_GONE, /* the shard's process ended before the shard was finished */
 } AcrPartState;
-/* A shard; a batch without shards counts as one. All owned. */
+/* A shard; a batch without shards counts as one shard. All members are owned. */
 typedef struct {
-    char *name; /* name of its folder; "": the whole batch */
+    char *name; /* name of the shard's folder; "": the whole batch */
     AcrPartState state;
     AcrLiveProcess process;
-    char *why; /* why tasks did not begin although the shard has ended; or NULL */
+    char *why; /* why tasks did not begin although the shard has ended; otherwise NULL */
 } AcrBatchPart;
 
 /* A running task. */
 typedef struct {
     char *id; /* owned */
     gint64 begun_ms;
-    AcrLiveRun run; /* state NONE: the run has no stage yet */
+    AcrLiveRun run; /* its state is NONE if the run has no stage yet */
 } AcrBatchRunning;
 
-/* The state of a batch. A single run is treated as a batch with one task. All owned. */
+/* The state of a batch. A single run is treated as a batch with one task. All members are owned. */
 typedef struct {
     char *out;
     bool is_run;
-    bool is_grading;    /* an evaluation, whose tasks are its predictions */
+    bool is_grading;    /* the batch is an evaluation, whose tasks are its predictions */
     GPtrArray *parts;   /* array of AcrBatchPart */
     GPtrArray *running; /* array of AcrBatchRunning */
-    GHashTable *ended;  /* id -> the task's row of the summary (const AcrJson *) */
-    GPtrArray *files;   /* AcrJson *, the files that own those rows */
+    GHashTable *ended;  /* id of a task -> the task's row of the summary (const AcrJson *) */
+    GPtrArray *files;   /* array of AcrJson *: the files that own those rows */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
     /* numbers of predictions; to_grade is 0 if nothing is graded */
     guint to_grade, graded, resolved;
-    gint64 begun_ms;               /* start of the first shard; 0: not known */
-    AcrSpent spent;                /* spent by ended and running tasks */
-    AcrSpent ceiling;              /* limits of cost and tokens; -1: none */
-    gint64 max_ms;                 /* time limit; 0: none; only for a batch without shards */
-    gint64 left_ms, left_microusd; /* a forecast; -1: not known */
+    gint64 begun_ms;  /* start of the first shard; 0 if unknown */
+    AcrSpent spent;   /* amount that ended and running tasks have spent */
+    AcrSpent ceiling; /* limits of cost and tokens; -1 if there is none */
+    /* time limit; 0 if there is none; only for a batch without shards */
+    gint64 max_ms;
+    gint64 left_ms, left_microusd; /* a forecast; -1 if unknown */
 } AcrBatchState;
-/* The current state of the folder of a batch or a run: writes and locks nothing, and skips missing
- * or damaged files. Errors: USAGE of task (the folder does not exist, or contains neither a run nor
- * a batch). */
+/* Reads the current state of the folder of a batch or a run. Writes and locks nothing, and skips
+ * missing or damaged files. Errors: USAGE of task (the folder does not exist, or contains
+ * neither a run nor a batch). */
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
 void acr_batch_state_clear(AcrBatchState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
-/* The state of the whole batch: RUNS while a shard may still be running, else GONE if one is gone,
- * else OVER. */
+/* The state of the whole batch: RUNS while a shard may still be running, otherwise GONE if a
+ * shard is gone, otherwise OVER. */
 AcrPartState acr_batch_state_of(const AcrBatchState *state);
 /* Whether everything is finished. */
 bool acr_batch_state_is_finished(const AcrBatchState *state);

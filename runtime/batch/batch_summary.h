@@ -1,5 +1,5 @@
-/* OUT/summary.json: the result of each task that has ended, in this command or an earlier one, and
- * the sums. It does not contain grades. */
+/* OUT/summary.json has the result of each task that has ended, in this command or an earlier
+ * one, and the totals. It does not contain grades. */
 #pragma once
 
 #include "batch/batch.h"
@@ -7,17 +7,18 @@
 /* The values of "status" in a task's row. */
 #define ACR_STATUS_PATCH "patch"
 #define ACR_STATUS_REPRODUCED "reproduced" /* with --reproduce-only: there is a script */
-#define ACR_STATUS_REJECTED "rejected" /* there is a patch, but review or validation rejected it */
-#define ACR_STATUS_NONE "none"         /* the work ended without a patch */
-#define ACR_STATUS_STOPPED "stopped"   /* a limit stopped the task */
+/* there is a patch, but the review or the validation rejected it */
+#define ACR_STATUS_REJECTED "rejected"
+#define ACR_STATUS_NONE "none"       /* the task ended without a patch */
+#define ACR_STATUS_STOPPED "stopped" /* a limit stopped the task */
 #define ACR_STATUS_FAILED "failed"
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
 /* {"dataset", "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
  *            "cost": SUM}],
- *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}, a SUM as in
- * cost.json. Tasks are in the order in which they first ended. */
+ *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.
+ * A SUM is as in cost.json. Tasks are in the order in which they first ended. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if it is damaged. */

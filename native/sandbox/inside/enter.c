@@ -1,8 +1,8 @@
 /* The program that starts the processes of a container. It needs no library and no shell in the
  * image.
  *
- *   enter FILTER                  the first process: waits, and reaps processes that lost their
- *                                 parent
+ *   enter FILTER                  runs as the first process: waits, and reaps processes that
+ *                                 lost their parent
  *   enter FILTER PROGRAM WORD...  becomes the program
  *
  * Both first install the filter of system calls that the file FILTER contains. If anything fails,
@@ -70,7 +70,7 @@ static void reap(void)
             (void)ask_kernel(__NR_nanosleep, (long)&pause, 0, 0);
 }
 
-/* Runs the program; `stack` holds argc, argv and the environment. */
+/* Runs the program. `stack` holds argc, argv and the environment. */
 __attribute__((noreturn)) void acr_enter(long *stack);
 void acr_enter(long *stack)
 {
