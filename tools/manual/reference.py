@@ -35,11 +35,11 @@ def _said(option: Row) -> str:
 def options_page(told: Row) -> Iterator[str]:
     """docs/options.md: exit codes, variables, and each option with the verbs that take it."""
     yield from ["# Options, variables and exit codes", "", MADE, ""]
-    yield "Every option of every verb, with its default. `acr-host VERB --help` prints those of one verb; names of verbs are in the last column."
+    yield "Every option of every verb, with its default. `acr-host VERB --help` prints the options of one verb; the last column names the verbs that have an option."
     yield from ["", "## Exit codes", "", *table("code|meaning", [(code, text) for code, text in EXITS])]
     yield from ["", "## Where a value comes from", ""]
     yield "An option on the command line takes precedence over the environment, which takes precedence over the configuration file"
-    yield "`$XDG_CONFIG_HOME/acr-host/config` (lines `option = value`). No file of the repository that is worked on is read. `acr-host config` prints each value and its source."
+    yield "`$XDG_CONFIG_HOME/acr-host/config` (lines `option = value`). `acr-host` reads no settings from the repository that it works on. `acr-host config` prints each value and its source."
     rows: dict[tuple[str, str], dict[str, list[str]]] = {}
     for verb in told["verbs"]:
         for option in verb["options"]:
@@ -59,7 +59,7 @@ def options_page(told: Row) -> Iterator[str]:
         for one in told["providers"]
     ]
     yield from ["", "## Variables of model providers", ""]
-    yield "The first variable that is set and not empty is used. [Models and money](models-and-money.md) has further ones."
+    yield "The first variable that is set and not empty is used. [Models and money](models-and-money.md) lists further variables."
     yield from ["", *table("`--model`|key|address", lines)]
 
 
