@@ -4,21 +4,21 @@
 #pragma once
 
 /* ---- A run folder ---- */
-#define ACR_FILE_META "meta.json" /* its presence makes a folder a run folder; written first */
+#define ACR_FILE_META "meta.json" /* written first; marks a folder as a run folder */
 #define ACR_FILE_LOCK "lock"      /* locked by the process that works in the run folder or shard */
 #define ACR_FILE_ISSUE "issue.md" /* the issue */
 #define ACR_FILE_JOURNAL "journal.jsonl" /* everything that came from outside the run */
 #define ACR_FILE_LEDGER                                                                            \
-    "ledger.jsonl" /* reserved and spent money and tokens; a batch has it in `shared` */
+    "ledger.jsonl" /* reserved and spent money and tokens; of a batch: in `shared` */
 #define ACR_FILE_BATCHES "batches.jsonl" /* in `shared` of a batch: traffic of a batch interface */
-#define ACR_FILE_LIVE "live.json" /* the run's current state; that of a batch is in `shared` */
-#define ACR_FILE_GRADING "grading.json" /* in `shared` of a batch: the progress of grading */
-#define ACR_FILE_COST "cost.json"       /* usage and cost, by role and by stage */
-#define ACR_FILE_PATCH "patch.diff"     /* the patch; also that of a graded prediction */
-#define ACR_FILE_SCRIPT "reproducer.py" /* the script that `reproduce` wrote */
+#define ACR_FILE_LIVE "live.json"        /* the current state of the run; of a batch: in `shared` */
+#define ACR_FILE_GRADING "grading.json"  /* in `shared` of a batch: the progress of grading */
+#define ACR_FILE_COST "cost.json"        /* usage and cost, by role and by stage */
+#define ACR_FILE_PATCH "patch.diff"      /* the patch; in an evaluation: the graded patch */
+#define ACR_FILE_SCRIPT "reproducer.py"  /* the script that `reproduce` wrote */
 #define ACR_FILE_SELECTED "selected_patch.json" /* which candidate was chosen, and why */
 #define ACR_FILE_RESULT "result.json"           /* the result, as `run --json` prints it */
-#define ACR_FILE_SPECTRUM "sbfl.json"           /* the code that failing tests run, ranked */
+#define ACR_FILE_SPECTRUM "sbfl.json"           /* a ranking of the code that failing tests run */
 #define ACR_FILE_REPORT                                                                            \
     "report.html" /* the page that `report` writes; also in a folder of many runs */
 #define ACR_FILE_COMPARISON "comparison.html" /* the page that `report --compare` writes */
@@ -31,8 +31,8 @@
 /* ---- The folder of an attempt; rounds, tries and scripts count from 1 ---- */
 #define ACR_DIR_SEARCH "search/" /* the retrieval conversation: the next five files */
 #define ACR_FILE_SEARCH_ROUND                                                                      \
-    "search_round_%u.json"                         /* in `search`: the conversation up to a round */
-#define ACR_FILE_AGENT_PROXY "agent_proxy_%u.json" /* in `search`: an answer turned into JSON */
+    "search_round_%u.json" /* in `search`: the conversation up to the end of a round */
+#define ACR_FILE_AGENT_PROXY "agent_proxy_%u.json"  /* in `search`: an answer turned into JSON */
 #define ACR_FILE_TOOL_CALLS "tool_call_layers.json" /* in `search`: the calls of each round */
 #define ACR_FILE_NAMED_LOCATIONS                                                                   \
     "bug_locations_before_process.json" /* in `search`: bug locations as the model named them */
@@ -43,7 +43,7 @@
 #define ACR_FILE_EXTRACT_STATUS "extract_status.json"         /* the status of each answer */
 #define ACR_FILE_REPRODUCER "reproducer_%u.py"                /* a script that shows the issue */
 #define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json"        /* the conversation for that script */
-#define ACR_FILE_EXECUTION "execution_%u_%u.json" /* an execution: patch (0: none), script */
+#define ACR_FILE_EXECUTION "execution_%u_%u.json" /* execution: number of patch (0: none), script */
 #define ACR_FILE_REVIEW "review_p%u_t%u.json"     /* a review of a patch and a script */
 #define ACR_FILE_REGRESSION "regression_%u.json"  /* the project's tests with a patch */
 
@@ -53,19 +53,19 @@
 #define ACR_FILE_SOUND "sound.jsonl"        /* rows of the tasks that an audit found sound */
 #define ACR_DIR_SHARED "shared"             /* files that the batch's tasks share */
 #define ACR_DIR_ENVIRONMENTS "environments" /* environments made for grading */
-#define ACR_DIR_SHARD "shard-%u-of-%u"      /* one shard, from 1; has the files of a batch */
+#define ACR_DIR_SHARD "shard-%u-of-%u"      /* one shard, from 1; holds a batch's files */
 #define ACR_FILE_SHARD "shard.json"         /* the tasks of a shard */
 
-/* ---- An evaluation, with the names of SWE-bench's package and some of our own ---- */
+/* ---- An evaluation, with the file names of SWE-bench's package and a few others ---- */
 #define ACR_DIR_LOGS "logs"                                /* the logs of all evaluations */
-#define ACR_DIR_EVALUATIONS ACR_DIR_LOGS "/run_evaluation" /* has folders RUN_ID/MODEL/ID */
-#define ACR_FILE_FINAL_REPORT "%s.%s.json"                 /* the final report: model, RUN_ID */
-#define ACR_FILE_EVAL_RUN "run.json"                       /* the options of a RUN_ID */
-#define ACR_FILE_GRADES "grades.json"                      /* the grades of a shard */
-#define ACR_FILE_EVAL_SCRIPT "eval.sh"                     /* for a prediction: its test script */
-#define ACR_FILE_EVAL_LOG "run_instance.log"   /* for a prediction: the log of its grading */
-#define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* for a prediction: its test output */
+#define ACR_DIR_EVALUATIONS ACR_DIR_LOGS "/run_evaluation" /* holds folders RUN_ID/MODEL/ID */
+#define ACR_FILE_FINAL_REPORT "%s.%s.json"     /* the final report; name: model, RUN_ID */
+#define ACR_FILE_EVAL_RUN "run.json"           /* the options of the evaluation */
+#define ACR_FILE_GRADES "grades.json"          /* the grades of a shard */
+#define ACR_FILE_EVAL_SCRIPT "eval.sh"         /* for a prediction: the test script */
+#define ACR_FILE_EVAL_LOG "run_instance.log"   /* for a prediction: the log of grading */
+#define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* for a prediction: the tests' output */
 #define ACR_FILE_EVAL_REPORT "report.json"     /* for a prediction: the official report */
-#define ACR_FILE_VERDICT "verdict.json"        /* for a prediction: our verdict */
+#define ACR_FILE_VERDICT "verdict.json"        /* for a prediction: acr-host's verdict */
 #define ACR_FILE_WATCHED_OUTPUT                                                                    \
     "watched_output.txt" /* for a prediction: the output of the experiment with canaries */
