@@ -43,7 +43,7 @@
 #define ACR_FILE_EXTRACT_STATUS "extract_status.json"         /* the status of each answer */
 #define ACR_FILE_REPRODUCER "reproducer_%u.py"                /* a script that shows the issue */
 #define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json"        /* the conversation for that script */
-#define ACR_FILE_EXECUTION "execution_%u_%u.json" /* execution: number of patch (0: none), script */
+#define ACR_FILE_EXECUTION "execution_%u_%u.json" /* an execution, by patch (0: none) and script */
 #define ACR_FILE_REVIEW "review_p%u_t%u.json"     /* a review of a patch and a script */
 #define ACR_FILE_REGRESSION "regression_%u.json"  /* the project's tests with a patch */
 
