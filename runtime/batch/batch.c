@@ -1,6 +1,6 @@
-/* Runs many tasks: a few threads take tasks one by one and run each as a process, so that no task
- * can affect another. The process reads its options as JSON from standard input, and writes its
- * result as JSON. The threads share only the struct Batch, under its lock. */
+/* Runs many tasks: a few threads take tasks one by one and run each task as a process, so that
+ * no task can affect another. The process reads its options as JSON from standard input, and
+ * writes its result as JSON. The threads share only the struct Batch, under its lock. */
 #include "batch/batch_state.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@
 typedef struct {
     const AcrBatchOptions *options;
     const GPtrArray *instances;
-    char *shared_dir; /* folder in which tasks share a provider's limits */
-    AcrLimits limits; /* limits of all tasks together */
+    char *shared_dir; /* folder in which tasks share the limits of a provider */
+    AcrLimits limits; /* total limits of all tasks */
     pthread_mutex_t lock;
     guint ended;
     AcrBatchNote note;
@@ -30,7 +30,8 @@ typedef struct {
 
 /* ---- One task ---- */
 
-/* Rejects a symbolic link: a folder from somebody else may contain links that lead out of it. */
+/* Rejects a symbolic link, because a folder from somebody else may contain links that lead out
+ * of the folder. */
 static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
@@ -56,23 +57,24 @@ char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments)
     return acr_json_print(json);
 }
 
-/* Makes the text for a task's process: the batch's options with the task's own folder, issue and
- * place; owned JSON. */
+/* The text for a task's process: the batch's options with the task's own folder, issue and
+ * place, as JSON; owned. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo,
                            const AcrTaskPlace *place)
 {
     const AcrRunSpec *spec = batch->options->spec;
     gint64 deadline_us = acr_budget_deadline(batch->limits.budget);
     g_autofree char *out = g_build_filename(spec->out, instance->instance_id, NULL);
-    AcrRunSpec task = *spec; /* borrows all of its texts */
+    AcrRunSpec task = *spec; /* all strings of this struct are borrowed */
     task.verb = spec->reproduce_only ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
     /* published results were made without the repository's notes */
     task.repo_notes = ACR_REPO_NOTES_NEVER;
+    /* published results were made without the repository's history */
     if (spec->history == ACR_UNSET)
-        task.history = ACR_HISTORY_NEVER; /* and without its history */
+        task.history = ACR_HISTORY_NEVER;
     task.instance_id = instance->instance_id;
     task.out = out;
     task.max_cost = spec->task_max_cost;
@@ -89,7 +91,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
         task.python = place->python;
         task.setup = place->setup;
         task.test_command = place->test_command;
-        /* only the options of a single run can enable these */
+        /* in a batch, these are used only if the user asks for them */
         if (spec->regressions == ACR_UNSET && !spec->test_command)
             task.regressions = ACR_VERIFY_NEVER;
     }
@@ -97,7 +99,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     return acr_batch_task_text(&task, NULL);
 }
 
-/* Reads the result that a task returned; a task without a result was killed. */
+/* Reads the result that a task returned. If there is no result, the task was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
@@ -111,7 +113,7 @@ static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunR
     acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Runs a task; `kept`: the options of its run if it is finished, else NULL. */
+/* Runs a task. `kept` has the options of its run if the run is finished; otherwise NULL. */
 static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept,
                          AcrRunResult *out)
 {
@@ -154,7 +156,7 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
 /* ---- All of them ---- */
 
 /* Pauses the batch if a key or account was rejected. If the rejected model has a fallback,
- * pauses only if the task's own error has the same reason. */
+ * pauses only if the task itself failed for the same reason. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
     bool is_refused =
@@ -201,8 +203,8 @@ static char *describe_end(const AcrBatchTask *task)
                        task->was_over ? " (kept)" : "", NULL);
 }
 
-/* Reports the progress of the batch, and the result of `task` (NULL: the batch begins). The caller
- * holds the lock. */
+/* Reports the progress of the batch, and the result of `task` (NULL when the batch begins). The
+ * caller holds the lock. */
 static void tell_task(const Batch *batch, const AcrBatchTask *task)
 {
     const AcrProgress *progress = batch->options->progress;
@@ -223,14 +225,14 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
                       (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
 }
 
-/* The scripts of --reproduce-only are not predictions. */
+/* Writes the predictions. The scripts of --reproduce-only are not predictions. */
 static bool write_predictions(const Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;
     return spec->reproduce_only || acr_predictions_write(spec, batch->instances, error);
 }
 
-/* Adds an ended task to the sums and the predictions. The caller holds the lock. */
+/* Adds a task that has ended to the totals and the predictions. The caller holds the lock. */
 static void account(Batch *batch, const AcrBatchTask *task, guint number)
 {
     const AcrRunResult *result = task->result;
@@ -261,7 +263,7 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is finished and needs neither money nor time. *out_spec: the options of its
+/* Whether a task is finished and needs neither money nor time. *out_spec gets the options of its
  * run. */
 static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunSpec *spec)
 {
@@ -272,7 +274,7 @@ static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunS
     return acr_task_read(path, spec, &result, &has_result, NULL) && has_result && !result.error;
 }
 
-/* Takes the next task to begin; false if there is none. The caller holds the lock. */
+/* Takes the next task to begin. Returns false if there is none. The caller holds the lock. */
 static bool take_task(Batch *batch, guint *out)
 {
     AcrBatchNote *note = &batch->note;
@@ -328,8 +330,8 @@ void acr_batch_result_clear(AcrBatchResult *result)
     g_clear_pointer(&result->paused, g_free);
 }
 
-/* Creates the ledger if a limit needs one. Tasks only open it, so that a ledger that somebody
- * removed is not replaced by an empty one. */
+/* Creates the ledger if a limit needs one. Tasks only open the ledger, so that it is not
+ * replaced by an empty one if somebody removes it. */
 static bool begin_batch(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;

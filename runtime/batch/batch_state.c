@@ -1,6 +1,6 @@
-/* Writes a batch's note and derives the state from it. Tasks are in the batch's order. Those before
- * "next" that are not in "running" have ended; their results are in the summary, which is written
- * before the note. */
+/* Writes a batch's note and derives the state from it. Tasks are in the batch's order. Tasks
+ * before number "next" that are not in "running" have ended; their results are in the summary,
+ * which is written before the note. */
 #include "batch/batch_state.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "task/cost.h"
 
 #define NOTE ACR_FILE_LIVE /* name of the note in the shared folder of each shard or batch */
-/* larger amounts are rejected, so that sums of all tasks stay below 2^63 */
+/* amounts above this are rejected, so that the sums of all tasks stay below 2^63 */
 #define MOST (1ll << 45)
 
 /* ---- The note ---- */
@@ -52,11 +52,11 @@ void acr_batch_note_write(const AcrBatchNote *note)
 
 /* The files of one shard, or of a batch without shards. */
 typedef struct {
-    const char *out, *name; /* name of its folder; "": the whole batch */
+    const char *out, *name; /* `name` is the name of the shard's folder; "": the whole batch */
     AcrBatchState *state;
     AcrBatchPart *part;
     AcrJson *note;  /* owned, or NULL */
-    gint64 planned; /* the number of tasks in the shard's note; -1: there is no note */
+    gint64 planned; /* the number of tasks in the shard's note; -1 if there is no note */
 } Reader;
 
 static void free_part(gpointer data)
@@ -99,7 +99,7 @@ static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
     add_count(state->by_error_class, acr_json_get_string(row, "error_class"), 1);
 }
 
-/* Takes the rows of the summary that are in `wanted` (a set); NULL: all. */
+/* Takes those rows of the summary that are in `wanted` (a set); all if that is NULL. */
 static guint take_rows(Reader *reader, GHashTable *wanted)
 {
     AcrBatchState *state = reader->state;
@@ -322,7 +322,7 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
     return true;
 }
 
-/* Whether `out` is the folder of a batch, made by this or an earlier version. */
+/* Whether `out` is the folder of a batch that this or an earlier version made. */
 static bool is_batch(const char *out)
 {
     g_autofree char *live = acr_batch_note_path("", NOTE),

@@ -1,4 +1,5 @@
-/* The summary of a batch: keeps rows as JSON, and makes the sums and the table from them. */
+/* The summary of a batch. It keeps the rows as JSON, and makes the totals and the table from
+ * them. */
 #include "batch/batch_summary.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "layout/layout.h"
 #include "task/cost.h"
 
-#define WARN_TASKS 3u /* the warning needs at least so many tasks */
+#define WARN_TASKS 3u /* the warning needs at least this number of tasks */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef struct {
@@ -17,7 +18,7 @@ typedef struct {
 
 struct AcrBatchSummary {
     char *path;
-    char *dataset; /* as the user gave it; NULL: not known */
+    char *dataset; /* name of the data set as the user gave it; NULL if unknown */
     GArray *rows;  /* of Row */
 };
 
@@ -168,8 +169,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
 
 /* ---- Sums ---- */
 
-/* Sums up the rows (with `only_new`, only those of this command) whose member `key` is `value`;
- * `key` NULL: all rows. */
+/* Sums up the rows (with `only_new`, only the rows of this command) whose member `key` is
+ * `value`; all rows if `key` is NULL. */
 static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key, const char *value)
 {
     Sum sum = {0};
@@ -207,7 +208,8 @@ char *acr_batch_summary_warning(const AcrBatchSummary *summary)
                : NULL;
 }
 
-/* Counts the rows by the value of a member, {value: number} in the order of the rows; owned. */
+/* Counts the rows by the value of a member; returns {value: number} in the order of the rows;
+ * owned. */
 static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const char *key)
 {
     AcrJson *json = acr_json_new_object();
@@ -251,7 +253,7 @@ static void add_sum_line(GString *text, const char *name, const Sum *sum)
                            MAX(acr_usage_tokens(&sum->cost.usage), 0), sum->seconds);
 }
 
-/* Appends "verdicts: 2 verified, 1 none"; nothing if no row has that member. */
+/* Appends "verdicts: 2 verified, 1 none". Appends nothing if no row has that member. */
 static void add_value_counts(GString *text, const char *name, const AcrBatchSummary *summary,
                              const char *key)
 {

@@ -21,29 +21,29 @@ const char *acr_batch_status(const AcrRunResult *result);
  * A SUM is as in cost.json. Tasks are in the order in which they first ended. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
- * base; DATASET if it is damaged. */
+ * base; DATASET if the file is damaged. */
 AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
 void acr_batch_summary_free(AcrBatchSummary *summary);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
-/* An empty summary that will be written to that folder; owned. */
+/* Makes an empty summary that will be written to that folder; owned. */
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
-/* Copies the row of a task from `from`, if it has one. */
+/* Copies the row of a task from `from`, if the task has one there. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
 /* Sets the name of the data set as the user gave it. */
 void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset);
-/* The status of a task; borrowed; NULL if it has not ended. */
+/* The status of a task; borrowed; NULL if the task has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
 /* The sum of the costs of all tasks. */
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
 /* Makes the row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
-/* Adds the row of a task. If the task has a row, replaces it at the same position. */
+/* Adds the row of a task. If the task already has a row, replaces that row at its position. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
-/* The added tasks as a table and a few lines for people; owned. */
+/* The tasks that this command added, as a table and a few lines for people; owned. */
 char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
 /* A one-line warning if the project's tests could not be compared for several patches; owned;
- * NULL: no warning. */
+ * otherwise NULL. */
 char *acr_batch_summary_warning(const AcrBatchSummary *summary) ACR_MUST_USE;

@@ -1,6 +1,6 @@
-/* Reads data sets in other formats than SWE-bench's JSON: a Python program
- * (python/acr/dataset/rows.py), run by the user's python3, converts their rows to JSON lines with
- * SWE-bench's fields. */
+/* Reads data sets in other formats than SWE-bench's JSON. A Python program
+ * (python/acr/dataset/rows.py), which the user's python3 runs, converts their rows to JSON lines
+ * with SWE-bench's fields. */
 #include "batch/batch.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@ static bool is_json_file(const char *path)
 }
 
 /* Whether the rows have SWE-bench's format: the user has no tables of other data sets, and the
- * rows lack the fields by which our tables (sets/) recognise one. (Quotes inside a row's text
- * have a backslash.) */
+ * rows lack the fields by which our tables (sets/) recognise another data set. (Quotes inside a
+ * row's text have a backslash.) */
 static bool is_of_swe_bench(GBytes *bytes)
 {
     static const char *const fields[] = {"\"install_config\"", "\"test_cmds\"", "\"dockerhub_tag\"",

@@ -12,8 +12,8 @@
 /* All members are owned, except the shards. */
 typedef struct {
     const AcrShards *shards;
-    GPtrArray *summaries; /* AcrBatchSummary * by shard; NULL: the shard has none */
-    GHashTable *lines;    /* id -> its line of predictions */
+    GPtrArray *summaries; /* array of AcrBatchSummary *, by shard; NULL if the shard has none */
+    GHashTable *lines;    /* id of a task -> its line of predictions */
     guint ended;          /* number of tasks that have ended */
 } Merging;
 

@@ -1,6 +1,6 @@
-/* OUT/preds.jsonl: one line for each ended task, in the order of the data set. Each time, it is
- * rewritten from all run folders, so that it is complete after a kill. Lines of other instances and
- * of other models' run folders are kept. */
+/* OUT/preds.jsonl: one line for each ended task, in the order of the data set. The file is
+ * always rewritten from all run folders, so that it is complete even after a process was killed.
+ * Lines of other instances and of other models' run folders are kept. */
 #include "batch/batch.h"
 #include "layout/layout.h"
 
@@ -8,11 +8,11 @@
 
 #define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
 
-/* Who made the result in a run folder. */
+/* The batch or the models to which the result in a run folder belongs. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether to rewrite the line of a task: not if it belongs to other models or to a task of
- * another batch. */
+/* Whether to rewrite the line of a task. It is kept if it belongs to other models, or to a task
+ * of another batch. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)
@@ -72,7 +72,7 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     return ok ? OF_THIS_BATCH : NO_RESULT;
 }
 
-/* The patch as text, because the format has no bytes. */
+/* The patch as a string, because the format does not support other bytes. */
 static char *patch_text(const AcrRunResult *result)
 {
     return result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : g_strdup("");
@@ -124,7 +124,7 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
     g_autoptr(GError) damaged =
-        NULL; /* reports the first error later; lines of other folders are still written */
+        NULL; /* the first error is reported later; lines of other folders are still written */
     for (guint i = 0; i < instances->len; i++) {
         g_auto(AcrRunResult) result = {0};
         results[i] = read_result(spec, instances->pdata[i], &result, damaged ? NULL : &damaged);

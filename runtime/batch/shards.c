@@ -1,7 +1,7 @@
-/* Shards of a batch. Each shard writes its tasks into its folder (shard.json) before it begins,
- * with digests of what must be equal in all shards. So shards of different batches are never mixed,
- * and merging knows which tasks are missing. Task k of shard I of N is task k * N + I - 1 of the
- * whole batch. */
+/* Shards of a batch. Before it begins, each shard writes its list of tasks into its folder
+ * (shard.json), with digests of the data that must be equal in all shards. So shards of
+ * different batches are never mixed, and merging knows which tasks are missing. Task k of shard
+ * I of N is task k * N + I - 1 of the whole batch. */
 #include "batch/shards.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include "layout/layout.h"
 #include "task/live.h"
 
-#define PREDICTIONS "predictions" /* member of the note of an evaluation's shard */
+#define PREDICTIONS "predictions" /* name of a member in the note of an evaluation's shard */
 #define MAX_NOTE_BYTES ((gsize)64 * 1024 * 1024)
-#define MAX_NAMED 5u /* limit of tasks that a line names */
+#define MAX_NAMED 5u /* maximum number of tasks that a line names */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
@@ -57,7 +57,7 @@ static char *digest_ids(const GPtrArray *rows)
     return acr_sha256_hex(ids->str, ids->len);
 }
 
-/* The note of a shard with the tasks `rows`; owned. */
+/* Makes the note of a shard with the tasks `rows`; owned. */
 static AcrJson *make_note(const GPtrArray *rows, const AcrShardBound *bound, Part part)
 {
     AcrJson *tasks = acr_json_new_array();
@@ -88,7 +88,7 @@ static bool is_note(const AcrJson *note, Part part)
            acr_json_get_string(note, "ids") && acr_json_get_string(note, "options");
 }
 
-/* Reads the note of a shard; *out_note (owned) is NULL if it has none. */
+/* Reads the note of a shard. *out_note (owned) is NULL if the shard has none. */
 static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL);
@@ -106,7 +106,8 @@ static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **e
     return true;
 }
 
-/* Names the difference between the batches of two shards; NULL if it is the same batch. */
+/* Names the difference between the batches of two shards; NULL if both shards belong to the same
+ * batch. */
 static const char *difference(const AcrJson *one, const AcrJson *other)
 {
     const char *predictions = acr_json_get_string(one, PREDICTIONS),
@@ -139,7 +140,7 @@ static bool read_number(const char *text, guint *out)
     return ok;
 }
 
-/* The shard's number as the engine sets it: Slurm counts from 1 to N, Kubernetes from 0. */
+/* The shard's number as the engine sets it: Slurm counts from 1, Kubernetes from 0. */
 static bool read_engine(const char *text, Part *out, GError **error)
 {
     guint number = 0;
@@ -180,8 +181,8 @@ static void keep_own(GPtrArray *rows, Part part)
             g_ptr_array_remove_index(rows, i);
 }
 
-/* Divides the limits equally, rounded down, so that all shards together stay below the batch's
- * limits. */
+/* Divides the limits equally among the shards, rounded down, so that all shards together stay
+ * below the batch's limits. */
 static void share_ceilings(AcrRunSpec *spec, Part part)
 {
     if (spec->max_cost > 0)
@@ -190,8 +191,8 @@ static void share_ceilings(AcrRunSpec *spec, Part part)
         spec->max_tokens_total = MAX(spec->max_tokens_total / part.of, 1);
 }
 
-/* Checks that the shards in `out` belong to this batch: they have the same number of shards, and
- * an existing note has the same digests. */
+/* Checks that the shards in `out` belong to this batch: the number of shards is the same, and
+ * existing notes have the same digests. */
 static bool check_others(const char *out, const AcrJson *note, Part part, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -213,7 +214,7 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
     return check_begun(where, then, note, error);
 }
 
-/* Writes the shard's note. If there is one, checks that it names the same tasks. */
+/* Writes the shard's note. If there already is one, checks that it lists the same tasks. */
 static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL),
@@ -282,7 +283,7 @@ void acr_shards_clear(AcrShards *shards)
     g_clear_pointer(&shards->notes, g_ptr_array_unref);
 }
 
-/* Finds the number of shards by their folders. */
+/* Finds the number of shards from the names of their folders. */
 static bool find_parts(AcrShards *shards, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(shards->out, 0, NULL);

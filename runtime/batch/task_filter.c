@@ -1,5 +1,6 @@
-/* Selects the tasks of a batch from a data set, in this sequence: by a pattern or a list of names,
- * tasks that failed the last time, shuffling, and a slice of the remaining tasks. */
+/* Selects the tasks of a batch from a data set, in this sequence: takes the tasks that match a
+ * pattern or a list of names, keeps those that failed the last time, shuffles them, and takes a
+ * slice. */
 #include <regex.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
     return rows->len > 0 || refuse(error, "--instances: no task matches '%s'", text);
 }
 
-/* The name in a line: the whole line, or the "instance_id" of a row in JSON; owned; NULL: none. */
+/* The name in a line: the whole line, or the "instance_id" of a row in JSON; owned; NULL if
+ * there is none. */
 static char *name_in(const char *line)
 {
     if (*line != '{')
@@ -95,7 +97,7 @@ bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **e
     return true;
 }
 
-/* Shuffles the rows; a seed gives the same order on every machine. */
+/* Shuffles the rows. A seed gives the same order on every machine. */
 static void shuffle(GPtrArray *rows, gint64 seed)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
@@ -107,7 +109,7 @@ static void shuffle(GPtrArray *rows, gint64 seed)
     }
 }
 
-/* Keeps the slice "a:b", as in Python: from number a, counted from 0, up to b - 1. */
+/* Keeps the slice "a:b", as in Python: the rows from number a, counted from 0, to b - 1. */
 static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
 {
     g_auto(GStrv) ends = g_strsplit(text, ":", 2);

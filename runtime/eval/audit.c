@@ -1,4 +1,4 @@
-/* Audits a task: runs its tests several times with the reference patch and without a patch, each
+/* Audits a task. Runs its tests several times with the reference patch and without a patch, each
  * time in a fresh copy, and looks for the fix in the git history that a solver could read. Every
  * second run uses another hash seed and time zone. The other runs, except the first, reverse the
  * order of pytest's tests and, if libfaketime is installed, change the date.
@@ -54,14 +54,14 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
                  : NULL;
 }
 
-/* Runs the tests once; run 0 is not varied. */
+/* Runs the tests once. Run 0 is not varied. */
 static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *task,
                            const AcrGradingPlan *plan, const char *patch, gint64 number,
                            gint64 deadline_us, GError **error)
 {
     g_auto(GStrv) env = acr_eval_varied_env(number);
     if (number % 2 == 0)
-        g_clear_pointer(&env[1], g_free); /* keep the time zone of the image or machine */
+        g_clear_pointer(&env[1], g_free); /* the time zone of the image or machine is kept */
     g_autofree char *script = g_strconcat(vary, plan->script, vary_end, NULL);
     AcrGradingTrial trial = {.script = script};
     AcrEvalWay way = {.patch = patch,

@@ -1,5 +1,5 @@
-/* Grades many predictions: a few threads take them one by one; then final.c makes the final report
- * and the summary from all grades. */
+/* Grades many predictions. A few threads take them one by one; then final.c makes the final
+ * report and the summary from all grades. */
 #include "eval/eval_private.h"
 
 #include <pthread.h>
@@ -11,17 +11,17 @@
 struct AcrEval {
     const AcrEvalOptions *options;
     const GPtrArray *tasks, *predictions;
-    GHashTable *by_id; /* id -> AcrInstance, borrowed */
+    GHashTable *by_id; /* id of a task -> AcrInstance, borrowed */
     AcrGraded *graded; /* the grade of each prediction */
     bool *is_graded;
-    AcrJson *other; /* the evaluation to compare with; NULL: none */
+    AcrJson *other; /* the evaluation to compare with; NULL if there is none */
     int folder;     /* the locked folder of the run */
     pthread_mutex_t lock;
     guint next, ended, resolved;
     AcrLiveNote note;
     AcrEvalOptions own;  /* a copy of the caller's options with `images` set */
     bool has_own_images; /* acr_eval_new made `images`, not the caller */
-    const char *stopped; /* why no more tests can run, borrowed; NULL: they can */
+    const char *stopped; /* why no more tests can run, borrowed; NULL while they can */
 };
 
 void acr_eval_result_clear(AcrEvalResult *result)
@@ -160,8 +160,8 @@ void acr_eval_free(AcrEval *eval)
 
 /* ---- At the end ---- */
 
-/* If the prediction was not resolved and its logs blame the environment: [reason, tier], owned;
- * else NULL. */
+/* Sets *out to [reason, tier], owned, if the prediction was not resolved and its logs blame the
+ * environment; otherwise NULL. */
 static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **error)
 {
     const AcrPrediction *prediction = eval->predictions->pdata[i];
@@ -187,8 +187,8 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     return true;
 }
 
-/* The name of the file that the data set's own harness writes beside the final report, as given
- * in the rows. Owned; NULL: none. */
+/* The name of the file that the data set's own harness writes beside the final report, as the
+ * rows give it. Owned; NULL if there is none. */
 static char *find_results_name(const AcrEval *eval)
 {
     const AcrInstance *task = eval->tasks->len ? eval->tasks->pdata[0] : NULL;

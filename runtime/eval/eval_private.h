@@ -6,29 +6,30 @@
 
 #define ACR_EVAL_MAX_BYTES ((gsize)1024 * 1024 * 1024)
 
-/* Makes and locks the folder of a run, so that no other process grades in it; returns an open
- * descriptor, or -1 (FAILED, or errors of base). */
+/* Makes and locks the folder of a run, so that no other process grades in it. Returns an open
+ * descriptor, or -1 with an error (FAILED, or one of base). */
 int acr_eval_run_open(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Writes the final report. The next run replaces a report that a kill truncated. */
+/* Writes the final report. If a killed process left a truncated report, the next run replaces
+ * it. */
 bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *text,
                           GError **error) ACR_MUST_USE;
 
-/* The row for planning, with the name of its log parser added if an extension provides that parser;
- * owned. */
+/* The row to plan with. If an extension provides the row's log parser, the parser's name is
+ * added. Owned. */
 char *acr_eval_row(const AcrEvalOptions *options, const char *row) ACR_MUST_USE;
-/* The row for grading, with the results that an extension's parser reads from the logs; owned.
- * Errors: those of acr_extensions_parse and of py. */
+/* The row to grade with, which has the results that an extension's parser reads from the logs;
+ * owned. Errors: those of acr_extensions_parse and of py. */
 char *acr_eval_row_with(const AcrEvalOptions *options, const char *row, GBytes *const *logs,
                         guint n, GError **error) ACR_MUST_USE;
 
-/* An open folder for writing; error messages name it `path`. */
+/* An open folder for writing; error messages call it `path`. */
 typedef struct {
     int fd;
     char *path;
 } AcrEvalFolder;
 void acr_eval_folder_clear(AcrEvalFolder *folder);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalFolder, acr_eval_folder_clear)
-/* Opens the folder of a prediction, never through a link; with `make`, creates it; `fd` is -1 if
+/* Opens the folder of a prediction, never through a link; with `make`, creates it. `fd` is -1 if
  * it does not exist. Errors: FAILED. */
 bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *prediction, bool make,
                           AcrEvalFolder *out, GError **error) ACR_MUST_USE;
@@ -38,22 +39,23 @@ bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const 
                            gsize len, GError **error) ACR_MUST_USE;
 void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
 
-/* Reads another evaluation to compare with, in the form that python/acr/evaluation.py needs: from a
- * final report, a folder that contains one, or the reports of its predictions (by us or by the
- * swebench package). Owned JSON. Errors: INPUT, those of py. */
+/* Reads another evaluation to compare with, in the form that python/acr/evaluation.py needs.
+ * Reads a final report, a folder that contains one, or the reports of single predictions (by us
+ * or by the swebench package). Owned JSON. Errors: INPUT, those of py. */
 AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error) ACR_MUST_USE;
 
-/* The results of a whole run, for its report; all borrowed. */
+/* The results of a whole run, for its report. All members are borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
     const AcrJson *tasks;       /* array of the tasks' ids */
-    const AcrJson *rows;        /* the row of each prediction, in their order */
-    const AcrJson *other;       /* from acr_eval_read_other; NULL: no comparison */
-    const GPtrArray *instances; /* AcrInstance with rows; NULL: the rows are unknown */
-    const char *results_name;   /* results file of the data set's own harness; NULL: none */
+    const AcrJson *rows;        /* array of the predictions' rows, in order */
+    const AcrJson *other;       /* from acr_eval_read_other; NULL if nothing is compared */
+    const GPtrArray *instances; /* array of AcrInstance with rows; NULL if the rows are unknown */
+    /* name of the results file of the data set's own harness; NULL if there is none */
+    const char *results_name;
 } AcrEvalSums;
 
-/* The row of a prediction in grades.json; `sign` (taken, may be NULL): [reason, tier] if its
+/* The row of a prediction in grades.json; `sign` (taken, may be NULL) is [reason, tier] if the
  * logs blame the environment. Owned. */
 AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *graded, bool is_graded,
                          AcrJson *sign) ACR_MUST_USE;
@@ -63,35 +65,39 @@ int acr_eval_row_grade(const AcrJson *row) ACR_MUST_USE;
 /* ---- The whole run (final.c) ---- */
 
 void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out);
-/* Writes OUT/MODEL.RUN_ID.json (MODEL: the first prediction's) and the summary beside the logs;
- * fills in `out` except the counts. Errors: FAILED, those of base and py. */
+/* Writes OUT/MODEL.RUN_ID.json (MODEL is that of the first prediction), and the summary beside
+ * the logs. Fills in `out` except for the counts. Errors: FAILED, those of base and py. */
 bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error) ACR_MUST_USE;
-/* Writes the file about the run that version 5 of the swebench package needs to grade it again.
- * Errors: those of base. */
+/* Writes the file about the run that version 5 of the swebench package needs to grade the run
+ * again. Errors: those of base. */
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Writes the result of a shard (parts.c): a row for each of its tasks; keeps rows of earlier
- * runs. Errors: those of base. */
+/* Writes the result of a shard (parts.c), which has a row for each of its tasks. Keeps rows of
+ * earlier runs. Errors: those of base. */
 bool acr_eval_part_write(const AcrEvalSums *sums, GError **error) ACR_MUST_USE;
 
-/* The result of running a task's tests with a patch. Texts are owned. */
+/* The result of running a task's tests with a patch. Strings are owned. */
 typedef struct {
-    gint64 deadline_us; /* set by the caller: monotonic time when the tests must end; 0: never */
-    GBytes *output;     /* stdout and stderr of the script together; NULL: the script did not run */
-    char *log;          /* a log of the steps, one line each */
-    char *applied_by;   /* the command that applied the patch; NULL: none did, or no patch */
+    /* set by the caller: the monotonic time at which the tests must end; 0: never */
+    gint64 deadline_us;
+    /* stdout and stderr of the script, interleaved; NULL if the script did not run */
+    GBytes *output;
+    char *log; /* a log of the steps, one line for each */
+    /* the command that applied the patch; NULL if none did, or if there is no patch */
+    char *applied_by;
     bool timed_out;
     int exit_code;
     gint64 wall_ms, peak_bytes, image_bytes;
-    const char *limit; /* the limit that was exceeded, borrowed; NULL: none */
-    char *changed; /* files that the patch changed, one a line: "f path", or "l path" for a link */
+    const char *limit; /* the limit that was exceeded, borrowed; NULL if none was */
+    /* files that the patch changed, one on each line: "f path", or "l path" for a link */
+    char *changed;
 } AcrEvalRun;
 void acr_eval_run_clear(AcrEvalRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalRun, acr_eval_run_clear)
-/* How the tests are run; all borrowed. */
+/* How the tests are run. All members are borrowed. */
 typedef struct {
     const char *patch;            /* NULL: none */
-    const AcrGradingTrial *trial; /* a trial with its own script; NULL: the official run */
-    const char *const *env;       /* "NAME=VALUE"; NULL: no additions */
+    const AcrGradingTrial *trial; /* a trial with its own script; NULL for the official run */
+    const char *const *env;       /* additional variables, "NAME=VALUE"; NULL: none */
 } AcrEvalWay;
 /* Applies the patch to a fresh copy of the project, and runs the plan's script in it. Errors:
  * those of sandbox, vcs; FAILED. */
@@ -100,17 +106,18 @@ bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
                         GError **error) ACR_MUST_USE;
 
 /* Decides by experiments, each in a fresh copy, whether to believe that `run` resolved the task
- * (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned. *output:
- * that of the experiment with canaries, owned; NULL: not needed. Errors: those of running the
- * tests, and of grading. */
+ * (python/acr/grading/trust.py). *out is {"resolved", "why", "evidence", "weak"}, owned. *output
+ * is the output of the experiment with canaries, owned; NULL: not needed. Errors: those of
+ * running the tests, and of grading. */
 bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                     AcrJson **out, GBytes **output, GError **error) ACR_MUST_USE;
-/* Variables that set hash seed and time zone of varied run `number`; owned (g_strfreev). */
+/* Variables that set the hash seed and the time zone of varied run `number`; owned (g_strfreev). */
 char **acr_eval_varied_env(gint64 number) ACR_MUST_USE;
-/* Runs the tests until there are `times` runs (including the first), every other time with a fixed
- * hash seed and time zone. *out (owned): {"runs", "flaky": {test: how often it passed}, "why"} for
- * the tests that count; "why" is set if a test that the patch must fix does not always pass. */
+/* Runs the tests until there are `times` runs (including the first), every other time with a
+ * fixed hash seed and time zone. *out (owned) is {"runs", "flaky": {test: how often it passed},
+ * "why"} for the tests that count; "why" is set if a test that the patch must fix does not
+ * always pass. */
 bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
                      const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                      gint64 times, AcrJson **out, GError **error) ACR_MUST_USE;
@@ -118,14 +125,14 @@ bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
 /* The task's tree at its base commit; owned. Errors: FAILED, those of vcs. */
 AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task,
                            GError **error) ACR_MUST_USE;
-/* Audits a task by `audit` runs with its reference patch, including `first`, and as many without a
- * patch. *out: the judgement of python/acr/grading/audit.py, owned. Errors: those of running the
- * tests, and of grading. */
+/* Audits a task by `audit` runs with its reference patch, including `first`, and as many runs
+ * without a patch. *out is the judgement of python/acr/grading/audit.py, owned. Errors: those of
+ * running the tests, and of grading. */
 bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *first,
                     AcrJson **out, GError **error) ACR_MUST_USE;
 
-/* Grades one prediction: takes the grade from an earlier run's files, or runs its tests before
- * `deadline_us`. */
+/* Grades one prediction: takes the grade from the files of an earlier run, or runs the tests
+ * before `deadline_us`. */
 void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
                          const AcrPrediction *prediction, gint64 deadline_us, AcrGraded *out);

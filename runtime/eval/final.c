@@ -79,8 +79,8 @@ static bool write_text(const char *path, const char *text, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-/* Writes sound.jsonl: the rows of tasks in which the audit found no fault, each with its audit;
- * if the row is unknown, only the task's id. */
+/* Writes sound.jsonl: the rows of those tasks in which the audit found no fault, each with its
+ * audit. If the row is unknown, writes only the task's id. */
 static bool write_sound(const AcrEvalSums *sums, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);

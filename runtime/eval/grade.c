@@ -1,6 +1,6 @@
-/* Grades one prediction: keeps an earlier result if it was made from the same input, otherwise runs
- * the tests and grades their log. verdict.json is written last; without it, the other files are
- * ignored. */
+/* Grades one prediction. Keeps an earlier result if it was made from the same input; otherwise
+ * runs the tests and grades their log. verdict.json is written last; if it is missing, the other
+ * files are ignored. */
 #include "eval/eval_private.h"
 
 #include <string.h>
@@ -19,10 +19,11 @@ typedef struct {
     char *digest; /* digest of all inputs of the verdict */
     AcrEvalRun run;
     gint64 begun_us;
-    char *ungradable;         /* why the task cannot be graded on this machine; NULL: it can */
-    bool is_partial;          /* the second run failed, so its results are not kept */
-    AcrJson *trust, *repeats; /* results of the checks of a resolved task; NULL: not checked */
-    AcrJson *reward;          /* written by the verifier of a Harbor task; NULL: none */
+    char *ungradable; /* why the task cannot be graded on this machine; NULL if it can */
+    bool is_partial;  /* the second run of the tests failed, so its results are not kept */
+    /* results of the checks of a resolved task; NULL if it was not checked */
+    AcrJson *trust, *repeats;
+    AcrJson *reward; /* written by the verifier of a Harbor task; NULL if there is none */
 } Work;
 
 static void grading_clear(Work *work)
@@ -69,7 +70,7 @@ static char *digest_grading(const Work *work)
     const AcrRunSpec *spec = work->options->spec;
     g_string_append_printf(text, "%" G_GINT64_FORMAT " %d %d %" G_GINT64_FORMAT "\n", spec->rules,
                            spec->network, spec->official_only || work->prediction->is_reference,
-                           MAX(spec->repeat, 1)); /* swebench has no --repeat */
+                           MAX(spec->repeat, 1)); /* the swebench package has no --repeat */
     g_string_append(text, work->ungradable ? work->ungradable : "");
     if (spec->audit > 0)
         g_string_append_printf(text, "audit %" G_GINT64_FORMAT "\n", spec->audit);
@@ -167,8 +168,8 @@ static bool run_task_tests(Work *work, GError **error)
 
 /* ---- Grading ---- */
 
-/* Adds "resolved" in our sense: true if the task is resolved and the result is believed; null if
- * this was not checked. */
+/* Adds our own "resolved": true if the task is resolved and the result is believed; null if this
+ * was not checked. */
 static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *json)
 {
     const AcrJson *evidence = acr_json_get(work->trust, "evidence");
@@ -223,7 +224,7 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
 }
 
-/* The output of the first command that rejected the patch; owned; NULL: none. */
+/* The output of the first command that rejected the patch; owned; NULL if there is none. */
 static char *find_refusal(const char *log)
 {
     static const char mark[] = "error: ";
@@ -236,7 +237,7 @@ static char *find_refusal(const char *log)
     return NULL;
 }
 
-/* Sets the reason if a run of the tests gives no report; false if it gives one. */
+/* If a run of the tests gives no report, sets the reason and returns true. */
 static bool find_failure(const Work *work, AcrGraded *out)
 {
     const char *failure = NULL;
@@ -337,7 +338,7 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
                                    : grade_log(work, work->run.output, out, error);
 }
 
-/* Grades the existing log again; skips predictions without a log, as the official harness does. */
+/* Grades the existing log again. Skips predictions without a log, as the official harness does. */
 static bool grade_again(Work *work, AcrGraded *out, GError **error)
 {
     g_autoptr(GBytes) log = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_OUTPUT);
@@ -356,7 +357,7 @@ static bool make_plan(Work *work, GError **error)
     bool is_planned = acr_eval_plan(options, work->task, &work->plan, &reason);
     if (is_planned || !options->spec->regrade)
         return is_planned || acr_pass_error(error, &reason);
-    /* No script is needed, because the log exists. */
+    /* No script is needed, because the log already exists. */
     g_autofree char *row = acr_eval_row(options, work->task->row);
     g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), error);
     if (!json)
@@ -378,7 +379,7 @@ static bool prepare_grading(Work *work, GError **error)
 
 /* ---- Whether a task can be graded here ---- */
 
-/* Names of models for these runs, whose results are kept like those of others. */
+/* Model names for these runs. Their results are kept like those of other models. */
 #define GOLD "baseline-gold"
 #define EMPTY "baseline-empty"
 

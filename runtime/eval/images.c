@@ -1,6 +1,6 @@
-/* Fetches and removes the images of a run. Only one thread at a time fetches an image; others that
- * need the same image wait. When no prediction needs an image any more, it is removed if this run
- * fetched it, unless --cache keeps it. */
+/* Fetches and removes the images of a run. Only one thread at a time fetches an image; other
+ * threads that need the same image wait. When no prediction needs an image any more, this code
+ * removes the image if it fetched it, unless --cache keeps it. */
 #include "eval/images.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
 
 typedef struct {
-    char *name;  /* the name in the task's row */
-    char *found; /* the name that the engine has; NULL: not known yet */
+    char *name;  /* the image's name in the task's row */
+    char *found; /* the name that the image has in the engine; NULL if not known yet */
     guint users; /* number of predictions that need the image and have not ended */
     bool is_busy, is_ours;
 } Image;
@@ -27,10 +27,11 @@ struct AcrEvalImages {
     const AcrEvalOptions *options;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    GHashTable *tasks;             /* id -> AcrInstance, borrowed */
-    GHashTable *by_name, *by_task; /* tables of Image; the first owns them */
-    char *dockerfiles;             /* the folder of --dockerfiles; NULL: none */
-    char **before;                 /* names of the images before the run; NULL: not listed yet */
+    GHashTable *tasks;             /* id of a task -> AcrInstance, borrowed */
+    GHashTable *by_name, *by_task; /* tables of Image: by name (owns the images), and by task */
+    char *dockerfiles;             /* the folder that --dockerfiles names; NULL if there is none */
+    /* names of the images that existed before the run; NULL if not listed yet */
+    char **before;
 };
 
 static void image_free(void *data)
@@ -42,7 +43,7 @@ static void image_free(void *data)
 /* ---- Names ---- */
 
 /* The name that version 4 of the swebench package gives to an image that it builds itself;
- * owned; NULL if it is that of the published image. */
+ * owned; NULL if that is the name of the published image. */
 static char *built_name(const char *name)
 {
     if (!g_str_has_prefix(name, PUBLISHED))
@@ -64,7 +65,8 @@ static Image *need(AcrEvalImages *images, const char *name)
     return image;
 }
 
-/* Counts the image of a task. A task that cannot be planned has none; its grade will say so. */
+/* Counts the image of a task. If the task cannot be planned, it has no image, and its grade will
+ * say so. */
 static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
     Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
@@ -135,8 +137,8 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
     return ok;
 }
 
-/* The folder of the Dockerfile that builds a task's image; owned; NULL: none. The row of a Harbor
- * task names a folder in the data set. */
+/* The folder of the Dockerfile that builds a task's image; owned; NULL if there is none. The row
+ * of a Harbor task names a folder in the data set. */
 static char *find_context(const AcrEvalImages *images, const char *task)
 {
     const AcrInstance *instance = g_hash_table_lookup(images->tasks, task);
@@ -158,7 +160,7 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
                   GError **error)
 {
     const AcrRunSpec *spec = images->options->spec;
-    /* in other verbs --setup means the set-up of the sandbox */
+    /* in other verbs, --setup is the set-up of the sandbox */
     bool has_recipe = spec->verb == ACR_FOR_EVAL && spec->setup;
     g_autofree char *folder = find_context(images, task);
     g_autoptr(GError) reason = NULL;
@@ -225,14 +227,14 @@ bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char *
 
 /* ---- Removing ---- */
 
-/* Only `eval` has --cache. */
+/* The cache level; only `eval` has the option --cache. */
 static Cache level_of(const AcrEvalImages *images)
 {
     gint64 level = images->options->spec->cache_level;
     return level == ACR_UNSET ? CACHE_ENV : (Cache)level;
 }
 
-/* Removes an image; a failure costs only disk space, so it is ignored. */
+/* Removes an image. A failure only wastes disk space, so it is ignored. */
 static void drop(AcrImages *engine, const char *name)
 {
     g_autoptr(GError) reason = NULL;
@@ -261,7 +263,7 @@ static bool goes(const char *name, Cache level)
            (level == CACHE_NONE && g_str_has_prefix(base, "sweb.base."));
 }
 
-/* Removes the bases of built images: environment images before their base images. */
+/* Removes the bases of built images. Environment images are removed before their base images. */
 static void drop_layers(const AcrEvalImages *images)
 {
     Cache level = level_of(images);

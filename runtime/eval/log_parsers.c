@@ -1,6 +1,6 @@
-/* Handles rows whose logs are parsed by an extension or by code in the data set: adds the parsed
- * results to the row, where the rules find them (python/acr/grading/parsers.py). A data set's code
- * runs only in bubblewrap, on an empty tree. */
+/* Handles rows whose logs an extension or code in the data set parses. Adds the parsed results
+ * to the row, where the rules find them (python/acr/grading/parsers.py). A data set's code runs
+ * only in bubblewrap, on an empty tree. */
 #include "eval/eval_private.h"
 
 #include <glib/gstdio.h>
@@ -13,7 +13,7 @@
 #define RUNNER "acr/dataset/run_parser.py"
 #define PARSER_MS ((gint64)60 * 1000)
 #define PARSER_OUTPUT ((gsize)16 * 1024 * 1024)
-#define MAX_SAID 200u /* bytes of a parser's error that are quoted */
+#define MAX_SAID 200u /* maximum number of bytes of a parser's error that are quoted */
 
 static bool fail_parser(const AcrExecuted *executed, GError **error)
 {
@@ -71,7 +71,8 @@ static bool parse_by_source(const AcrEvalOptions *options, const char *source, c
     return ok;
 }
 
-/* The row with the digest of its parser; NULL: neither an extension nor the row provides one. */
+/* The row with the digest of its parser; NULL if neither an extension nor the row provides a
+ * parser. */
 static AcrJson *take_up(const AcrEvalOptions *options, const char *row, const char **out_name)
 {
     bool may_have = options->extensions || strstr(row, "\"" SOURCE "\"");

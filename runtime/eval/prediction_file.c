@@ -8,7 +8,7 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 #define GOLD "gold"
 #define EMPTY "empty"
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-#define MAX_NAMED 5u /* limit of ids that a message names */
+#define MAX_NAMED 5u /* maximum number of ids that a message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
 
@@ -21,8 +21,8 @@ void acr_prediction_free(AcrPrediction *prediction)
 
 typedef struct {
     const char *source;
-    GHashTable *tasks;  /* id -> task, borrowed */
-    GPtrArray *out;     /* the predictions, as AcrPrediction */
+    GHashTable *tasks;  /* id of a task -> task, borrowed */
+    GPtrArray *out;     /* array of AcrPrediction: the predictions */
     GHashTable *ids;    /* the ids of these predictions, borrowed */
     GPtrArray *unknown; /* ids that match no task, owned */
 } Reader;
@@ -47,15 +47,16 @@ static void add_prediction(Reader *reader, const char *id, const char *model, co
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
 
-/* The first of these members that exists; NULL: none. */
+/* The first of these members that exists; NULL if there is none. */
 static const AcrJson *get_any(const AcrJson *json, const char *name, const char *other)
 {
     const AcrJson *found = acr_json_get(json, name);
     return found ? found : acr_json_get(json, other);
 }
 
-/* Reads one prediction: an object (SWE-bench Pro names the patch "patch" and the model "prefix"),
- * or a member whose name is the id, and whose value is such an object without id, or the patch. */
+/* Reads one prediction. It is an object (SWE-bench Pro names the patch "patch" and the model
+ * "prefix"), or a member whose name is the id and whose value is the patch or such an object
+ * without an id. */
 static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
@@ -85,7 +86,7 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
     return true;
 }
 
-/* Reads an array of predictions, an object of them, or a single one. */
+/* Reads an array of predictions, an object of predictions, or a single prediction. */
 static bool take_document(Reader *reader, const AcrJson *document, GError **error)
 {
     guint number = 0;
@@ -98,7 +99,7 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     return true;
 }
 
-/* Reads one JSON document, or if the file is not a single document, JSON lines; the file's name
+/* Reads one JSON document or, if the file is not a single document, JSON lines. The file's name
  * does not matter. */
 static bool read_prediction_file(Reader *reader, GError **error)
 {
@@ -123,7 +124,7 @@ static bool read_prediction_file(Reader *reader, GError **error)
 
 /* ---- Folders ---- */
 
-/* The file of predictions that another program wrote to its folder; owned; NULL: none. */
+/* The file of predictions in a folder that another program wrote; owned; NULL if there is none. */
 static char *find_prediction_file(const char *folder)
 {
     static const char *const names[] = {ACR_FILE_PREDICTIONS, "all_preds.jsonl", "preds.json"};
@@ -135,8 +136,8 @@ static char *find_prediction_file(const char *folder)
     return NULL;
 }
 
-/* Whether a file or folder is a patch of a harness: ID.diff, ID.patch, or ID/ with patch.diff in
- * it. *out_path and *out_id describe the patch, owned. */
+/* Whether a file or folder is a patch that a harness wrote: ID.diff, ID.patch, or ID/ with
+ * patch.diff in it. *out_path and *out_id describe the patch, owned. */
 static bool find_diff(const char *folder, const char *name, char **out_path, char **out_id)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL),
@@ -149,7 +150,8 @@ static bool find_diff(const char *folder, const char *name, char **out_path, cha
     return true;
 }
 
-/* The file ID.pred or ID/ID.pred, to which SWE-agent writes a prediction; owned; NULL: none. */
+/* The file ID.pred or ID/ID.pred, to which SWE-agent writes a prediction; owned; NULL if there
+ * is none. */
 static char *find_pred(const char *folder, const char *name)
 {
     g_autofree char *file = g_strconcat(name, ".pred", NULL),

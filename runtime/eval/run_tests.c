@@ -1,7 +1,7 @@
-/* Runs a task's tests, in its image or in an environment: one command in one sandbox, which reads
- * patch and script from standard input, applies the patch as SWE-bench's harness does, and runs the
- * script. It reports on standard error, in lines marked with a random word, so that the tests
- * cannot fake them. */
+/* Runs a task's tests, in its image or in an environment, by one command in one sandbox. The
+ * command reads patch and script from standard input, applies the patch as SWE-bench's harness
+ * does, and runs the script. It reports its steps on standard error, in lines marked with a
+ * random word, so that the tests cannot fake them. */
 #include "eval/eval_private.h"
 
 #include <string.h>
@@ -23,10 +23,10 @@
 
 /* Arguments: $1 the rules; $2 where to write the script; $3 the folder of the environment's
  * programs, or ""; $4 the project's folder, or "" for the current one; $5 a branch to check out
- * first, or ""; then files that must stay unchanged. By the rules of version 5, each try to
+ * first, or ""; then files that must stay unchanged. By the rules of version 5, each attempt to
  * apply the patch starts on a clean tree, and a patch counts as applied if it can be reverted. A
- * tree without git folder gets one during the try. Files that the patch changed are found by
- * their ctime, which no program can set. The random word is read from standard input, because
+ * tree without a git folder gets one during the attempt. Files that the patch changed are found
+ * by their ctime, which no program can set. The random word is read from standard input, because
  * tests can read command lines. */
 static const char driver[] =
     "IFS=' ' read -r patch script word || exit 125\n"
@@ -91,7 +91,8 @@ static GBytes *make_input(const char *patch, const char *script, const char *wor
     return g_string_free_to_bytes(text);
 }
 
-/* The rest of the last line that begins with the driver's word and `begin`; owned; NULL: none. */
+/* The rest of the last line that begins with the driver's word and `begin`; owned; NULL if there
+ * is none. */
 static char *find_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -99,7 +100,7 @@ static char *find_told(const char *text, const char *word, const char *begin)
     return at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
 }
 
-/* The rest of all lines that begin with the driver's word and `begin`; owned. */
+/* The rests of all lines that begin with the driver's word and `begin`; owned. */
 static char *find_all_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -183,7 +184,8 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
     return argv;
 }
 
-/* Runs the driver in a sandbox. `bin`: the environment's programs; NULL: none. */
+/* Runs the driver in a sandbox. `bin` is the folder of the environment's programs; NULL if there
+ * is none. */
 static bool run_in_sandbox(const AcrEvalOptions *options, AcrSandbox *sandbox,
                            const AcrGradingPlan *plan, const AcrEvalWay *way, const char *bin,
                            AcrEvalRun *out, GError **error)

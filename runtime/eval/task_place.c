@@ -1,4 +1,4 @@
-/* Where the code of a task runs: its image, or its environment on this machine. */
+/* Decides where the code of a task runs: in its image, or in its environment on this machine. */
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -8,8 +8,8 @@
 #define MAX_NAME_BYTES 1024u
 
 /* The text that replaces a field in an image's name: "{arch}" and "{id_1776}" (the id) in the
- * spelling of published image names, otherwise the row's field in a form for names. Owned; NULL:
- * the row has no such field. */
+ * spelling of published image names, otherwise the row's field in a form for names. Owned; NULL
+ * if the row has no such field. */
 static char *image_value(const char *field, const AcrJson *row)
 {
     struct utsname machine;
@@ -24,7 +24,8 @@ static char *image_value(const char *field, const AcrJson *row)
     return g_strjoinv("_1776_", parts);
 }
 
-/* The image name of a task by --image-template, owned. Errors: INPUT (the row lacks a field). */
+/* The image name of a task according to --image-template; owned. Errors: INPUT (the row lacks a
+ * field). */
 static char *make_image_name(const char *pattern, const char *row, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), NULL);

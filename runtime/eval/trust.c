@@ -1,5 +1,5 @@
-/* Decides whether to believe a resolved task: makes the runs that python/acr/grading/trust.py
- * chooses, which also judges their logs, and repeats runs. */
+/* Decides whether to believe that a task is resolved. Makes the runs that
+ * python/acr/grading/trust.py chooses (that file also judges their logs), and repeats runs. */
 #include "eval/eval_private.h"
 
 #define CANARIES 1u /* number of the run with canaries */
@@ -50,7 +50,8 @@ bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
 
 /* ---- Repeated runs ---- */
 
-/* Adds the passed tests to the counts, [{test: times}, {test: times}]; see acr_grading_tests. */
+/* Adds the tests that passed to the counts, [{test: times}, {test: times}]; see
+ * acr_grading_tests. */
 static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *plan, GBytes *log,
                          AcrJson *const passes[2], GError **error)
 {
@@ -70,7 +71,8 @@ static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *pl
     return tests != NULL;
 }
 
-/* Adds tests that passed fewer than `runs` times to `flaky`; returns the first of them, or NULL. */
+/* Adds the tests that passed fewer than `runs` times to `flaky`. Returns the first of them, or
+ * NULL. */
 static const AcrJson *find_flaky(const AcrJson *passes, gint64 runs, AcrJson *flaky)
 {
     const AcrJson *first = NULL;

@@ -1,6 +1,6 @@
-/* The loaded extensions: the functions that each adds, how often each function failed, and calls of
- * these functions. Each call first looks in the journal. Failures are recorded too, so that a
- * replay switches off a function at the same call as the run. */
+/* The loaded extensions: the functions that each extension adds, how often each function failed,
+ * and how these functions are called. Each call first looks in the journal. Failures are
+ * recorded too, so that a replay switches off a function at the same call as the run. */
 #include "extensions/extensions_private.h"
 
 #include <pthread.h>
@@ -12,16 +12,16 @@
 G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
 
 typedef struct {
-    char *path, *label;   /* label: the name of the extension in messages */
-    GBytes *source;       /* NULL: the file cannot be read now */
-    AcrJson *added;       /* the functions that the file adds, or {"error"} */
+    char *path, *label;   /* `label` is the name of the extension in messages */
+    GBytes *source;       /* NULL if the file cannot be read now */
+    AcrJson *added;       /* what the file adds, or {"error"} */
     GHashTable *failures; /* "check 'name'" -> number of failures */
     AcrExtensionProcess process;
 } Extension;
 
 /* A search call of an extension. */
 typedef struct {
-    AcrCallSpec spec; /* must be first: a call's spec is cast to the row */
+    AcrCallSpec spec; /* must be the first member, because a call's spec is cast to the row */
     AcrExtensions *all;
     Extension *extension;
 } Row;
@@ -31,7 +31,7 @@ struct AcrExtensions {
     GPtrArray *list, *rows; /* arrays of Extension and of Row */
     GStringChunk *strings;  /* memory of the rows' strings */
     AcrCalls *calls;
-    pthread_mutex_t turn; /* held by a thread while it parses a log */
+    pthread_mutex_t turn; /* locked by a thread while it parses a log */
 };
 
 static void free_extension(gpointer data)
@@ -97,7 +97,7 @@ static AcrJson *refusal(const char *why)
     return answer;
 }
 
-/* A call of a function in an extension's process; NULL: load the extension. */
+/* A call of a function in an extension's process; NULL means loading the extension. */
 typedef struct {
     AcrExtensions *all;
     Extension *one;
@@ -118,7 +118,7 @@ static AcrJson *encode_question(void *call, GError **error)
         NULL);
 }
 
-/* Asks the process; fails if the process was started with another version of the file. */
+/* Asks the process. Fails if the process was started with another version of the file. */
 static bool ask_process(const Question *asked, AcrJson **out, GError **error)
 {
     Extension *one = asked->one;
@@ -151,7 +151,7 @@ static AcrJson *question_live(void *call, AcrJson *time, GError **error)
 static const AcrJournalPort question_port = {
     .event = "extension", .encode = encode_question, .live = question_live};
 
-/* Gets the answer from the journal, otherwise from the process; `question` NULL: load the
+/* Gets the answer from the journal, otherwise from the process. If `question` is NULL, loads the
  * extension. */
 static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *question,
                           AcrSearch *search, AcrJson **out, GError **error)
@@ -160,15 +160,15 @@ static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *que
     return acr_recorded_call(all->options.journal, &question_port, &call, out, error);
 }
 
-/* `argument` is taken; owned. */
+/* Makes a question; `argument` is taken; owned. */
 static AcrJson *make_question(const char *kind, const char *name, AcrJson *argument)
 {
     return acr_json_of(ACR_STRING("kind", kind), ACR_STRING("name", name),
                        ACR_JSON("argument", argument), NULL);
 }
 
-/* Calls one function. *out (owned): its answer; {"error"} after a failure, which was reported; NULL
- * if the function is switched off. */
+/* Calls one function. *out (owned) is its answer; {"error"} after a failure, which was reported;
+ * NULL if the function is switched off. */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
 {
@@ -261,7 +261,7 @@ static bool is_hook_name(const char *name)
            strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_") == len;
 }
 
-/* Adds a call; returns why it cannot be added, or NULL. */
+/* Adds a call. Returns the reason why it cannot be added, or NULL. */
 static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *json)
 {
     Row *row = g_new0(Row, 1);
@@ -368,7 +368,7 @@ AcrJson *acr_extensions_describe(const AcrExtensions *all)
 
 /* ---- Observers ---- */
 
-/* Whether the row of "events" is for that event; *out_name is borrowed. */
+/* Whether the row of "events" is for that event. *out_name is borrowed. */
 static bool is_for(const AcrJson *row, const char *event, const char **out_name)
 {
     *out_name = acr_json_get_string(row, "name");
@@ -448,8 +448,8 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
     return g_steal_pointer(&json);
 }
 
-/* Calls each function in the extension's list `list`; appends the function's name and its answer
- * to *out_text, a line each. */
+/* Calls each function in the extension's list `list`. Appends a line with the function's name
+ * and its answer to *out_text. */
 static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
                      AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {
@@ -532,7 +532,7 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
 
 /* ---- Tests ---- */
 
-/* Makes a call whose failure is not counted: sets *out_answer (owned), or after a failure
+/* Makes a call whose failure is not counted. Sets *out_answer (owned), or after a failure
  * *out_why (owned). */
 static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      AcrJson *argument, AcrSearch *search, AcrJson **out_answer, char **out_why,

@@ -22,88 +22,89 @@ GQuark acr_extensions_error_quark(void);
 
 #define ACR_EXTENSION_VERB "extension-worker" /* the verb that starts an extension's process */
 #define ACR_EXTENSION_MAX_FAILURES 3u
-#define ACR_EXTENSION_MAX_SOURCE (1u * 1024 * 1024) /* largest source file, in bytes */
-#define ACR_EXTENSION_MAX_ANSWER (4u * 1024 * 1024) /* largest answer, in bytes */
-#define ACR_EXTENSION_MAX_HOOKS 50u                 /* limit of functions of each kind */
+#define ACR_EXTENSION_MAX_SOURCE (1u * 1024 * 1024) /* maximum size of a source file in bytes */
+#define ACR_EXTENSION_MAX_ANSWER (4u * 1024 * 1024) /* maximum size of an answer in bytes */
+#define ACR_EXTENSION_MAX_HOOKS 50u                 /* maximum number of functions of each kind */
 #define ACR_EXTENSION_TIMEOUT_MS 30000              /* default time limit of one call */
 /* Environment variables with this prefix, and a few that programs need, are passed to
  * extensions. */
 #define ACR_EXTENSION_PREFIX "ACR_EXTENSION_"
 
-/* All borrowed; must outlive the extensions. */
+/* All members are borrowed, and must outlive the extensions. */
 typedef struct {
     const char *const *files; /* NULL-terminated; NULL: none */
     const char *exe;          /* path of this program; NULL in a replay, which starts no process */
-    const char *repo;         /* the repository's folder, for git's history; NULL: unknown */
+    const char *repo;         /* the repository's folder, for git's history; NULL if unknown */
     gint64 timeout_ms;        /* time limit of one call */
     AcrJournal *journal;      /* NULL: nothing is recorded */
     const AcrInterrupt *interrupt;
-    /* an extension that cannot be loaded is reported, listed, and otherwise ignored */
+    /* an extension that cannot be loaded is reported and listed, and otherwise ignored */
     bool keeps_broken;
-    /* number of built-in calls in the extensions' registry, as in acr_calls_new; 0: all */
+    /* number of built-in calls in the registry of the extensions, as in acr_calls_new; 0: all */
     gsize n_own_calls;
-    bool no_history; /* their registry lacks search_history */
+    bool no_history; /* the registry of the extensions lacks search_history */
     void *ctx;
     void (*warn)(void *ctx, const char *line); /* receives a line for the user */
 } AcrExtensionOptions;
 
-/* Resolves names of entry points (group acr_host.extensions): if a path does not exist and ends
- * in such a name, replaces it by the file of that package. `files` are owned by the caller.
- * Errors: USAGE, INTERRUPTED. */
+/* Resolves names of entry points (group acr_host.extensions). If a path does not exist and ends
+ * in such a name, replaces it by the file of that package. The caller owns `files`. Errors:
+ * USAGE, INTERRUPTED. */
 bool acr_extensions_locate(char **files, const AcrExtensionOptions *options,
                            GError **error) ACR_MUST_USE;
-/* Checks that each file is readable and lies outside `workdir` (NULL: no such folder). Errors:
- * USAGE. */
+/* Checks that each file is readable and lies outside of `workdir` (NULL: there is no such
+ * folder). Errors: USAGE. */
 bool acr_extensions_check_files(const char *const *files, const char *workdir,
                                 GError **error) ACR_MUST_USE;
 
 /* The loaded extensions. One thread at a time. NULL means none. */
 typedef struct AcrExtensions AcrExtensions;
-/* Loads the extensions. Errors: USAGE (one cannot be loaded; not in a replay, and not with
- * keeps_broken), INTERRUPTED, those of the journal. NULL without an error if there are no files. */
+/* Loads the extensions. NULL without an error if there are no files. Errors: USAGE (an extension
+ * cannot be loaded; not in a replay, and not with keeps_broken), INTERRUPTED, those of the
+ * journal. */
 bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out,
                          GError **error) ACR_MUST_USE;
 void acr_extensions_free(AcrExtensions *all);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrExtensions, acr_extensions_free)
 
-/* The registry with the extensions' search calls; borrowed; NULL without extensions. */
+/* The registry with the extensions' search calls; borrowed; NULL if there are no extensions. */
 const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
 /* [{"file", "version", "calls": [{"name", "summary", "params": [{"name", "type", "about"}]}],
  * "checks": [name], "parsers": [name], "localisers": [name], "sources": [scheme], "prompts":
- * folder (where there is one), "events": [{"kind", "name"}], "tests": [name], "settings":
+ * folder (if there is one), "events": [{"kind", "name"}], "tests": [name], "settings":
  * [{"variable", "type", "default", "about"}], "error"}]: if an extension could not be loaded, it
  * has only "file" and "error"; owned. */
 AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
 
 /* Calls the functions that observe `event` (see python/acr/extensions.py). `data` is borrowed.
- * *out_note (owned, may be NULL): their notes, or NULL; *out_veto in the same way. Errors:
- * INTERRUPTED, those of the journal. */
+ * *out_note (owned, may be NULL) gets the notes that they return, or NULL; *out_veto gets their
+ * vetoes in the same way. Errors: INTERRUPTED, those of the journal. */
 bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,
                          const AcrJson *data, char **out_note, char **out_veto,
                          GError **error) ACR_MUST_USE;
-/* Calls the extensions' checks with a patch. *out_why (owned): why a check rejects the patch;
- * NULL: none does. Errors: INTERRUPTED, those of the journal and of acr_overlay_read. */
+/* Calls the extensions' checks with a patch. *out_why (owned) says why a check rejects the
+ * patch; NULL if none does. Errors: INTERRUPTED, those of the journal and of acr_overlay_read. */
 bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *before,
                           const AcrOverlay *after, GBytes *diff, char **out_why,
                           GError **error) ACR_MUST_USE;
-/* Calls the extensions' localisers with an issue. *out_text (owned): the suspected places, a
- * line each; NULL: none. Errors: INTERRUPTED, those of the journal. */
+/* Calls the extensions' localisers with an issue. *out_text (owned) has the suspected places,
+ * one on each line; NULL if there are none. Errors: INTERRUPTED, those of the journal. */
 bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *issue,
                              char **out_text, GError **error) ACR_MUST_USE;
-/* Gets the issue `reference` ("scheme:rest"). *out_text (owned): NULL if no extension has a
+/* Gets the issue `reference` ("scheme:rest"). *out_text (owned) is NULL if no extension has a
  * source for the scheme. Errors: USAGE (the source failed; the message says why), INTERRUPTED. */
 bool acr_extensions_issue(AcrExtensions *all, const char *reference, char **out_text,
                           GError **error) ACR_MUST_USE;
-/* The folder of prompts beside an extension's file: `mine_prompts` for `mine.py`. Owned; NULL:
- * none. */
+/* The folder of prompts beside an extension's file: `mine_prompts` for `mine.py`. Owned; NULL if
+ * there is none. */
 char *acr_extension_prompts(const char *file) ACR_MUST_USE;
-/* A digest of the extension with the log parser `name`; borrowed; NULL if there is none. */
+/* A digest of the extension that has the log parser `name`; borrowed; NULL if there is none. */
 const char *acr_extensions_parser(const AcrExtensions *all, const char *name);
-/* Parses the output of tests: *out (owned) is {test: outcome}, or NULL after a failure, which
- * was reported. Several threads may call it. Errors: INTERRUPTED. */
+/* Parses the output of tests. *out (owned) is {test: outcome}, or NULL after a failure, which
+ * was reported. Several threads may call this. Errors: INTERRUPTED. */
 bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *output, AcrJson **out,
                           GError **error) ACR_MUST_USE;
-/* Runs the test `name` of extension number `i` (as listed). *out_why (owned): why it fails; NULL:
- * it passes. Errors: INTERRUPTED. */
+/* Runs the test `name` of extension number `i` (in the order of the list). *out_why (owned) says
+ * why the test fails; NULL if it passes. Errors: INTERRUPTED. */
 bool acr_extensions_test(AcrExtensions *all, guint i, const char *name, AcrSearch *search,
                          char **out_why, GError **error) ACR_MUST_USE;

@@ -1,4 +1,4 @@
-/* Private to extensions: an extension's process, and the questions that it may ask during a
+/* Private to extensions: the process of an extension, and the questions that it may ask during a
  * call. */
 #pragma once
 
@@ -8,33 +8,34 @@
 
 /* ---- The process (process.c) ---- */
 
-/* The process of one extension: started for the first call, and restarted for the next call
- * after it ended. */
+/* The process of one extension. It is started for the first call; if it ends, it is restarted
+ * for the next call. */
 typedef struct {
     const AcrExtensionOptions *options;
     const char *path; /* borrowed */
     GBytes *source;   /* contents of the extension's file; borrowed */
     AcrPeer peer;
-    AcrTreeCache *cache; /* holds the process's working folder */
+    AcrTreeCache *cache; /* has the process's working folder */
 } AcrExtensionProcess;
 void acr_extension_process_clear(AcrExtensionProcess *process);
-/* Starts the process, which loads the file. *out (owned): what the file adds, or {"error"}. Errors:
- * INTERRUPTED. */
+/* Starts the process, which loads the file. *out (owned) says what the file adds, or is
+ * {"error"}. Errors: INTERRUPTED. */
 bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out,
                                 GError **error) ACR_MUST_USE;
-/* Calls the function that {"kind", "name", "argument"} names; meanwhile the extension may use
- * `search` (may be NULL). *out (owned): its answer, or {"error"}. Errors: INTERRUPTED. */
+/* Calls the function that {"kind", "name", "argument"} describes; meanwhile the extension may
+ * use `search` (may be NULL). *out (owned) is the function's answer, or {"error"}. Errors:
+ * INTERRUPTED. */
 bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *question,
                                AcrSearch *search, AcrJson **out, GError **error) ACR_MUST_USE;
 
-/* Finds the entry point `name` of an installed package, in a separate process. *out (owned):
- * {"path"} (null: none), or {"error"}. Errors: INTERRUPTED. */
+/* Finds the entry point `name` of an installed package, in a separate process. *out (owned) is
+ * {"path"} (null if there is none), or {"error"}. Errors: INTERRUPTED. */
 bool acr_extension_process_locate(const AcrExtensionOptions *options, const char *name,
                                   AcrJson **out, GError **error) ACR_MUST_USE;
 
 /* ---- What it may ask back (view.c) ---- */
 
-#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* symbols in one answer */
-/* Answers a question of an extension; {"error"} if that fails; owned. `search` and `repo` may be
- * NULL. */
+#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* maximum number of symbols in one answer */
+/* Answers a question of an extension, with {"error"} if that fails; owned. `search` and `repo`
+ * may be NULL. */
 AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *asked) ACR_MUST_USE;

@@ -1,4 +1,4 @@
-/* Checks the files of extensions before they run: finds files by name, rejects files inside the
+/* Handles the files of extensions before they run: finds files by name, rejects files inside the
  * repository, and finds the prompts beside a file. */
 #include "extensions/extensions_private.h"
 

@@ -1,5 +1,5 @@
-/* The process of one extension: starts it, calls its functions, answers its questions, and kills it
- * at its deadline. Every failure is returned as an answer; only an interrupt is an error. */
+/* The process of one extension: starts it, calls its functions, answers its questions, and kills
+ * it at its deadline. Every failure becomes an answer; only an interrupt is an error. */
 #include "extensions/extensions_private.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gi
     return true;
 }
 
-/* The answer as a JSON object; anything else is a failure. */
+/* The answer as a JSON object. Any other answer is a failure. */
 static AcrJson *read_worker_answer(AcrPeerReply reply, GBytes *said)
 {
     if (reply != ACR_PEER_ANSWERED && reply != ACR_PEER_READY) {

@@ -11,10 +11,10 @@ typedef struct {
     GPtrArray *candidates; /* candidates of all attempts */
     GHashTable *said;      /* made by acr_said_new */
     GPtrArray *scripts;    /* made by acr_scripts_new */
-    /* number of patches written from this retrieval, and of those that apply */
+    /* number of patches written from this retrieval, and number of those that apply */
     guint samples, found;
-    guint before; /* number of candidates when the current one was begun */
-    char *reason; /* why the last attempt without an answer ended, or NULL */
+    guint before; /* number of candidates when the current sample began */
+    char *reason; /* why the last attempt without an answer ended; otherwise NULL */
     GError *failure;
 } Driver;
 
@@ -41,8 +41,8 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->choice, g_free);
 }
 
-/* The event of a step. If a step fails the run, the error is in driver->failure; an impossible
- * step does not fail it. */
+/* The event of a step. If the step fails the run, the error is in driver->failure; a step that
+ * is impossible does not fail the run. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 {
     if (step == ACR_STEP_FAILED)
@@ -74,7 +74,7 @@ static AcrAttemptEvent do_reproduce(Driver *driver)
 
 /* ---- Retrieval and patch --------------------------------------------------------------------- */
 
-/* The output of the reproducer as a clue; NULL: none. Owned. */
+/* The output of the reproducer as a clue; owned; NULL if there is none. */
 static char *reproducer_clue(const Driver *driver)
 {
     const AcrReproducer *reproducer = &driver->work.reproducer;
@@ -95,7 +95,8 @@ static void add_part(GString *clue, const char *introduction, const char *part)
 }
 
 /* Makes the text that the search agent sees with the issue: the reproducer's output, code that
- * failing tests run, places that extensions suspect. *out: owned; NULL: none. */
+ * failing tests run, places that extensions suspect. *out is owned; NULL if there is none of
+ * these. */
 static AcrStep make_clue(Driver *driver, char **out)
 {
     const AcrRun *run = driver->run;
@@ -126,14 +127,14 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
-/* The latest patch if it has not been judged, else NULL. */
+/* The latest patch if it has not been judged yet; otherwise NULL. */
 static AcrCandidate *open_patch(const AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
     return latest && latest->diff && !latest->is_judged ? latest : NULL;
 }
 
-/* Marks the latest patch as judged because no check is left; its proof stays the same. */
+/* Marks the latest patch as judged, because no check is left. Its proof stays the same. */
 static void settle_latest(AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
@@ -229,7 +230,7 @@ static AcrCandidate *best_of_sample(const Driver *driver)
 }
 
 /* Validates the attempt's best patch if a reviewer approved the patch but rejected the test,
- * because the review did not validate it then. */
+ * because the review then did not validate the patch. */
 static AcrStep validate_best(Driver *driver)
 {
     AcrCandidate *best;
@@ -245,8 +246,8 @@ static AcrStep validate_best(Driver *driver)
     return ACR_STEP_DONE;
 }
 
-/* Whether the attempt's best patch ends the run: if a reviewer rejected patches, it must have
- * approved this one. */
+/* Whether the attempt's best patch ends the run. If a reviewer rejected patches, the reviewer
+ * must have approved this one. */
 static bool is_enough(const Driver *driver)
 {
     const AcrCandidate *best = acr_candidates_best(driver->candidates, driver->machine.attempt);
@@ -260,9 +261,9 @@ static bool is_enough(const Driver *driver)
            (best->proof >= ACR_PROOF_APPROVED || (best->proof == ACR_PROOF_NONE && !is_doubtful));
 }
 
-/* At most so many patches are written from one retrieval. A second one is written if the first
- * applied but was not fully proved, because only an independent patch can confirm it. The models
- * take turns. */
+/* The maximum number of patches that are written from one retrieval. A second patch is written
+ * if the first one applied but was not fully proved, because only an independent patch can
+ * confirm it. The models take turns. */
 #define ANSWERS_OF_A_RETRIEVAL 2u
 static bool may_answer_again(const Driver *driver, const AcrCandidate *best, guint left)
 {
@@ -273,8 +274,8 @@ static bool may_answer_again(const Driver *driver, const AcrCandidate *best, gui
            driver->work.writer.sample < ANSWERS_OF_A_RETRIEVAL && left > waiting;
 }
 
-/* Ends a sample: compares all candidates. Begins another sample unless there are enough or two
- * agree. */
+/* Ends a sample, and compares all candidates. Begins another sample unless there are enough, or
+ * two candidates agree. */
 static AcrAttemptEvent end_sample(Driver *driver)
 {
     const AcrRun *run = driver->run;
@@ -307,7 +308,7 @@ static AcrAttemptEvent do_select(Driver *driver)
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
-/* Checks given patches with the first model as reviewer. */
+/* Checks the given patches, with the first model as the reviewer. */
 static AcrAttemptEvent do_weigh(Driver *driver)
 {
     AcrStep step = ACR_STEP_DONE;
@@ -324,7 +325,8 @@ static AcrAttemptEvent do_weigh(Driver *driver)
     return event_of(driver, step);
 }
 
-/* Sets the run's outcome; if a limit stopped the run, the best result of the attempt so far. */
+/* Sets the run's outcome. If a limit stopped the run, this is the best result of the attempt so
+ * far. */
 static void take_outcome(Driver *driver, AcrOutcome *out)
 {
     AcrAttemptWork *work = &driver->work;

@@ -1,5 +1,5 @@
-/* The data of one attempt, and helpers for its steps: they handle a model that gives no answer, and
- * run trials in the sandbox. */
+/* The data of one attempt, and helpers for its steps. They handle a model that gives no answer,
+ * and run trials in the sandbox. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

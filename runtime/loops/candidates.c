@@ -1,8 +1,9 @@
-/* Candidates and their order. A patch with a better proof is better. With equal proof, a patch with
- * which the project's tests have run is better, and a patch that changes only tests is worse. Of
- * equal patches the first is selected; of rejected ones the latest, because its writer knew the
- * verdicts on the others. If no patch applies, the best status decides. If a patch is judged again
- * (with a better test, or because it was written again), the last judgement counts. */
+/* Keeps candidates and compares them. A patch with a better proof is better. With equal proof, a
+ * patch with which the project's tests have run is better, and a patch that changes only tests
+ * is worse. Of equal patches the first is selected; of rejected ones the latest, because its
+ * writer knew the verdicts on the others. If no patch applies, the best status decides. If a
+ * patch is judged again (with a better test, or because it was written again), the last
+ * judgement counts. */
 #include "loops/attempt_work.h"
 
 static const char *const proof_names[] = {
@@ -101,7 +102,7 @@ guint acr_candidate_suspects(const AcrCandidate *candidate)
     return tests && tests->unconfirmed ? tests->unconfirmed->len : 0;
 }
 
-/* The order: verified and without regressions; verified; without regressions; others. Within
+/* The order is: verified and without regressions; verified; without regressions; others. Within
  * each group the proof decides. */
 guint acr_candidate_worth(const AcrCandidate *candidate)
 {
@@ -110,7 +111,8 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
            (guint)candidate->proof;
 }
 
-/* Compares the results of executions: above 0, `a` is better; below 0, `b`. */
+/* Compares the results of executions. A result above 0 means that `a` is better, below 0 that
+ * `b` is. */
 static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
@@ -132,7 +134,7 @@ bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b)
     return compare_candidates(a, b) == 0;
 }
 
-/* Whether `a` is better than `b`, which is the earlier candidate. */
+/* Whether `a` is better than `b`, the earlier candidate. */
 static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
 {
     if (!a->diff != !b->diff)

@@ -1,7 +1,7 @@
-/* Shortens a retrieval conversation that exceeds the model's context, by a table of steps: each
- * overflow takes the first step that finds something to remove. A note in its place says what was
+/* Shortens a retrieval conversation that exceeds the model's context, by a table of steps. Each
+ * overflow uses the first step that finds something to remove. A note in its place says what was
  * removed, so that the model can ask again. The last message, the question, is shortened last.
- * Pure: the same overflows give the same conversation, which replays need. */
+ * The same overflows always give the same conversation, which replays need. */
 #include "loops/retrieval.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run, gsize 
     return false;
 }
 
-/* Halves the shown part of the newest results; `least` 0: shows only their headings. */
+/* Halves the shown part of the newest results. If `least` is 0, shows only their headings. */
 static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     AcrResults *newest = newest_results(retrieved);
@@ -149,7 +149,7 @@ static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize l
     return true;
 }
 
-/* Removes a turn, but keeps the newest results: code is more useful than old analyses. */
+/* Removes a turn, but keeps the newest results, because code is more useful than old analyses. */
 static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     const AcrResults *newest = newest_results(retrieved);

@@ -1,6 +1,6 @@
-/* Decides when to give up a model; the header has the limits. Of 210 recorded runs, these rules
- * ended twelve early. That was harmless: the patch writer's first answer, which is still requested,
- * was applicable in each of the twelve. */
+/* Decides when to give up a model; the header has the limits. These rules ended twelve of 210
+ * recorded runs early. That did no harm: in each of the twelve, the patch writer's first answer,
+ * which is still requested, was applicable. */
 #include "loops/dead_end.h"
 
 #include <string.h>

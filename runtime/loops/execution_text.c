@@ -1,10 +1,10 @@
-/* Writes scripts and their executions for models: shortened, in fences and tags that the text
- * cannot close. */
+/* Writes scripts and their executions for models. The texts are shortened, and put in fences and
+ * tags that they cannot close. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define SHOWN_BYTES (8u * 1024) /* bytes shown of each stream */
+#define SHOWN_BYTES (8u * 1024) /* maximum number of bytes shown of each stream */
 
 char *acr_fence_text(const char *language, const char *text)
 {

@@ -1,14 +1,15 @@
-/* Decides what an execution of a reproducer shows. The exit code alone says little (a script whose
- * import fails also exits with non-zero), and anything may print the word AssertionError. So two
- * things count: how the process ended, and the last traceback on stderr with a frame of the script.
- * Python prints such a traceback if nothing caught the exception. Its frames must be real: a line
- * of the script that it quotes must equal that line. A script may also catch its own AssertionError
- * and report it in its last line; the experiments then decide what that proves. */
+/* Decides what an execution of a reproducer shows. The exit code alone says little (a script
+ * whose import fails also exits with non-zero), and anything may print the word AssertionError.
+ * So two facts count: how the process ended, and the last traceback on stderr with a frame of
+ * the script. Python prints such a traceback if nothing caught the exception. The traceback's
+ * frames must be real: a line of the script that is quoted must equal the actual line. A script
+ * may also catch its own AssertionError and report it in its last line; the experiments then
+ * decide what this proves. */
 #include "loops/loops.h"
 
 #include <string.h>
 
-#define MAX_SHOWN 300u /* limit of a quoted line */
+#define MAX_SHOWN 300u /* maximum number of bytes shown of a quoted line */
 #define TRACEBACK "Traceback (most recent call last):"
 
 void acr_test_verdict_clear(AcrTestVerdict *verdict)
@@ -19,13 +20,15 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
 
 /* The traceback on stderr that shows how a script ended. */
 typedef struct {
-    guint end;         /* number of the output line with the exception itself; 0: no traceback */
-    guint script_line; /* line number in the last frame that belongs to the script; 0: none */
-    bool is_quoted;    /* that frame quotes the line correctly, or quotes none */
+    /* number of the output line with the exception itself; 0 if there is no traceback */
+    guint end;
+    /* line number in the last frame that belongs to the script; 0 if there is none */
+    guint script_line;
+    bool is_quoted; /* that frame quotes the line correctly, or quotes no line */
 } Traceback;
 
-/* The number in ` File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Python before
- * 3.9 prints the path as it is in argv. */
+/* The number in ` File "<dir>/reproducer.py", line 12, in …`; 0 if the line is no such frame.
+ * Python before 3.9 prints the path as it is in argv. */
 static guint frame_line(const char *line, const char *dir)
 {
     g_autofree char *full = g_build_filename(dir, ACR_FILE_SCRIPT, NULL);
@@ -50,8 +53,8 @@ static bool quotes_script(char **script, guint number, const char *quoted)
     return strcmp(g_strstrip(is), g_strstrip(said)) == 0;
 }
 
-/* Whether the line is the first of an exception as Python prints it: not indented, a dotted name,
- * then a colon or the end. */
+/* Whether the line is the first line of an exception as Python prints it: not indented, a dotted
+ * name, followed by a colon or the end. */
 static bool is_exception(const char *line)
 {
     gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.");
@@ -74,9 +77,9 @@ static Traceback read_traceback(char **lines, guint first, char **script, const 
     return traceback;
 }
 
-/* The last traceback with a frame of the script; if there is none, the last traceback. Every
- * uncaught exception has such a frame; other tracebacks may follow it, in the exception's
- * message or from errors that Python ignored while it exited. */
+/* The last traceback with a frame of the script; if there is none, the last traceback. The
+ * traceback of an uncaught exception has such a frame. Other tracebacks may follow, in the
+ * exception's message or from errors that Python ignored while it exited. */
 static Traceback find_traceback(char **lines, const char *script, const char *dir)
 {
     g_auto(GStrv) code = g_strsplit(script, "\n", -1);
@@ -93,7 +96,7 @@ static Traceback find_traceback(char **lines, const char *script, const char *di
     return last;
 }
 
-/* Whether the line names AssertionError: "AssertionError: 3 != 4", also
+/* Whether the line names AssertionError: "AssertionError: 3 != 4", or also
  * "unittest.case.AssertionError". */
 static bool is_assertion(const char *line)
 {
@@ -102,8 +105,8 @@ static bool is_assertion(const char *line)
     return strcmp(last ? last + 1 : name, "AssertionError") == 0;
 }
 
-/* Adds a doubt if the script wrote files of the project that Python would run, because then it
- * does not test only the project. */
+/* Adds a doubt if the script wrote files of the project that Python would run, because such a
+ * script does not test only the project. */
 static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
 {
     static const char *const ends[] = {".py", ".pyc", ".pth", ".so"};
@@ -132,7 +135,7 @@ static bool asserts(const char *script)
 }
 
 /* The last line of stderr, if it reports an assertion and the script contains one: a script that
- * catches its own AssertionError may print only that. NULL: no such line. */
+ * catches its own AssertionError may print only that line. Otherwise NULL. */
 static const char *find_told(char **lines, const char *script)
 {
     const char *last = "";
@@ -145,7 +148,7 @@ static const char *find_told(char **lines, const char *script)
     return is_assertion(last) && asserts(script) ? last : NULL;
 }
 
-/* Judges a non-zero exit. `line`: the exception's line, or NULL; `told`: from find_told. */
+/* Judges a non-zero exit. `line` is the exception's line, or NULL; `told` comes from find_told. */
 static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
                            int exit_code, AcrTestResult *out_result)
 {

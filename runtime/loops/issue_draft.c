@@ -1,11 +1,11 @@
-/* The examples of an issue (`>>> ` lines) as the first draft of a reproducer, without a model call.
- * Without a patch, an example that prints something else than the issue shows what the issue asks
- * for, and becomes the script. If all examples print what the issue shows, they show the present
- * behaviour, which is only evidence. */
+/* Makes the first draft of a reproducer from the examples of an issue (`>>> ` lines), without a
+ * model call. If an example run without a patch prints something else than in the issue, it
+ * shows what the issue asks for, and becomes the script. If all examples print what the issue
+ * shows, they describe the present behaviour, which is only evidence. */
 #include "loops/attempt_work.h"
 
-/* Runs the script of the examples: all of it (`line` 0), or with only the assertion at that
- * line. NOT_DONE: there is none, or it does not run. */
+/* Runs the script of the examples: all of it if `line` is 0, otherwise with only the assertion
+ * at that line. Returns NOT_DONE if there is no script, or if it does not run. */
 static AcrStep run_examples(AcrAttemptWork *work, guint line, char **out_script,
                             AcrTestVerdict *out, GError **error)
 {

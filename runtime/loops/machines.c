@@ -35,7 +35,8 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
     {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
-    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* the fifth one in a round: SELECT */
+    /* after the fifth invalid answer in a round: SELECT */
+    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0},
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
     {S(EXTRACT), ON(SHORTENED), S(EXTRACT), 0},
@@ -216,7 +217,7 @@ bool acr_review_step(AcrReview *machine, AcrReviewEvent event)
         next = S(TEST);
         machine->test_too = false;
     } else if (next == S(PATCH) || next == S(TEST)) {
-        /* Without a round left for judging it, nothing is rewritten. */
+        /* If no round is left for judging the result, nothing is rewritten. */
         machine->test_too = event == ON(NO_NO);
         if (machine->round >= ACR_REVIEW_ROUNDS)
             next = S(EXHAUSTED);

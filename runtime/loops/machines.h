@@ -1,5 +1,5 @@
-/* The state machines of the loops: state x event -> next state. They are pure (no I/O, no time, no
- * memory outside the struct), so that every transition is a table row with a test. */
+/* The state machines of the loops: state x event -> next state. They use no I/O, no time, and no
+ * memory outside the struct, so that every transition is a table row with a test. */
 #pragma once
 
 #include <glib.h>
@@ -21,12 +21,13 @@ typedef enum {
 } AcrRetrievalState;
 
 typedef enum {
-    ACR_RETRIEVAL_ON_ANSWER,          /* SELECT, ANALYSE: the model has answered */
-    ACR_RETRIEVAL_ON_INVALID,         /* EXTRACT: no JSON, or neither calls nor locations */
-    ACR_RETRIEVAL_ON_CALLS,           /* EXTRACT: there are API calls */
-    ACR_RETRIEVAL_ON_LOCATIONS,       /* EXTRACT: there are only bug locations */
+    ACR_RETRIEVAL_ON_ANSWER, /* SELECT, ANALYSE: the model has answered */
+    /* EXTRACT: the answer has no JSON, or neither calls nor locations */
+    ACR_RETRIEVAL_ON_INVALID,
+    ACR_RETRIEVAL_ON_CALLS,           /* EXTRACT: the answer has API calls */
+    ACR_RETRIEVAL_ON_LOCATIONS,       /* EXTRACT: the answer has only bug locations */
     ACR_RETRIEVAL_ON_RESULTS,         /* SEARCH: the calls were answered, perhaps without results */
-    ACR_RETRIEVAL_ON_FOUND,           /* LOCATE: at least one real place */
+    ACR_RETRIEVAL_ON_FOUND,           /* LOCATE: at least one of the places exists */
     ACR_RETRIEVAL_ON_NOT_FOUND,       /* LOCATE: no place exists */
     ACR_RETRIEVAL_ON_SHORTENED,       /* the context overflowed and something could be shortened */
     ACR_RETRIEVAL_ON_NOT_SHORTENABLE, /* the context overflowed and nothing can be shortened */
@@ -37,7 +38,7 @@ typedef enum {
     ACR_RETRIEVAL_EVENTS,
 } AcrRetrievalEvent;
 
-/* The question to the search agent in state SELECT. */
+/* The question that the search agent gets in state SELECT. */
 typedef enum {
     ACR_ASK_START, /* shows the issue and the calls */
     ACR_ASK_NEXT,  /* asks for more calls, or for the place of the bug and the intended behaviour */
@@ -51,12 +52,12 @@ typedef enum {
 typedef struct {
     AcrRetrievalState state;
     AcrRetrievalAsk ask;
-    guint round; /* from 1; a round begins when the machine enters SELECT */
+    guint round; /* counted from 1; a round begins when the machine enters SELECT */
     guint max_rounds;
     guint invalid; /* number of invalid extract answers in this round */
 } AcrRetrieval;
 
-/* Starts in SELECT of round 1; `max_rounds` 0: in EXHAUSTED. */
+/* Starts in SELECT of round 1, or in EXHAUSTED if `max_rounds` is 0. */
 AcrRetrieval acr_retrieval_begin(guint max_rounds);
 /* Makes the transition. Returns false and changes nothing if the state has no such event. */
 bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
@@ -65,7 +66,7 @@ bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
 /* ---- Review ---------------------------------------------------------------------------------- */
 
 typedef enum {
-    ACR_REVIEW_EXECUTE, /* runs the test without and with the patch, unless that was done */
+    ACR_REVIEW_EXECUTE, /* the test runs without and with the patch, unless it already did */
     /* the reviewer judges patch and test; a round begins when the machine enters this state */
     ACR_REVIEW_JUDGE,
     ACR_REVIEW_TEST,     /* the test is rewritten */
@@ -73,8 +74,8 @@ typedef enum {
     ACR_REVIEW_VALIDATE, /* both are right, so the patch is validated */
     ACR_REVIEW_REGRESS,  /* the validation accepted the patch, so the project's tests run */
     ACR_REVIEW_APPROVED,
-    ACR_REVIEW_EXHAUSTED, /* rounds or tries are used up: the best result so far is kept */
-    /* the review cannot continue (no sandbox, no reviewer); the reason was reported */
+    ACR_REVIEW_EXHAUSTED, /* rounds or tries are used up, so the best result so far is kept */
+    /* the review cannot continue (there is no sandbox, or no reviewer); the reason was reported */
     ACR_REVIEW_GAVE_UP,
     ACR_REVIEW_FAILED,
     ACR_REVIEW_STOPPED,
@@ -90,9 +91,10 @@ typedef enum {
     ACR_REVIEW_ON_INVALID,     /* JUDGE: the answer cannot be parsed */
     ACR_REVIEW_ON_WRITTEN,     /* PATCH: the patch applies; TEST: the test could be run */
     ACR_REVIEW_ON_NOT_WRITTEN, /* PATCH, TEST: all tries failed */
-    ACR_REVIEW_ON_PASSED,      /* VALIDATE, REGRESS: accepted, or there is no check */
-    ACR_REVIEW_ON_REFUSED,     /* VALIDATE, REGRESS: rejected; the patch writer gets the reason */
-    /* any state: the step cannot be done (a used-up script, a lost sandbox) */
+    ACR_REVIEW_ON_PASSED,      /* VALIDATE, REGRESS: the patch was accepted, or there is no check */
+    /* VALIDATE, REGRESS: the patch was rejected, and the patch writer gets the reason */
+    ACR_REVIEW_ON_REFUSED,
+    /* any state: the step cannot be done (a script is used up, the sandbox is lost) */
     ACR_REVIEW_ON_UNAVAILABLE,
     ACR_REVIEW_ON_FAILED,
     ACR_REVIEW_ON_CEILING,
@@ -100,11 +102,11 @@ typedef enum {
 } AcrReviewEvent;
 
 #define ACR_REVIEW_ROUNDS 5
-#define ACR_REVIEW_TRIES 5 /* limit of answers in one round that cannot be parsed */
+#define ACR_REVIEW_TRIES 5 /* maximum number of answers in one round that cannot be parsed */
 
 typedef struct {
     AcrReviewState state;
-    guint round;   /* number of the JUDGE round, from 1; 0: none yet */
+    guint round;   /* number of the JUDGE round, from 1; 0 if there was none */
     guint invalid; /* number of answers in this round that cannot be parsed */
     bool test_too; /* in PATCH: the test must be rewritten afterwards */
 } AcrReview;
@@ -125,8 +127,10 @@ typedef enum {
     ACR_ATTEMPT_REVIEW,   /* judges patch and test by their executions, and validates the patch */
     ACR_ATTEMPT_VALIDATE, /* validates without a reproducer, or after a review that stopped */
     ACR_ATTEMPT_REGRESS,  /* runs the project's tests that passed without the patch */
-    ACR_ATTEMPT_SELECT, /* ends the attempt: begins the next one, or chooses among all candidates */
-    ACR_ATTEMPT_WEIGH,  /* compares with given patches, after all attempts or without any */
+    /* ends the attempt: begins the next attempt, or chooses among all candidates */
+    ACR_ATTEMPT_SELECT,
+    /* compares candidates with given patches, after all attempts or without any */
+    ACR_ATTEMPT_WEIGH,
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
     ACR_ATTEMPT_STOPPED,
@@ -138,10 +142,10 @@ typedef enum {
      * approved; VALIDATE, REGRESS: passed; SELECT: the attempt's patch ends the run */
     ACR_ATTEMPT_ON_OK,
     ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done, and the reason was reported */
-    /* PATCH, VALIDATE, REGRESS: the patch is not good; REVIEW: none approved; SELECT: no patch of
-     * the attempt ends the run */
+    /* PATCH, VALIDATE, REGRESS: the patch is not good; REVIEW: no patch is approved; SELECT: no
+     * patch of the attempt ends the run */
     ACR_ATTEMPT_ON_REFUSED,
-    ACR_ATTEMPT_ON_USED_UP, /* PATCH: a scripted model has no answer left; the attempt ends */
+    ACR_ATTEMPT_ON_USED_UP, /* PATCH: a scripted model has no answer left, so the attempt ends */
     ACR_ATTEMPT_ON_FAILED,
     ACR_ATTEMPT_ON_CEILING,
     ACR_ATTEMPT_ON_AGAIN, /* SELECT: another patch will be written from the same retrieval */
@@ -157,7 +161,7 @@ typedef struct {
     bool reproducer; /* this attempt has a reproducer */
 } AcrAttempt;
 
-/* Starts in GUARD of the first attempt; `max_attempts` 0: in WEIGH. */
+/* Starts in GUARD of the first attempt, or in WEIGH if `max_attempts` is 0. */
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
 #define acr_attempt_is_over(machine) ((machine)->state >= ACR_ATTEMPT_DONE)

@@ -1,10 +1,11 @@
-/* The patch writer: starts its conversation, shortens it if it is too long, and performs each try,
- * from the answer to the files of the run folder. */
+/* Runs the patch writer: starts its conversation, shortens the conversation if it is too long,
+ * and performs each try, from the answer to the files of the run folder. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-/* code, issue and feedback are each shown with at least so many bytes, even in a small context */
+/* code, issue and feedback are each shown with at least this number of bytes, even in a small
+ * context */
 #define LEAST_BYTES 1200u
 
 static void add_feedback(AcrPatchWriter *writer)
@@ -15,8 +16,8 @@ static void add_feedback(AcrPatchWriter *writer)
     acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
 }
 
-/* Starts the patch writer's conversation with the feedback of the last try: from located code,
- * or if there is none, from the retrieval conversation. */
+/* Starts the patch writer's conversation, with the feedback on the last try: from located code
+ * or, if there is none, from the retrieval conversation. */
 static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -45,8 +46,8 @@ static void start_conversation(AcrAttemptWork *work)
     add_feedback(writer);
 }
 
-/* Halves the longest part that the patch writer sees; returns its name; NULL if all parts are
- * short. */
+/* Halves the longest part that the patch writer sees, and returns the part's name; NULL if all
+ * parts are short. */
 static const char *cut_longest_part(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -63,8 +64,9 @@ static const char *cut_longest_part(AcrAttemptWork *work)
     return "the longest of code, issue and feedback is cut";
 }
 
-/* After an overflow: removes earlier tries except the last feedback; if there are none, shortens
- * one part. Returns a description; NULL if nothing is left to remove. */
+/* After an overflow, removes earlier tries except for the last feedback; if there are none,
+ * shortens one part. Returns a description of what was removed; NULL if nothing is left to
+ * remove. */
 static const char *shorten_conversation(AcrAttemptWork *work, bool has_tries)
 {
     const char *what = has_tries ? "earlier tries are left out" : NULL;

@@ -1,11 +1,12 @@
-/* probe: lets the model run short snippets in the sandbox, as a search call in the retrieval and
- * instead of an answer in the review. The executor records them like other trials, so a replay
- * needs no sandbox. Their output only informs the model; it is never proof. */
+/* probe: lets the model run short snippets in the sandbox. In the retrieval a snippet is a
+ * search call; in the review the reviewer requests it instead of answering. The executor records
+ * snippets like other trials, so a replay needs no sandbox. The output of a snippet only informs
+ * the model; it is never proof. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_PROBES 3u /* limit of snippets in an attempt */
+#define MAX_PROBES 3u /* maximum number of snippets in an attempt */
 
 static const AcrParam code_param = {
     "code", ACR_PARAM_STRING, "Python that imports the project and prints what you ask for", NULL};
@@ -52,7 +53,8 @@ bool acr_probe_run(AcrAttemptWork *work, const char *code, const AcrOverlay *pat
     return true;
 }
 
-/* The attempt that the call belongs to: the row of the call is a member of it. */
+/* Answers the call for the attempt to which it belongs: the row of the call is a member of the
+ * attempt's data. */
 static bool answer_probe(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     AcrAttemptWork *work =
@@ -75,7 +77,7 @@ void acr_probe_offer(AcrAttemptWork *work)
         .answer = answer_probe,
     };
     probe->calls = acr_calls_copy(work->run->calls);
-    /* if an extension has a call of that name, it is used instead */
+    /* if an extension has a call of that name, that call is used instead */
     if (!acr_calls_add(probe->calls, &probe->spec))
         g_clear_pointer(&probe->calls, acr_calls_free);
 }

@@ -1,29 +1,30 @@
-/* The stream of progress events: for each kind of event, a table has its name, its members in JSON
- * and its text. Consumers need not know the kinds. */
+/* Implements the stream of progress events. For each kind of event, a table has its name, its
+ * members in JSON and its text. Consumers need not know the kinds. */
 #include "loops/progress.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#define BRIEF_MS 1000 /* states that end sooner are not shown, because they would flicker */
-#define MAX_TEXT 60u  /* limit of a text that is read from live.json */
-/* limit of a number that is read from live.json: sums of all tasks stay below 2^63 */
+/* states that end sooner than this are not shown, because they would flicker */
+#define BRIEF_MS 1000
+#define MAX_TEXT 60u /* maximum length of a string that is read from live.json */
+/* maximum of a number that is read from live.json, so that sums of all tasks stay below 2^63 */
 #define MAX_NUMBER (1ll << 45)
 
 typedef char *(*Words)(const AcrProgressEvent *event);
 typedef struct {
     const char *name;
     AcrShown shown;
-    Words words; /* makes the text of the event; NULL: its `text` */
-    Words held;  /* makes the text of the state; NULL: not shown as a state */
-    /* A kind that describes a state (until the next event of that kind) is in live.json: as an
+    Words words; /* makes the text of the event; NULL: its `text` is used */
+    Words held;  /* makes the text of the state; NULL if it is not shown as a state */
+    /* If a kind describes a state (until the next event of that kind), it is in live.json: as an
      * object with its members (`group`), or as a member with only its time (`time_key`). */
     const char *group, *time_key;
     bool is_brief; /* any other event ends this state; it is shown only after BRIEF_MS */
 } Kind;
 
-typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 means unknown */
+typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* for an AMOUNT, -1 means unknown */
 typedef struct {
     AcrProgressKind kind;
     const char *key;
@@ -53,7 +54,8 @@ static const Field fields[] = {
     {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
     {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
 };
-/* The field of a kind after `field`; the first for NULL. NULL: no more. */
+/* The next field of a kind after `field`; the first one if `field` is NULL. NULL if there are no
+ * more. */
 static const Field *next_field(const Field *field, AcrProgressKind kind)
 {
     for (field = field ? field + 1 : fields; field < fields + G_N_ELEMENTS(fields); field++)
@@ -314,7 +316,8 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
-/* Whether to show a state. If it usually ends at once, only after it has lasted BRIEF_MS. */
+/* Whether to show a state. A state that usually ends soon is shown only after it has lasted
+ * BRIEF_MS. */
 static bool is_shown(const AcrProgressEvent *event)
 {
     const Kind *kind = &kinds[event->kind];

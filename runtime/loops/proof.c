@@ -1,12 +1,12 @@
 /* Proves an approved patch by experiments. Python decides which run is next
- * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only the
- * way in which the run ended counts. The journal has the random seed of all variants, so that a
- * replay requests the same runs. */
+ * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only
+ * how the run ended counts. The journal has the random seed of all variants, so that a replay
+ * requests the same runs. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_RUNS 40u /* limit of runs for one verdict, which usually takes 8 to 13 */
+#define MAX_RUNS 40u /* maximum number of runs for one verdict, which usually takes 8 to 13 */
 
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
 {
@@ -23,8 +23,8 @@ GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, 
     return g_steal_pointer(&files);
 }
 
-/* The top-level name by which code at `path` is imported: "pkg" for "src/pkg/a.py" and "pkg.py";
- * owned. */
+/* The top-level name under which code at `path` is imported: "pkg" for "src/pkg/a.py" and
+ * "pkg.py"; owned. */
 static char *top_name(const char *path)
 {
     static const char *const folders[] = {"src/", "lib/"};
@@ -136,8 +136,8 @@ static bool begin_experiments(const AcrAttemptWork *work, Experiments *made, GEr
     return made->files != NULL;
 }
 
-/* Makes the tree for an experiment: one side's files and the files that the experiment changes;
- * owned. `fields` from 2 on: path and content alternately. */
+/* Makes the tree for an experiment: the files of one side, and the files that the experiment
+ * changes; owned. `fields` alternately has a path and a content, beginning at index 2. */
 static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GPtrArray *fields,
                            GError **error)
 {
@@ -164,8 +164,8 @@ static char *setting(const char *name, const AcrJson *run, const char *member)
     return g_strdup_printf("%s=%s", name, value ? value : "");
 }
 
-/* Runs an experiment. The script is passed through a pipe, so that no file contains it that the
- * patch could read. */
+/* Runs an experiment. The script is passed through a pipe, so that the patch cannot read it from
+ * a file. */
 static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GPtrArray *fields,
                               Experiments *made, GError **error)
 {
@@ -197,7 +197,7 @@ static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GP
 static void keep_table(AcrCandidate *candidate, const AcrJson *answer, const Experiments *made)
 {
     AcrJson *json = acr_json_new_object();
-    /* includes the runs of the script without and with the patch */
+    /* the number includes the runs of the script without and with the patch */
     acr_json_set_int(json, "runs", acr_json_get_int(answer, "runs", 0) + 2);
     acr_json_set(json, "seconds", acr_json_new_double((double)made->wall_ms / 1000));
     const AcrJson *rows = acr_json_get(answer, "rows");
@@ -217,7 +217,7 @@ char *acr_proof_words(const AcrAttemptWork *work)
                            work->reproducer.number, agree);
 }
 
-/* Makes experiments until Python gives its verdict; *out_doubt as in acr_proof_judge. */
+/* Makes experiments until Python gives its verdict. *out_doubt is as in acr_proof_judge. */
 static AcrStep make_experiments(AcrAttemptWork *work, Experiments *made, char **out_doubt,
                                 GError **error)
 {

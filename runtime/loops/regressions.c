@@ -1,15 +1,17 @@
-/* Runs the project's own tests with a patch. No test that passed without it may fail, except those
- * that the issue asks to change. The reviewer decides for each failing test, once in a run, whether
- * the issue asks for the failure; regression_PATCH.json and the result show its answer. */
+/* Runs the project's own tests with a patch. No test that passed without the patch may fail,
+ * except those that the issue asks to change. The reviewer decides for each failing test, once
+ * in a run, whether the issue asks for the failure; regression_PATCH.json and the result show
+ * its answer. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_ASKED 10u /* limit of tests of a patch that the reviewer is asked about */
+#define MAX_ASKED 10u /* maximum number of tests of a patch about which the reviewer is asked */
 #define ANSWER_TRIES 3u
-#define SHOWN_TESTS 10u                /* limit of tests shown to the patch writer */
-#define SHOWN_BYTES (4u * 1024)        /* limit of the text shown of a failure */
-#define PATCH_SHOWN_BYTES (64u * 1024) /* limit of the patch shown to the reviewer */
+#define SHOWN_TESTS 10u         /* maximum number of tests shown to the patch writer */
+#define SHOWN_BYTES (4u * 1024) /* maximum size of the text shown of a failure, in bytes */
+/* maximum size of the patch shown to the reviewer, in bytes */
+#define PATCH_SHOWN_BYTES (64u * 1024)
 
 /* The reviewer's judgement of a test. */
 typedef struct {
@@ -53,7 +55,7 @@ static AcrConversation *start_question(const AcrAttemptWork *work, const AcrCand
     return conversation;
 }
 
-/* Asks the reviewer whether the issue expects a test to fail; no answer means no. */
+/* Asks the reviewer whether the issue expects that a test fails. No answer means no. */
 static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Said *out,
                          GError **error)
 {
@@ -153,7 +155,7 @@ static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError
                : ACR_STEP_FAILED;
 }
 
-/* The patch without its changes to tests, so that the tests stay the same; owned. */
+/* The patch without its changes to tests, so that the same tests run; owned. */
 static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patch, GError **error)
 {
     g_autoptr(AcrOverlay) kept = acr_overlay_copy(patch),
@@ -173,7 +175,8 @@ static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patc
     return g_steal_pointer(&kept);
 }
 
-/* Runs the tests with a patch, or only those of `only` (NULL: all), and judges what is then known. */
+/* Runs the tests with a patch, or only the tests in `only` (NULL: all), and judges all results
+ * that are then known. */
 static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GPtrArray *only,
                          GError **error)
 {
@@ -195,7 +198,7 @@ static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GP
         }
         if (!ask_all(work, candidate, error))
             return ACR_STEP_FAILED;
-        /* if the tests were stopped at failures that the issue expects, run all tests */
+        /* if the tests were stopped at failures that the issue expects, all tests are run */
         if (!found->is_stopped || is_whole || acr_test_comparison_regressions(candidate->tests) > 0)
             return judge_tests(work, candidate, error);
         is_whole = true;

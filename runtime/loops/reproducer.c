@@ -1,12 +1,13 @@
-/* The reproducer: asks whether the issue can be reproduced, lets the model write the script, runs
- * it, and writes its files to the run folder. Also the run of `reproduce`. */
+/* Handles the reproducer: asks whether the issue can be reproduced, lets the model write the
+ * script, runs it, and writes its files to the run folder. This file also has the run of
+ * `reproduce`. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
 #define GUARD_TRIES 3u
 #define TRIES_UNTIL_FLIP 2u
-#define SHOWN_BYTES 160u /* limit of the text shown of an exception */
+#define SHOWN_BYTES 160u /* maximum number of bytes shown of an exception */
 
 /* Finds out whether code can be run on this machine (unless --verify is never). */
 static AcrStep open_executor(AcrAttemptWork *work, GError **error)
@@ -30,7 +31,8 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
         return ACR_STEP_FAILED;
     }
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 1; lines[0] && lines[i]; i++) /* of a set-up's output keep only the last line */
+    /* if a set-up failed, only the last line of its output is kept */
+    for (guint i = 1; lines[0] && lines[i]; i++)
         acr_loops_note(run, "%s", lines[i]);
     acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
     return ACR_STEP_UNAVAILABLE;
@@ -129,8 +131,8 @@ static bool save_script(const AcrAttemptWork *work, GError **error)
                            error, ACR_FILE_REPRODUCER, reproducer->number);
 }
 
-/* Asks for a script and saves conversation and script; *out_problem (owned): why the answer
- * contains no script. */
+/* Asks for a script, and saves the conversation and the script. *out_problem (owned) says why
+ * the answer contains no script. */
 static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -182,8 +184,8 @@ static char *feedback_of(AcrAttemptWork *work, const char *problem, const char *
                               "problem", problem, "execution", execution ? execution : "", NULL);
 }
 
-/* Makes one try: asks the model, saves and runs the script. DONE: reproduced. *out_ran: the
- * answer had a script, and it ran. */
+/* Makes one try: asks the model, and saves and runs the script. Returns DONE if the issue is
+ * reproduced. *out_ran says that the answer had a script, and that it ran. */
 static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -216,8 +218,8 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
     return ACR_STEP_NOT_DONE;
 }
 
-/* Tries the issue's own examples as the script. DONE: they reproduce the issue. If they print
- * what the issue shows, the model sees them. */
+/* Tries the issue's own examples as the script. Returns DONE if they reproduce the issue. If
+ * they print what the issue shows, the model sees them. */
 static AcrStep try_examples(AcrAttemptWork *work, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -249,8 +251,9 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
     return step;
 }
 
-/* The last line that the script wrote to stderr if it says that a module is missing; owned; else
- * NULL. A name that is missing in a module is the script's own mistake and does not count. */
+/* The last line that the script wrote to stderr, if it says that a module is missing; owned;
+ * otherwise NULL. A missing name in an existing module is the script's own mistake and does not
+ * count. */
 static char *find_missing_module(const AcrTestVerdict *verdict)
 {
     if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
@@ -260,7 +263,7 @@ static char *find_missing_module(const AcrTestVerdict *verdict)
                                                            : NULL;
 }
 
-/* Reports why no try succeeded; for a missing module, says that the user must install it. */
+/* Reports why no try succeeded. If a module is missing, says that the user must install it. */
 static void tell_not_reproduced(AcrAttemptWork *work, const char *python)
 {
     g_autofree char *missing = find_missing_module(&work->reproducer.before);
@@ -306,8 +309,8 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
-/* Runs guard and reproducer; DONE: the issue is reproduced. Runs the script once more, to find
- * doubts that the user should check. */
+/* Runs the guard and the reproducer. Returns DONE if the issue is reproduced. Runs the script
+ * once more, to find doubts that the user should check. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;

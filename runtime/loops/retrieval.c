@@ -3,22 +3,24 @@
  * Driver holds all state. */
 #include "loops/attempt_work.h"
 
-/* index of the first answer, after the system prompt and the text */
+/* index of the first answer, which follows the system prompt and the text */
 #define EXTRACT_FIRST_ANSWER 2u
-#define MAX_TOLD 20u /* limit of a call's places in the progress event */
+#define MAX_TOLD 20u /* maximum number of a call's places in the progress event */
 
 typedef struct {
     const AcrRun *run;
     AcrAttemptWork *work;
     AcrRetrieved *retrieved; /* borrowed from the work */
     AcrRetrieval machine;
-    char *selected;           /* the answer in state SELECT of this round */
-    AcrConversation *extract; /* extract agent's, of this round; NULL before its first try */
+    char *selected; /* the answer in state SELECT of this round */
+    /* the extract agent's conversation of this round; NULL before its first try */
+    AcrConversation *extract;
     AcrExtraction extraction; /* the last answer that was parsed */
     AcrJson *layers;          /* contents of tool_call_layers.json */
-    AcrJson *tools;           /* tools that the model may call; NULL: it writes calls as text */
+    AcrJson *tools;           /* tools that the model may call; NULL if it writes calls as text */
     bool has_found;           /* whether a call of this round found code */
-    GError *failure;          /* error of the last step, if it ends as FAILED or STOPPED */
+    /* error of the last step, if the retrieval ends as FAILED or STOPPED */
+    GError *failure;
 } Driver;
 
 static void retrieval_driver_clear(Driver *driver)
@@ -70,7 +72,7 @@ static void start_extract(Driver *driver)
                     "text", driver->selected, NULL);
 }
 
-/* The event of a failed step; stores the error if it ends the retrieval. */
+/* The event of a failed step. If that ends the retrieval, stores the error. */
 static AcrRetrievalEvent failed_event(Driver *driver)
 {
     bool overflow = g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -98,7 +100,8 @@ static AcrRetrievalEvent failed_event(Driver *driver)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* Adds this round's question to the conversation, which already contains the first one. */
+/* Adds this round's question to the conversation, which already contains the question of the
+ * first round. */
 static void add_question(Driver *driver)
 {
     AcrConversation *conversation = driver->retrieved->conversation;

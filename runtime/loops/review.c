@@ -4,7 +4,7 @@
  */
 #include "loops/attempt_work.h"
 
-/* limit of the patch shown to the reviewer and to the writer of the test */
+/* maximum size in bytes of the patch shown to the reviewer and to the writer of the test */
 #define PATCH_SHOWN_BYTES (64u * 1024)
 
 typedef struct {
@@ -30,7 +30,7 @@ static void review_driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, review_driver_clear)
 
-/* The event of a step: `done` if the step is DONE. If it failed, the error is in
+/* The event of a step: `done` if the step returned DONE. If the step failed, the error is in
  * driver->failure. */
 static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
 {
@@ -43,8 +43,8 @@ static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEven
     return step == ACR_STEP_UNAVAILABLE ? ACR_REVIEW_ON_UNAVAILABLE : ACR_REVIEW_ON_NOT_WRITTEN;
 }
 
-/* Whether the script speaks against the patch. A script that is broken without the patch and with
- * it, such as one that imports what is missing, does not. */
+/* Whether the script speaks against the patch. A script that is broken both without and with the
+ * patch, such as one that imports a missing module, does not. */
 static bool is_refuted(const Driver *driver)
 {
     AcrTestResult before = driver->work->reproducer.before.result,
@@ -70,7 +70,7 @@ static AcrReviewEvent do_execute(Driver *driver)
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
-/* How many more snippets the reviewer may run. */
+/* The number of snippets that the reviewer may still run. */
 static guint probes_left(const Driver *driver)
 {
     return driver->work->run->may.reviewer_probes ? acr_probe_left(driver->work) : 0;
@@ -130,7 +130,8 @@ static AcrReviewEvent decide_review(Driver *driver)
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
-/* Whether the answer can be parsed and agrees with the executions; else driver->problem says why. */
+/* Whether the answer can be parsed and agrees with the executions. If not, driver->problem says
+ * why. */
 static bool read_review(Driver *driver, const char *answer)
 {
     AcrReviewAnswer *read = &driver->answer;
@@ -193,7 +194,7 @@ static char *advice_text(const char *analysis, const char *advice)
     return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
 }
 
-/* Rewrites the patch until a try is applicable. After a rejection by the validation, the patch
+/* Rewrites the patch until a try is applicable. If the validation rejected the patch, the patch
  * writer already has the message. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
@@ -233,7 +234,7 @@ static AcrReviewEvent do_validate(Driver *driver)
                                      : event_of(driver, step, ACR_REVIEW_ON_PASSED);
 }
 
-/* Runs the project's tests. If they cannot run, that does not count against the patch. */
+/* Runs the project's tests. If they cannot run, this does not count against the patch. */
 static AcrReviewEvent do_regress(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;

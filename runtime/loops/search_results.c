@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define HEADING_PLACES 8u /* limit of places that a heading names */
+#define HEADING_PLACES 8u /* maximum number of places that a heading names */
 
 AcrResults *acr_results_new(void)
 {
@@ -54,7 +54,7 @@ void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *ans
     g_ptr_array_add(results->texts, g_strchomp(g_strdup(results->full->str + start)));
 }
 
-/* Answers each tool call by its reply, or by the next result if it is a search call. */
+/* Gives each tool call its reply or, if it is a search call, the next result. */
 static void answer_calls(AcrConversation *conversation, const AcrResults *results,
                          const GPtrArray *replies)
 {

@@ -1,14 +1,14 @@
 /* Selects among all candidates if a run gathers several samples or got patches with --candidate.
  * Given patches are checked in the same way as those of the attempts. The reproducers of all
- * attempts and the issue's examples run with each candidate, and candidates with equal changes or
- * equal behaviour are counted. Also makes the table of candidates of every run. */
+ * attempts and the issue's examples run with each candidate, and candidates with equal changes
+ * or equal behaviour are counted. This file also makes the table of candidates of every run. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MOST_DISPUTED 20u /* tests that run with all candidates */
+#define MOST_DISPUTED 20u /* maximum number of tests that are run with all candidates */
 
-/* A script that reproduces the issue. Owned. */
+/* A script that reproduces the issue. All members are owned. */
 typedef struct {
     char *name, *text;
 } Script;
@@ -141,7 +141,7 @@ static GPtrArray *find_disputed(const GPtrArray *candidates)
 }
 
 /* Runs the tests in which candidates differ with each candidate whose own check did not reach or
- * confirm them, so that one is not better only because its check was shorter. */
+ * confirm them. Otherwise a candidate could be better only because its check was shorter. */
 static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
 {
     g_autoptr(GPtrArray) disputed = find_disputed(work->candidates);
@@ -193,7 +193,7 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
-/* Runs the issue's examples with a patch (NULL: without one). *out: their results, owned. */
+/* Runs the issue's examples with a patch (NULL: without one). *out has their results, owned. */
 static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, const char *script,
                              char **out, GError **error)
 {
@@ -206,8 +206,8 @@ static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, cons
     return step;
 }
 
-/* Runs the issue's examples with each candidate (once for equal changes). If they print the same
- * with and without a patch, that patch does not resolve the issue. */
+/* Runs the issue's examples with each candidate (once for equal changes). If the examples print
+ * the same with and without a patch, the patch does not resolve the issue. */
 static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -231,8 +231,8 @@ static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
     return step;
 }
 
-/* A text of a candidate's results in all runs, to compare candidates; owned. Omits how many
- * tests ran before a timeout, because that depends on the machine. */
+/* A string made of a candidate's results in all runs, by which candidates are compared; owned.
+ * Omits how many tests ran before a timeout, because that depends on the machine. */
 static char *behaviour(const AcrCandidate *candidate)
 {
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
@@ -307,8 +307,8 @@ bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates)
     return false;
 }
 
-/* Doubts given patches if all scripts fail with every patch, unless the scripts are wrong: the
- * reviewer has approved a patch all the same. */
+/* Doubts given patches if all scripts fail with every patch. If a reviewer has approved one of
+ * the patches nevertheless, the scripts are wrong, so doubts none. */
 static void doubt_given(const AcrAttemptWork *work, const GPtrArray *scripts)
 {
     const GPtrArray *all = work->candidates;
@@ -350,7 +350,8 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
 
 /* ---- What is reported ---------------------------------------------------------------------------- */
 
-/* The path of a candidate's diff in the run folder; owned; NULL if it is not applicable. */
+/* The path of a candidate's diff in the run folder; owned; NULL if the candidate is not
+ * applicable. */
 static char *candidate_path(const AcrCandidate *candidate)
 {
     g_autofree char *folder = acr_loops_folder(candidate->attempt);
@@ -361,7 +362,7 @@ static char *candidate_path(const AcrCandidate *candidate)
                            folder, candidate->number);
 }
 
-/* Whether a candidate breaks tests; null: not known, because not all tests ran. */
+/* Whether a candidate breaks no tests; null if unknown, because not all tests ran. */
 static AcrJson *free_json(const AcrCandidate *candidate)
 {
     bool is_known = candidate->tests && !candidate->tests->why &&
@@ -395,7 +396,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     return table;
 }
 
-/* The best candidate that makes a different change from `best`; NULL: none. */
+/* The best candidate that makes a different change than `best`; NULL if there is none. */
 static const AcrCandidate *find_rival(const GPtrArray *candidates, const AcrCandidate *best)
 {
     g_autoptr(GPtrArray) others = g_ptr_array_new();

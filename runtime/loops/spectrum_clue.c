@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define SHOWN 5u /* limit of methods that the model sees */
+#define SHOWN 5u /* maximum number of methods that the model sees */
 
 /* The place of a method's header; NULL if its file does not exist. */
 static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
@@ -21,8 +21,8 @@ static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
     return acr_place_new(file, start, end, NULL, NULL);
 }
 
-/* Writes the scores and the methods, these in the form of search results; owned. Errors: those
- * of acr_search_show. */
+/* Writes the scores, and the methods in the form of search results; owned. Errors: those of
+ * acr_search_show. */
 static char *make_clue(const AcrRun *run, const AcrJson *found, GError **error)
 {
     g_autoptr(GString) heading = g_string_new("Scores, in this order:"), tests = g_string_new(NULL);

@@ -1,15 +1,18 @@
 /* Validates a patch by the user's command. Exit code 0 is not enough, because a patch may keep
- * tests from running, skip them or mark them as expected failures. So if the command prints a test
- * runner's summary without the patch, the same number of tests must pass or fail with the patch. */
+ * tests from running, skip them or mark them as expected failures. So if the command prints a
+ * test runner's summary without the patch, the summary with the patch must have the same number
+ * of tests that passed or failed. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define SHOWN_LINES 10u /* limit of lines shown of the output of a command that cannot run */
+/* maximum number of lines shown of the output of a command that cannot run */
+#define SHOWN_LINES 10u
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
-/* The number of tests in "3 passed, 1 skipped" that passed or failed; -1: it contains no counts. */
+/* The number of tests that passed or failed in "3 passed, 1 skipped"; -1 if the line has no
+ * counts. */
 static gint64 count_words(const char *line)
 {
     static const char *const all[] = {"skipped", "xfailed", "xpassed", "expected"};
@@ -30,7 +33,7 @@ static gint64 count_words(const char *line)
     return sum;
 }
 
-/* The number of tests in unittest's last line, "OK (skipped=1, expected failures=2)", that
+/* In unittest's last line, "OK (skipped=1, expected failures=2)", the number of tests that
  * neither passed nor failed. */
 static gint64 count_others(const char *line)
 {
@@ -45,8 +48,8 @@ static gint64 count_others(const char *line)
     return sum;
 }
 
-/* The number of tests that passed or failed, in a line that may be the last of pytest ("=== 3
- * passed, 1 failed in 0.2s"), unittest and similar runners ("Ran 3 tests in 1s"), or sympy
+/* The number of tests that passed or failed, in a line that may be the last one of pytest ("===
+ * 3 passed, 1 failed in 0.2s"), unittest and similar runners ("Ran 3 tests in 1s"), or sympy
  * ("tests finished: 3 passed, …"). */
 static gint64 count_line(const char *line)
 {

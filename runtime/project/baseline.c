@@ -1,11 +1,11 @@
-/* The baseline: the outcomes of the tests without a patch. Tries plans in order until some tests
- * pass; then runs failing tests a second time. The cache key is a digest of everything that the
- * results depend on. */
+/* Finds the baseline, that is, the outcomes of the tests without a patch. Tries plans in order
+ * until some tests pass, and then runs failing tests a second time. The cache key is a digest of
+ * all inputs on which the results depend. */
 #include "project/project_private.h"
 
 #include <string.h>
 
-#define MAX_LAST_BYTES 32 /* limit of the note with the duration of the tests */
+#define MAX_LAST_BYTES 32 /* maximum size of the note with the duration of the tests */
 #define VERSION 1
 #define MAX_TRIED 5u
 #define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
@@ -77,7 +77,7 @@ static void keep_time(const AcrProject *project, const AcrBaseline *baseline)
         (void)!acr_file_write_atomic(path, ms, strlen(ms), 0600, &error);
 }
 
-/* Caches the baseline; if that fails, the next run makes it again. */
+/* Caches the baseline. If that fails, the next run makes the baseline again. */
 static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline, const char *path)
 {
     g_autoptr(GError) error = NULL;
@@ -93,7 +93,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
         g_debug("cannot save the baseline: %s", error->message);
 }
 
-/* Takes a cached baseline; but not if it timed out and the timeout is now longer. */
+/* Takes a cached baseline, unless it timed out and the timeout is now longer. */
 static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *out)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
@@ -116,8 +116,9 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
     return true;
 }
 
-/* Takes a cached baseline. If there is none, waits for the process that is making it, or takes
- * the lock, after which this process makes it. If locking fails, this process makes it too. */
+/* Takes a cached baseline. If there is none, waits for the process that is making it. If no
+ * process is, takes the lock, and this process makes the baseline. If locking fails, this
+ * process makes it, too. */
 static bool take_or_lock(const AcrProject *project, const char *path, AcrBaseline *out,
                          AcrLock **out_lock)
 {
@@ -134,7 +135,7 @@ static bool take_or_lock(const AcrProject *project, const char *path, AcrBaselin
 
 /* ---- Trying ---- */
 
-/* A program that the plan needs and the environment lacks; NULL: none. */
+/* A program that the plan needs and the environment lacks; NULL if there is none. */
 static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
 {
     const char *runner = acr_json_get_string(plan, "runner");
@@ -147,7 +148,8 @@ static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
 }
 
 /* The error in a message or log, shortened: the exception that pytest marks (the first of the
- * last lines that begin with "E"), else the last non-empty line; owned; NULL: none. */
+ * last lines that begin with "E"), otherwise the last non-empty line; owned; NULL if there is
+ * none. */
 static char *find_exception(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
@@ -166,7 +168,8 @@ static char *find_exception(const char *text)
 }
 
 /* Why no test passes: the message of one test, preferably of an error (a fixture that raises, a
- * file that cannot be imported), else of a failure; without any, the end of the log. Owned. */
+ * file that cannot be imported), otherwise of a failure. If there is neither, the end of the
+ * log. Owned. */
 static char *explain_run(const AcrTestRun *run)
 {
     static const AcrTestOutcome outcomes[] = {ACR_TESTED_ERROR, ACR_TESTED_FAILED};
@@ -226,7 +229,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
     return true;
 }
 
-/* Runs failing tests again; those that now pass are flaky. */
+/* Runs failing tests again. The tests that now pass are flaky. */
 static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError **error)
 {
     g_autoptr(GPtrArray) failed = g_ptr_array_new();

@@ -1,25 +1,29 @@
 /* Finds the effect of a patch on the tests, within the time for one check. A test whose outcome
- * differs from the baseline is a suspect. Suspects of one kind run again on both trees: several
- * times together; then the first few alone, each in its own process; and if one of these behaves
- * differently alone, all others alone too. One run that contradicts the suspicion clears a suspect.
- * So a test that fails half of the time by chance is taken for a regression with a probability of
- * at most 4^-(rounds + 1). A run that was stopped at a failure needs a quick verdict: two rounds
- * together and one alone must do. */
+ * differs from the baseline is a suspect. Suspects of one kind are run again on both trees:
+ * several times together, and then the first few alone, each in its own process. If one of these
+ * behaves differently alone, all others are run alone, too. One run that contradicts the
+ * suspicion clears a suspect. So a test that fails half of the time by chance is taken for a
+ * regression with a probability of at most 4^-(rounds + 1). A run that was stopped at a failure
+ * needs a quick verdict, so two rounds together and one alone suffice. */
 #include "project/project_private.h"
 
 #include <string.h>
 
-/* How often all suspects run together, without and with the patch: for broken, for fixed tests. */
+/* How often all suspects are run together, without and with the patch, for broken and for fixed
+ * tests. */
 #define ROUNDS(work, bad_with) (!(bad_with) ? 1u : (work)->run->is_stopped ? MIN_ROUNDS : 4u)
-#define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
-/* so many suspects run alone even if all behaved in the same way in all rounds */
+#define MIN_ROUNDS 2u /* after this number of rounds, half of the time is kept for runs alone */
+/* number of suspects that are run alone even if all suspects behaved in the same way in all
+ * rounds */
 #define FIRST_ALONE(work) ((work)->run->is_stopped ? 1u : 3u)
-#define CONFIRM_MS 120000 /* time kept for confirming suspects, at most half of the whole */
+/* time kept for confirming suspects, but at most half of the whole time */
+#define CONFIRM_MS 120000
 #define ALONE(work, bad_with) ((bad_with) && !(work)->run->is_stopped ? 2u : 1u)
-#define SLOWER 4 /* a run with the patch may take so many times as long as the baseline */
+#define SLOWER 4 /* a run with the patch may take this many times as long as the baseline */
 #define SLACK_MS 60000
-#define MAX_AGAIN 20u  /* limit of suspects to confirm; further ones stay unconfirmed */
-#define MAX_STOPPED 3u /* that limit after a run that was stopped at a failure */
+/* maximum number of suspects to confirm; further suspects stay unconfirmed */
+#define MAX_AGAIN 20u
+#define MAX_STOPPED 3u /* the same maximum after a run that was stopped at a failure */
 
 /* The state of a check, for the searches for broken and for fixed tests. */
 typedef struct {
@@ -98,8 +102,8 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
     return true;
 }
 
-/* Runs the suspects on both trees; `bad_with`: they are expected to be bad with the patch and
- * good without. */
+/* Runs the suspects on both trees. With `bad_with`, they are expected to be bad with the patch
+ * and good without it. */
 static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrArray *suspects,
                       GError **error)
 {
@@ -112,8 +116,9 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
     return left->len == 0 || sift(work, left, false, !bad_with, suspects, error);
 }
 
-/* Runs the first suspects alone; if one of them differs, also the others. Adds confirmed
- * suspects to `confirmed`. `rounds`: number of rounds in which they ran together. */
+/* Runs the first suspects alone; if one of them behaves differently, runs the others alone, too.
+ * Adds confirmed suspects to `confirmed`. `rounds` is the number of rounds in which they ran
+ * together. */
 static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *suspects,
                           GPtrArray *confirmed, GError **error)
 {
@@ -123,7 +128,7 @@ static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *su
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
         if (are_alike && (i >= FIRST_ALONE(work) ||
-                          left_ms(work) <= 0)) { /* so many rounds together are enough */
+                          left_ms(work) <= 0)) { /* this number of rounds together is enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
         }
@@ -178,15 +183,16 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 
 /* ---- Suspects ---- */
 
-/* Whether the timeout came before the test could run. A test whose file cannot be imported is
- * not left out. */
+/* Whether the timeout came before the test could run. If a test's file cannot be imported, this
+ * does not count as left out. */
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
            g_strcmp0(run->running, id) != 0 && !acr_test_errors_are_about(errors, id);
 }
 
-/* Ids of the baseline (borrowed) of tests that the patch seems to break (`bad_with`) or to fix. */
+/* Ids (borrowed from the baseline) of the tests that the patch seems to break (`bad_with`) or to
+ * fix. */
 static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
@@ -210,7 +216,7 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
     return suspects;
 }
 
-/* Adds tests that ran with the patch but that the baseline did not reach before its timeout. */
+/* Adds tests that ran with the patch, but that the baseline did not reach before its timeout. */
 static bool complete_baseline(const Work *work, AcrBaseline *baseline, GError **error)
 {
     const AcrTestRun *after = work->run;
@@ -301,7 +307,7 @@ static GPtrArray *find_good(const AcrBaseline *baseline)
 }
 
 /* Runs the tests with the patch, and confirms changed outcomes. If the run was stopped at a
- * failure, confirms only a few broken tests, and no fixed ones. */
+ * failure, confirms only a few broken tests, and no fixed tests. */
 static bool check_patch(Work *work, AcrBaseline *baseline, AcrTestOrder *asked, GError **error)
 {
     if (!acr_project_run(work->project, asked, work->run, error) ||

@@ -1,13 +1,14 @@
-/* Finds out how to run a project's tests, and in which order: calls python/acr/project/ in a
- * confined process, which gets the texts of files and imports none of them. */
+/* Finds out how to run a project's tests, and in which order. Calls python/acr/project/ in a
+ * confined process, which gets the contents of files and imports none of them. */
 #include "project/project_private.h"
 
 #include <string.h>
 
 #define ASK_TIMEOUT_MS 60000
-/* largest file that is read for hints on how tests are run */
+/* maximum size of a file that is read for hints on how tests are run, in bytes */
 #define MAX_TEXT_BYTES ((gsize)256 * 1024)
-#define IMPORT_BYTES ((gsize)12 * 1024) /* so many bytes of a file are read for its imports */
+/* number of bytes of a file that are read for its imports */
+#define IMPORT_BYTES ((gsize)12 * 1024)
 #define MAX_TOTAL_BYTES ((gsize)40 * 1024 * 1024)
 
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
@@ -21,7 +22,8 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
     return acr_json_parse_bytes(answer, error);
 }
 
-/* Adds a file's path and text (with `max`, only so many bytes); false: the file was skipped. */
+/* Adds a file's path and text (with `max`, only that number of bytes). Returns false if the file
+ * was skipped. */
 static bool add_snapshot_text(const AcrProject *project, gsize index, gsize max, bool is_cut,
                               AcrJson *texts, gsize *total)
 {

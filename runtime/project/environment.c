@@ -1,22 +1,22 @@
-/* Environments: finds the recipe for a checkout, and makes a cached virtual environment with the
- * recipe's packages, from a Python of this machine. */
+/* Handles environments: finds the recipe for a checkout, and makes a cached virtual environment
+ * with the recipe's packages, from a Python of this machine. */
 #include "project/project_private.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define READY "acr-host-ready" /* file that marks a complete environment */
+#define READY "acr-host-ready" /* name of a file that marks a complete environment */
 #define BUILD_MS ((gint64)1800 * 1000)
 #define WAIT_US 200000
-#define SHOWN_BYTES 400u /* limit of pip's last output in an error */
+#define SHOWN_BYTES 400u /* maximum number of bytes of pip's last output in an error */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
 
 /* ---- Which Python ---- */
 
-/* The newest of pyenv's Pythons of a version such as "3.9". */
+/* The newest of pyenv's Pythons whose version is, for example, "3.9". */
 static char *find_pyenv(const char *version)
 {
     const char *given = g_getenv("PYENV_ROOT"), *home = g_get_home_dir();
@@ -38,8 +38,8 @@ static char *find_pyenv(const char *version)
     return best && access(best, X_OK) == 0 ? g_steal_pointer(&best) : NULL;
 }
 
-/* Finds pyenv's Python, or if there is none, the Python in PATH; in this order because the one
- * in PATH may be pyenv's launcher. */
+/* Finds pyenv's Python or, if there is none, the Python in PATH. pyenv comes first because the
+ * Python in PATH may be a pyenv shim. */
 static char *find_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
@@ -60,7 +60,8 @@ static void add_bind(GPtrArray *argv, const char *how, const char *path)
     g_ptr_array_add(argv, g_strdup(path));
 }
 
-/* Mounts the system, that Python, and network settings for the installation of packages. */
+/* Mounts the system, that Python, and the network settings that the installation of packages
+ * needs. */
 static void add_sight(GPtrArray *argv, const char *base, const char *folder)
 {
     static const char *const system[] = {"/usr",
@@ -178,8 +179,8 @@ AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterru
     }
 }
 
-/* Whether an environment is complete, and its Python still exists (it disappears with the Python
- * that it was made from). */
+/* Whether an environment is complete and its Python still exists. The Python disappears with the
+ * Python from which it was made. */
 static bool is_made(const char *ready, const char *python)
 {
     return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;

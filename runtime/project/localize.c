@@ -12,9 +12,9 @@ typedef struct {
 typedef struct {
     const AcrIndex *index;
     GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
-    GArray *lines;       /* array of Line, by number */
-    GArray *run;         /* array of guint32: lines that the current test ran */
-    /* how many more lines are accepted; limited, because untrusted tests report them */
+    GArray *lines;       /* array of Line, indexed by number */
+    GArray *run;         /* array of guint32: numbers of the lines that the current test ran */
+    /* number of lines that are still accepted; limited, because untrusted tests report the lines */
     guint64 left;
 } Numbering;
 
@@ -36,7 +36,8 @@ void acr_localized_clear(AcrLocalized *localized)
 
 /* ---- Numbers of lines ---- */
 
-#define MAX_LINES ((guint64)400 * 1000 * 1000) /* most line numbers read, of all tests */
+/* maximum number of line numbers that are read, over all tests */
+#define MAX_LINES ((guint64)400 * 1000 * 1000)
 
 /* The last line of a file according to the index. */
 static guint32 last_line(const AcrIndex *index, guint32 file)
@@ -92,7 +93,7 @@ static void add_test(Numbering *numbering, const AcrJson *files)
 
 /* ---- Tests ---- */
 
-/* Whether the id is `name`, or ends in it after a character that names cannot contain. */
+/* Whether the id is `name`, or ends in it after a character that cannot be part of a name. */
 static bool is_named(const char *id, const char *name)
 {
     gsize len = strlen(id), tail = strlen(name);
@@ -140,7 +141,7 @@ static bool is_failing(const AcrLocalized *localized, const char *id)
     return g_ptr_array_find_with_equal_func(localized->failing, id, g_str_equal, NULL);
 }
 
-/* First numbers all lines, and then adds the tests, because the numbers must not change. */
+/* Numbers all lines first, and adds the tests only then, because the numbers must not change. */
 static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *localized)
 {
     const AcrJson *lines = localized->run.lines;
@@ -165,8 +166,8 @@ static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *loca
 #define SCRIPT_MODULE "test_acr_script"
 #define SCRIPT_TEST "Script", "test_script"
 
-/* The folder of the first test's file, from ids of pytest ("a/b.py::C::f") or unittest
- * ("a.b.C.f", if a/b.py exists); owned; NULL for another kind of id. */
+/* The folder of the first test's file, derived from an id of pytest ("a/b.py::C::f") or unittest
+ * ("a.b.C.f", if a/b.py exists); owned; NULL for other kinds of ids. */
 static char *folder_of_tests(const AcrBaseline *baseline, const AcrOverlay *overlay, bool *out_path)
 {
     const char *id = baseline->run.ids->len ? baseline->run.ids->pdata[0] : "";
@@ -248,7 +249,8 @@ static GArray *find_lines(const Numbering *numbering, const AcrSpectrum *spectru
     return found;
 }
 
-/* The outermost function or method that contains a line, else the class; -1: none. */
+/* The outermost function or method that contains a line, otherwise the class; -1 if there is
+ * neither. */
 static gint32 find_owner(const AcrIndex *index, const Line *line)
 {
     gint32 class_id, owner;

@@ -1,6 +1,6 @@
-/* project: a project's own tests. python/acr/project/ finds out from the project's files how to run
- * them (in a confined process). They run only in the sandbox, and their results without a patch are
- * cached. */
+/* project: runs a project's own tests. python/acr/project/ finds out from the project's files,
+ * in a confined process, how to run the tests. The tests run only in the sandbox, and their
+ * results without a patch are cached. */
 #pragma once
 
 #include "base/base.h"
@@ -13,7 +13,7 @@
 
 typedef enum {
     ACR_PROJECT_ERROR_FAILED,
-    ACR_PROJECT_ERROR_NO_FAILURE, /* no failing test to localize */
+    ACR_PROJECT_ERROR_NO_FAILURE, /* there is no failing test to localize */
     ACR_PROJECT_ERROR_NO_TESTS,   /* no project file says how tests are run, or no plan works */
     ACR_PROJECT_ERROR_NO_RECIPE,  /* no recipe has that name or fits the project */
 } AcrProjectError;
@@ -22,25 +22,31 @@ GQuark acr_project_error_quark(void);
 
 /* ---- What is run ---- */
 
-/* The project, and where its tests run. All borrowed. */
+/* The project, and where its tests run. All members are borrowed. */
 typedef struct {
     AcrSandbox *sandbox;
     AcrSnapshot *snapshot;
-    /* changes that belong to the project (tests), with which no baseline is cached; NULL: none */
+    /* changes that belong to the project (tests); if there are any, no baseline is cached; NULL:
+     * none */
     const AcrOverlay *overlay;
-    AcrRefereeWorker *worker;      /* reads the project's files and logs */
-    const char *python_dir;        /* the folder that contains the package acr */
-    const char *cache;             /* folder for cached baselines; NULL: not cached */
-    const char *place;             /* the repository's path, to cache the duration; NULL: do not */
-    const char *command;           /* the user's test command; NULL: detect it */
-    const AcrInterrupt *interrupt; /* ends the wait for another process's baseline; may be NULL */
-    const char *environment;       /* set-up, image: a text for the cache's key; may be NULL */
+    AcrRefereeWorker *worker; /* reads the project's files and logs */
+    const char *python_dir;   /* the folder that contains the package acr */
+    const char *cache;        /* folder for cached baselines; NULL: none are cached */
+    /* the repository's path, under which the duration is cached; NULL: the duration is not
+     * cached */
+    const char *place;
+    const char *command; /* the user's test command; NULL: it is detected */
+    /* an interrupt ends the wait for another process's baseline; may be NULL */
+    const AcrInterrupt *interrupt;
+    /* a string for the cache's key that describes set-up and image; may be NULL */
+    const char *environment;
     /* end the check of a patch soon after its first confirmed regression */
     bool is_first_enough;
-    const GPtrArray *only; /* ids (char *) of the tests that are compared; NULL: all */
-    /* Changed files, NULL-terminated: tests near these run first; NULL: near those of each patch. */
+    const GPtrArray *only; /* array of ids (char *) of the tests that are compared; NULL: all */
+    /* Changed files, NULL-terminated. Tests near these files run first; NULL: tests near the
+     * files that each patch changes. */
     const char *const *near;
-    gint64 time_ms;          /* time for the baseline, and again for the check of a patch */
+    gint64 time_ms;          /* time limit of the baseline, and of the check of a patch */
     AcrSandboxLimits limits; /* all limits except the time */
     bool network;
     /* Called before the tests run, with their command; may be NULL. */
@@ -48,8 +54,8 @@ typedef struct {
     void *ctx;
 } AcrProject;
 
-/* The folders from which a project's modules are imported if it is not installed: [path], relative
- * to the tree, without the root; owned. Errors: those of py. */
+/* The folders from which a project's modules are imported if the project is not installed:
+ * [path], relative to the tree, without the root; owned. Errors: those of py. */
 AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot,
                                     GError **error) ACR_MUST_USE;
 
@@ -57,19 +63,20 @@ AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snaps
 
 /* value of AcrSandboxOptions.setup: find the set-up command in the project's files */
 #define ACR_SETUP_AUTO "auto"
-/* The set-up command that was found. All owned. Zero-initialise. */
+/* The set-up command that was found. All members are owned. Zero-initialise. */
 typedef struct {
-    char *command; /* NULL: none was searched for, or the project needs none */
+    char *command; /* NULL if no command was searched for, or if the project needs none */
     char *why;     /* the project file that names the command */
 } AcrSetUp;
 #define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* message for the user */
 void acr_set_up_clear(AcrSetUp *set_up);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
 /* Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries the commands that the project's files
- * name, first the one that worked before for the same list. Uses the first that succeeds and after
- * which the modules that test files import exist; if there is none, the one that leaves the fewest
- * missing. Sets `options->setup` to that command, borrowed from `out`, which must outlive the
- * sandbox. Errors: those of acr_sandbox_open and py; SETUP (none succeeds). */
+ * name, beginning with the one that worked before for the same list. Uses the first command that
+ * succeeds and after which all modules exist that test files import; if there is none, the
+ * command after which the fewest are missing. Sets `options->setup` to that command, borrowed
+ * from `out`, which must outlive the sandbox. Errors: those of acr_sandbox_open and py; SETUP
+ * (no command succeeds). */
 AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
                                      AcrSetUp *out, GError **error) ACR_MUST_USE;
 
@@ -78,10 +85,11 @@ AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorke
 /* The outcomes, from best to worst. */
 typedef enum {
     ACR_TESTED_PASSED,
-    ACR_TESTED_XFAILED, /* failed, as its expected-failure mark says */
+    ACR_TESTED_XFAILED, /* the test failed, as its expected-failure mark says */
     ACR_TESTED_SKIPPED,
     ACR_TESTED_FAILED,
-    /* failed outside its assertions: in a set-up, or because a file cannot be imported */
+    /* the test failed outside of its assertions: in a set-up, or because a file cannot be
+     * imported */
     ACR_TESTED_ERROR,
     ACR_TESTED_ABSENT, /* no such test */
 } AcrTestOutcome;
@@ -99,73 +107,76 @@ static inline bool acr_test_is_bad(AcrTestOutcome outcome)
 typedef struct {
     AcrTestOutcome outcome;
     double seconds;
-    char *message; /* owned; the message of the failure; NULL: unknown */
+    char *message; /* owned; the message of the failure; NULL if unknown */
 } AcrTested;
 
-/* The outcomes of a run of tests. All owned. Zero-initialise. */
+/* The outcomes of a run of tests. All members are owned. Zero-initialise. */
 typedef struct {
     GHashTable *tests; /* id (char *) -> AcrTested * */
-    GPtrArray *ids;    /* the ids in the order in which they ran; borrowed */
-    /* char *; tests that were collected, but did not run before the run ended */
+    GPtrArray *ids;    /* the ids in the order in which the tests ran; borrowed */
+    /* array of char *: tests that were collected, but did not run before the run ended */
     GPtrArray *not_run;
-    char *running;  /* the test that was running when the run broke off; NULL: none */
-    AcrJson *lines; /* in a traced run the lines: test -> file -> "1-3,7"; else NULL */
-    /* false: the lines of some passing tests were omitted, because there were too many */
+    char *running;  /* the test that was running when the run broke off; NULL if there was none */
+    AcrJson *lines; /* for a traced run, the lines: test -> file -> "1-3,7"; otherwise NULL */
+    /* false if the lines of some passing tests were omitted, because there were too many */
     bool has_all_lines;
     char *log; /* the end of the output */
     gint64 wall_ms;
     int exit_code;
     bool timed_out;
-    bool is_stopped;   /* ended on purpose after a failure; then `timed_out` is set too */
-    const char *limit; /* the sandbox limit that was exceeded; NULL: none */
+    /* the run was ended on purpose after a failure; `timed_out` is then set too */
+    bool is_stopped;
+    const char *limit; /* the sandbox limit that was exceeded; NULL if none was */
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
-/* Whether the run was complete: it exceeded no limit, and the test process did not end early. */
+/* Whether the run was complete, that is, it exceeded no limit, and the test process did not end
+ * early. */
 bool acr_test_run_is_whole(const AcrTestRun *run);
 /* The outcome of a test; ABSENT if the run lacks it. The outcome of a file is the worst of its
  * tests. O(1) except for files. */
 AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id);
-/* How many tests have that outcome. */
+/* The number of tests that have that outcome. */
 guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome);
 
 /* ---- The baseline ---- */
 
-/* The outcomes of the tests without a patch. All owned. Zero-initialise. */
+/* The outcomes of the tests without a patch. All members are owned. Zero-initialise. */
 typedef struct {
     AcrJson *plan; /* how to run the tests; see python/acr/project/commands.py */
     char *runner, *command, *why;
     char *version;    /* version of the project's Python */
-    char *missing;    /* modules that could not be imported, one line; NULL: none */
-    GPtrArray *tried; /* char *; plans that were tried before, and why each was rejected */
-    GPtrArray *flaky; /* char *; tests that failed and then passed in the second run */
+    char *missing;    /* modules that could not be imported, in one line; NULL if there were none */
+    GPtrArray *tried; /* array of char *: plans that were tried before, and why each was rejected */
+    GPtrArray *flaky; /* array of char *: tests that failed and then passed in the second run */
     AcrTestRun run;
-    bool is_kept; /* taken from the cache */
+    bool is_kept; /* the results were taken from the cache */
 } AcrBaseline;
 void acr_baseline_clear(AcrBaseline *baseline);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
-/* Finds out how to run the tests, and runs all of them once, and failing ones a second time. Takes
- * the results from the cache if it has them for the same snapshot, environment and command.
- * `changed` (NULL-terminated, may be NULL): tests near these files run first. Errors: NO_TESTS,
- * those of sandbox, py, vcs. */
+/* Finds out how to run the tests, runs all of them once, and runs failing tests a second time.
+ * Takes the results from the cache if it has them for the same snapshot, environment and
+ * command. Tests near the files `changed` (NULL-terminated, may be NULL) run first. Errors:
+ * NO_TESTS, those of sandbox, py, vcs. */
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
 
-/* How long the tests of the repository `place` ran last without a patch, in milliseconds,
- * according to `cache` (may be NULL); -1: unknown. */
+/* How long the tests of the repository `place` took in their last run without a patch, in
+ * milliseconds, according to `cache` (may be NULL); -1 if unknown. */
 gint64 acr_project_last_ms(const char *cache, const char *place);
 
 /* ---- What a patch does ---- */
 
-/* A test that passes without the patch and fails with it, every time. All owned. */
+/* A test that always passes without the patch and always fails with it. All members are owned. */
 typedef struct {
     char *id;
-    char *message; /* the end of its failure report; NULL: not kept */
-    char *excuse;  /* why the issue expects the failure; NULL: the failure is a regression */
+    char *message; /* the end of the failure report; NULL if it was not kept */
+    char *excuse;  /* why the issue expects the failure; NULL if the failure is a regression */
 } AcrBrokenTest;
 
-/* The lists of ids in a comparison: the member (also its name in JSON) and its heading in text.
- * To add a list, add a row here, and code in compare_tests.c that fills it. */
+/* The lists of ids in a comparison: the name of the member (also in JSON), and the list's
+ * heading in text. To add a list, add a row here, and code in compare_tests.c that fills the
+ * list. */
 #define ACR_COMPARISON_LISTS(ROW)                                                                  \
     ROW(fixed, "fixed")                                                                            \
     ROW(unstable, "flaky with the patch")                                                          \
@@ -174,17 +185,19 @@ typedef struct {
     ROW(skipped, "passed before, and are skipped with the patch")
 
 /* The effect of a patch on the project's tests. One codec converts this value for the journal,
- * result.json, regression_N.json, `tests --json` and texts for people. All owned. Zero-initialise.
- */
+ * result.json, regression_N.json, `tests --json` and texts for people. All members are owned.
+ * Zero-initialise. */
 typedef struct {
-    char *why;         /* why nothing was compared (all other members are empty), or NULL */
-    char *command;     /* the command that ran the tests */
-    gint64 compared;   /* number of tests that pass without the patch, and ran with it */
-    GPtrArray *broken; /* array of AcrBrokenTest; NULL: there was no patch */
+    /* why nothing was compared (all other members are then empty); otherwise NULL */
+    char *why;
+    char *command; /* the command that ran the tests */
+    /* number of tests that pass without the patch, and that ran with the patch */
+    gint64 compared;
+    GPtrArray *broken; /* array of AcrBrokenTest; NULL if there was no patch */
     gint64 not_run;    /* number of tests of the baseline that did not run before the timeout */
     bool is_stopped;   /* the run was ended soon after a regression, before all tests had run */
     bool is_cut;       /* the timeout came before all tests (known or unknown) had run */
-#define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* array of char *; NULL: not known */
+#define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* array of char *; NULL if unknown */
     ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)
 } AcrTestComparison;
 void acr_test_comparison_clear(AcrTestComparison *comparison);
@@ -194,34 +207,34 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTestComparison, acr_test_comparison_free)
 AcrTestComparison *acr_test_comparison_copy(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* Adds a failing test; `message` may be NULL. */
 void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message);
-/* Adds what a later comparison found of the tests `ids`, which replaces what was unconfirmed. */
+/* Adds what a later comparison found about the tests `ids`. This replaces what was unconfirmed. */
 void acr_test_comparison_merge(AcrTestComparison *into, const AcrTestComparison *later,
                                const GPtrArray *ids);
 /* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids),
- * "expected" ({"test", "reason"}), the lists, "not_run", "complete" (only if it is false), and
- * on request "messages" (by id). */
+ * "expected" ({"test", "reason"}), the lists, "not_run", "complete" (only if false), and on
+ * request "messages" (by id). */
 void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_messages,
                                  AcrJson *json);
 /* Reads a comparison back; owned. NULL for NULL. */
 AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_USE;
 /* The number of failing tests that the issue does not expect to fail. */
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
-/* Appends ": ID, ID and 3 more"; nothing for an empty list. */
+/* Appends ": ID, ID and 3 more". Appends nothing if the list is empty. */
 void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
 /* The comparison as one line for people; owned. */
 char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;
-/* Row `i` of the lists, with its name and heading (each may be NULL); borrowed; false after the
- * last row. */
+/* Gets row `i` of the lists, with its name and heading (each may be NULL); borrowed. Returns
+ * false after the last row. */
 bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
                               const char **out_heading, const GPtrArray **out_ids);
-/* Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
- * both trees confirm it: several runs of all suspects together, then runs of the first ones alone.
- * All runs together take at most the project's time. *out_run: the first run with the patch.
- * Errors: those of acr_project_baseline. */
+/* Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs
+ * on both trees confirm it: several runs of all suspects together, then runs of the first ones
+ * alone. All runs together take at most the project's time. *out_run is the first run with the
+ * patch. Errors: those of acr_project_baseline. */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
                          GError **error) ACR_MUST_USE;
-/* The comparison without a patch: only counts the passing tests of the baseline. */
+/* Makes the comparison for a run without a patch: only counts the passing tests of the baseline. */
 void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *out);
 
 /* ---- Where a failure may come from ---- */
@@ -229,8 +242,8 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
 typedef struct {
     guint32 file;        /* number of the file in the index */
     guint32 first, last; /* first and last line of the place */
-    /* id of the outermost function or method that contains the place, else of the class; -1: for
-     * a place in `lines` */
+    /* id of the outermost function or method that contains the place, otherwise of the class; -1
+     * for a place in `lines` */
     gint32 symbol;
     AcrRanked rank;
 } AcrSuspect;
@@ -238,30 +251,33 @@ typedef struct {
 /* All owned. Zero-initialise. */
 typedef struct {
     AcrTestRun run;     /* all tests, traced */
-    GPtrArray *failing; /* char *; the tests that count as failing */
+    GPtrArray *failing; /* array of char *: the tests that count as failing */
     guint passing;
     bool is_whole; /* true if all tests ran and all lines that they ran are counted */
-    /* AcrSuspect, most suspicious first; adjacent lines with equal scores are one element */
+    /* array of AcrSuspect, beginning with the most suspicious; adjacent lines with equal scores
+     * are one element */
     GArray *lines;
-    /* AcrSuspect, most suspicious first: methods, functions, and the other code of classes */
+    /* array of AcrSuspect, beginning with the most suspicious: methods, functions, and the other
+     * code of classes */
     GArray *methods;
 } AcrLocalized;
 void acr_localized_clear(AcrLocalized *localized);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLocalized, acr_localized_clear)
-/* The input for a ranking. All borrowed. */
+/* The input for a ranking. All members are borrowed. */
 typedef struct {
     const AcrIndex *index;
     const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
-    /* Ids of tests, NULL-terminated; only these count as failing. NULL: all failing tests count. */
+    /* Ids of tests, NULL-terminated; only these tests count as failing. NULL: all failing tests
+     * count. */
     const char *const *failing;
-    /* Like `failing`, but some of the tests may pass, and the end of an id is enough. May be
-     * NULL. */
+    /* Like `failing`, but some of the tests may pass, and it suffices to give the end of an id.
+     * May be NULL. */
     const char *const *expected;
     AcrSpectrumFormula formula;
-    bool has_imports; /* code that runs while a test imports it counts as run by that test */
+    bool has_imports; /* if code runs while a test imports it, it counts as run by that test */
 } AcrLocalizing;
-/* Runs all tests once more with tracing, and ranks the code of the index by the tests that run
- * it. Errors: NO_FAILURE (a given test does not fail, no test fails, or no line of a failing
+/* Runs all tests once more under the tracer, and ranks the code of the index by the tests that
+ * run it. Errors: NO_FAILURE (a given test does not fail, no test fails, or no line of a failing
  * test is known), those of sandbox and py. */
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
                           const AcrLocalizing *localizing, AcrLocalized *out,
@@ -269,8 +285,8 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
 /* The first `most` methods or lines, in the form of `localize --json`; owned. */
 AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
                               bool is_methods) ACR_MUST_USE;
-/* Adds to `overlay` a test that runs the script `script` of the tree, in the folder of the
- * baseline's first test; returns its id, owned. NULL if this kind of tests is unknown. */
+/* Adds to `overlay` a test that runs the tree's script `script`, in the folder of the baseline's
+ * first test. Returns the test's id, owned; NULL if this kind of tests is unknown. */
 char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
                              GError **error) ACR_MUST_USE;
 
@@ -282,15 +298,17 @@ static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
     return deadline_us ? CLAMP((deadline_us - g_get_monotonic_time()) / 1000, 1, most) : most;
 }
 
-/* The path of the Python in a plan's environment, owned: a virtual environment below `cache`, which
- * all tasks with the same Python and packages share. Creates it if it does not exist. Packages are
- * installed in bubblewrap, with network, without access to the user's files. Errors: FAILED (no
- * such Python, a package cannot be installed), those of base. */
+/* The path of the Python in a plan's environment, owned. The environment is a virtual
+ * environment in `cache`, which all tasks with the same Python and packages share. Creates it if
+ * it does not exist. Packages are installed in bubblewrap, which has network access but no
+ * access to the user's files. Errors: FAILED (there is no such Python; a package cannot be
+ * installed), those of base. */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
-/* The plan of a recipe for a checkout: *out has the environment and test command, *out_name (owned)
- * the recipe's full name and version. `recipe`: OWNER/NAME, NAME, either with @VERSION, or "auto",
- * which recognises the project by its files. Errors: NO_RECIPE, those of py and vcs. */
+/* The plan of a recipe for a checkout. *out has the environment and test command, *out_name
+ * (owned) the recipe's full name and version. `recipe` is OWNER/NAME or NAME, either of which
+ * may have @VERSION, or "auto", which recognises the project by its files. Errors: NO_RECIPE,
+ * those of py and vcs. */
 bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
                              AcrGradingPlan *out, char **out_name, GError **error) ACR_MUST_USE;

@@ -1,13 +1,12 @@
-/* One run of tests in the sandbox: inside/supervise.py reads a request from standard input, and
- * answers in JSON on standard output. If the outcomes are only in a log, the worker parses the log.
- */
+/* Runs tests once in the sandbox. inside/supervise.py reads a request from standard input, and
+ * answers in JSON on standard output. If only a log has the outcomes, the worker parses the log. */
 #include "project/project_private.h"
 
 #include <string.h>
 
 #define SOURCE_BYTES ((gsize)1024 * 1024)
 #define OUTPUT_BYTES ((gsize)64 * 1024 * 1024)
-#define GRACE_MS 30000 /* time that the sandbox adds to the time of the tests */
+#define GRACE_MS 30000 /* time that the sandbox gets in addition to the time of the tests */
 #define PROBE_MS 60000
 #define SHOWN_BYTES 300u
 

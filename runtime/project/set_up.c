@@ -1,7 +1,7 @@
-/* The set-up of `--setup auto`: python/acr/project/set_ups.py lists the commands that the project's
- * files name, as text; they are tried only in the sandbox, until all modules that tests import
- * exist. A file named by a digest of the list keeps the chosen command, so that a changed tree with
- * the same list starts with it. */
+/* The set-up of `--setup auto`. python/acr/project/set_ups.py lists the commands that the
+ * project's files name, as text. The commands are tried only in the sandbox, until all modules
+ * exist that tests import. A file whose name is a digest of the list keeps the chosen command,
+ * so that a changed tree with the same list starts with this command. */
 #include "project/project_private.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static char *path_of_kept(const AcrSandboxOptions *options, const AcrJson *plans
     return g_build_filename(parent, FOLDER, name, NULL);
 }
 
-/* The command that worked for the same list; owned; NULL: unknown. */
+/* The command that worked for the same list; owned; NULL if unknown. */
 static char *read_kept(const char *path)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
@@ -51,7 +51,7 @@ static char *read_kept(const char *path)
     return g_strdup(acr_json_get_string(json, "command"));
 }
 
-/* Keeps the choice; if that fails, the next run makes it again. */
+/* Keeps the choice. If that fails, the next run searches again. */
 static void keep_set_up(const AcrSetUp *set_up, const char *path)
 {
     g_autoptr(GError) error = NULL;
@@ -62,8 +62,8 @@ static void keep_set_up(const AcrSetUp *set_up, const char *path)
         g_debug("cannot save the choice of a set-up: %s", error->message);
 }
 
-/* Opens the sandbox with this set-up; NULL without an error if the set-up failed; *first_failure
- * then says why. */
+/* Opens the sandbox with this set-up. Returns NULL without an error if the set-up failed;
+ * *first_failure then says why. */
 static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, AcrSetUp *out,
                               GError **first_failure, GError **error)
 {
@@ -83,7 +83,7 @@ static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, A
     return NULL;
 }
 
-/* Sorts the plans: first the one that worked before; owned array of borrowed plans. */
+/* Sorts the plans, beginning with the one that worked before; owned array of borrowed plans. */
 static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
 {
     GPtrArray *order = g_ptr_array_new();
@@ -94,7 +94,8 @@ static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
     return order;
 }
 
-/* Counts the modules that tests import and that are missing after a set-up; G_MAXUINT: unknown. */
+/* Counts the modules that tests import and that are missing after a set-up; G_MAXUINT if
+ * unknown. */
 static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
 {
     const char *python = acr_sandbox_python(sandbox, NULL);
@@ -115,8 +116,8 @@ static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
     return (guint)g_ascii_strtoull(text, NULL, 10);
 }
 
-/* Tries the plans until one leaves no module missing; if none does, uses the best that succeeds.
- * NULL without an error if none succeeds. */
+/* Tries the plans until one leaves no module missing. If none does, uses the best plan that
+ * succeeds. Returns NULL without an error if none succeeds. */
 static AcrSandbox *search_set_ups(AcrSandboxOptions *options, const GPtrArray *order,
                                   const AcrJson *modules, const char *kept, AcrSetUp *out,
                                   GError **first, GError **error)

@@ -1,11 +1,11 @@
-/* The value type for the effect of a patch on tests: its JSON (for journal, results and reports)
- * and its text for people. */
+/* The value type for the effect of a patch on tests, its JSON (for journal, results and
+ * reports), and its text for people. */
 #include <stddef.h>
 #include <string.h>
 
 #include "project/project_private.h"
 
-#define LINE_TESTS 3u /* limit of tests that a line names */
+#define LINE_TESTS 3u /* maximum number of tests that a line names */
 
 static const struct {
     const char *name, *heading;

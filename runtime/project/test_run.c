@@ -15,8 +15,8 @@ const char *acr_test_outcome_name(AcrTestOutcome outcome)
     return names[outcome];
 }
 
-/* The outcome with that name, ABSENT if it is unknown. A test that passed although it was
- * expected to fail has passed. */
+/* The outcome with that name; ABSENT if the name is unknown. If a test passed although it was
+ * expected to fail, its outcome is that it passed. */
 static AcrTestOutcome outcome_of(const char *name)
 {
     if (g_strcmp0(name, "xpassed") == 0)
@@ -89,8 +89,8 @@ AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id)
     return worst;
 }
 
-/* Whether an error is about that test or module: in unittest's "setUpClass (a.B)" and failed
- * imports, the name is last. */
+/* Whether an error is about that test or module. In unittest's "setUpClass (a.B)", and in failed
+ * imports, the name comes last. */
 static bool is_about(const char *failed, const char *id)
 {
     static const char import[] = "unittest.loader._FailedTest.";
@@ -134,7 +134,7 @@ bool acr_test_run_lost(const AcrTestRun *run, const char *id)
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
-    /* the runner did not start; pytest also exits so if it finds no test */
+    /* the runner did not start, or pytest found no test, which looks the same */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
 }
 

@@ -17,8 +17,8 @@ static guint n_params(const AcrCallSpec *spec)
     return n;
 }
 
-/* Reads the fields `ok`, name, and "=VALUE" of each parameter (empty if omitted); or `bad` and a
- * message. */
+/* Reads the fields: either `ok`, the name, and "=VALUE" for each parameter (empty if omitted);
+ * or `bad` and a message. */
 static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, GError **error)
 {
     const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";

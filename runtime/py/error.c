@@ -6,7 +6,7 @@
 
 G_DEFINE_QUARK(acr_py_error, acr_py_error)
 
-/* The text of an object on one line, shortened; owned (g_free); "" if it has no text. */
+/* The text of an object in one line, shortened; owned (g_free); "" if it has no text. */
 static char *text_of(PyObject *object)
 {
     PyObject *text = object ? PyObject_Str(object) : NULL;
@@ -47,7 +47,7 @@ static AcrPyError code_of(PyObject *type)
     return ACR_PY_ERROR_FAILED;
 }
 
-/* Fetches the current exception; a new reference, or NULL. */
+/* Fetches the current exception as a new reference, or NULL. */
 static PyObject *fetch(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -19,7 +19,8 @@ static void add_rules(GByteArray *fields, int rules)
     add_text(fields, rules == 4 ? "4" : "5");
 }
 
-/* Calls a function with `fields` (taken); returns at least `least` and at most `most` texts. */
+/* Calls a function with `fields` (taken). Returns its strings; it is an error if there are fewer
+ * than `least` or more than `most`. */
 static GPtrArray *ask_module(AcrPython *python, const char *module, const char *function,
                              GByteArray *fields, gint64 timeout_ms, guint least, guint most,
                              GError **error)
@@ -50,7 +51,8 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Asks for a plan of `n` texts; an answer of one text is the reason why there is no plan. */
+/* Asks for a plan, which has `n` strings. If the answer has one string, this is the reason why
+ * there is no plan. */
 static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
                            GError **error)
 {

@@ -7,7 +7,8 @@
 #define environment_error(error, ...)                                                              \
     acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, __VA_ARGS__)
 
-/* Only major.minor determine the ABI; an upgrade of the system may change the rest. */
+/* Only the major and minor version determine the ABI; an upgrade of the system may change the
+ * rest. */
 bool acr_py_version_fits(const char *built, const char *running)
 {
     const char *dot = strchr(built, '.');
@@ -15,7 +16,8 @@ bool acr_py_version_fits(const char *built, const char *running)
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
 }
 
-/* Python 3.11 rewrites this text at each call, in one buffer for all threads, so we keep a copy. */
+/* Python 3.11 rewrites this string at each call, in one buffer for all threads, so we keep a
+ * copy. */
 const char *acr_py_version(void)
 {
     static char *version;
@@ -36,7 +38,8 @@ static PyStatus preinitialize(void)
     PyPreConfig_InitIsolatedConfig(&config);
     config.utf8_mode = 1; /* otherwise file names and streams are ASCII in the C locale */
 #ifdef ACR_SANITIZED
-    config.allocator = PYMEM_ALLOCATOR_MALLOC; /* malloc, so that the sanitizer sees each block */
+    /* use malloc, so that the sanitizer sees each block */
+    config.allocator = PYMEM_ALLOCATOR_MALLOC;
 #endif
     return Py_PreInitialize(&config);
 }
@@ -45,10 +48,11 @@ static PyStatus configure(PyConfig *config)
 {
     PyConfig_InitIsolatedConfig(config);
     config->write_bytecode = 0;
-    config->site_import = 0;   /* only the linter needs installed packages, and adds them itself */
-    config->use_hash_seed = 1; /* seed 0, so that sets have the same order in each run */
+    /* only the linter needs installed packages, and it adds them itself */
+    config->site_import = 0;
+    config->use_hash_seed = 1; /* the seed is 0, so that sets have the same order in each run */
     config->hash_seed = 0;
-    /* Otherwise libpython uses the standard library of the `python3` in PATH. */
+    /* Otherwise libpython would use the standard library of the `python3` in PATH. */
     PyStatus status = PyConfig_SetBytesString(config, &config->executable, acr_py_executable());
     if (PyStatus_Exception(status))
         return status;

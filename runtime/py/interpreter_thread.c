@@ -2,7 +2,7 @@
  * has passed.
  *
  * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker
- * holds the interpreter (the GIL) only while a job runs; the watchdog takes it to raise
+ * holds the interpreter (the GIL) only while a job runs. The watchdog takes the GIL to raise
  * acr.deadline.Deadline in the worker, again and again until the job ends. If a job does not end
  * even then (because it hangs in C code), its caller returns, and the interpreter counts as lost.
  * Lock order: `turn` or the GIL before the mutex. */
@@ -15,7 +15,7 @@ typedef struct {
     char *module, *function;
     GBytes *argument;
     gint64 deadline_ms; /* 0: no deadline */
-    gint64 raise_us;    /* when the watchdog will raise Deadline next; set when the job starts */
+    gint64 raise_us;    /* when the watchdog raises Deadline next; set when the job starts */
     gint64 give_up_us;  /* when the caller stops waiting */
     bool started, fired, done;
     GBytes *result;
@@ -27,7 +27,7 @@ typedef enum { STARTING, SERVING, FAILED_TO_START } Phase;
 struct AcrPython {
     pthread_mutex_t turn; /* locked by the caller whose job may run */
     pthread_mutex_t mutex;
-    pthread_cond_t to_worker, to_callers, to_watchdog; /* use the monotonic clock */
+    pthread_cond_t to_worker, to_callers, to_watchdog; /* these use the monotonic clock */
     pthread_t worker, watchdog;
     Job *posted, *running;
     gint64 watch_until_us; /* when the watchdog wakes up without a signal */
@@ -80,7 +80,7 @@ static void raise_deadline(AcrPython *python, const Job *job)
     PyGILState_STATE state = PyGILState_Ensure();
     pthread_mutex_lock(&python->mutex);
     gint64 now = g_get_monotonic_time();
-    /* Also check the time: the job may have ended, and a later job may have the same address. */
+    /* Check the time, too: the job may have ended, and a later job may have the same address. */
     if (python->running == job && job->deadline_ms > 0 && job->raise_us <= now) {
         python->running->fired = true;
         python->running->raise_us = now + ACR_PY_AGAIN_MS * 1000;
@@ -128,7 +128,7 @@ static Job *next_job(AcrPython *python)
     python->running = job;
     if (job->deadline_ms > 0) {
         pthread_cond_broadcast(
-            &python->to_callers); /* from now on the caller waits until give_up_us at most */
+            &python->to_callers); /* from now on the caller waits at most until give_up_us */
         if (job->raise_us < python->watch_until_us)
             pthread_cond_signal(&python->to_watchdog);
     }

@@ -7,7 +7,7 @@
 
 #include "py/py_private.h"
 
-/* The class acr.deadline.Deadline: a new reference, or NULL with the exception set. */
+/* The class acr.deadline.Deadline as a new reference; NULL with the exception set. */
 PyObject *acr_py_deadline(void) ACR_MUST_USE;
 /* Converts the current exception to a GError and clears it. The message of a timeout mentions
  * `deadline_ms`. */
@@ -15,5 +15,6 @@ void acr_py_error_take(gint64 deadline_ms, GError **error);
 /* Converts a failed PyStatus to one line; always returns false. */
 bool acr_py_error_status(PyStatus status, GError **error);
 
-/* Calls acr.MODULE.FUNCTION(argument): a new reference to bytes, or NULL with the exception set. */
+/* Calls acr.MODULE.FUNCTION(argument). Returns a new reference to bytes; NULL with the exception
+ * set. */
 PyObject *acr_py_call(const char *module, const char *function, GBytes *argument) ACR_MUST_USE;

@@ -1,7 +1,7 @@
-/* line_tracer.py's trace function in C, for CPython 3.9 to 3.11; in Python a busy loop would take
- * three times as long. It is a shared object without libraries or headers, so that one file works
- * with each of these versions in every image: it uses the functions of the process that loads it,
- * or fails to load.
+/* The trace function of line_tracer.py in C, for CPython 3.9 to 3.11. Traced in Python, a busy loop
+ * would take three times as long. It is a shared object without libraries or headers, so that one
+ * file works with each of these versions in every image. It uses the functions of the process that
+ * loads it, or fails to load.
  *
  * For each code object it asks Python once which lines to record, and keeps the answer in a table
  * by the code's address. */
@@ -21,7 +21,8 @@ void Py_DecRef(PyObject *);
 
 enum { CALL = 0, LINE = 2, RETURN = 3 };
 
-/* Made by line_tracer.py: a byte for each line of a file; the byte is 1 if the line ran. */
+/* Made by line_tracer.py: an array with a byte for each line of a file, which is 1 if the line
+ * ran. */
 typedef struct {
     int32_t count, is_run;
     uint8_t lines[];
@@ -33,7 +34,7 @@ typedef struct {
 
 typedef struct {
     PyObject *code; /* holds a reference, so that no other code gets the same address */
-    File *file;     /* NULL: the lines of this code are not recorded */
+    File *file;     /* NULL if the lines of this code are not recorded */
 } Row;
 
 #define ROWS (1u << 17)
@@ -53,8 +54,8 @@ static Row *find_code(PyObject *code)
     return &rows[at];
 }
 
-/* Calls `answer` for a code that is not in the table. If that fails (the stack is full), the
- * next time calls it again. */
+/* Calls `answer` for a code object that is not in the table. If that fails (because the stack is
+ * full), calls it again the next time. */
 static void begin_new(PyObject *frame, PyObject *code)
 {
     PyObject *type, *value, *traceback;
