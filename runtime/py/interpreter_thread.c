@@ -135,8 +135,8 @@ static Job *next_job(AcrPython *python)
     return job;
 }
 
-/* Makes sure that no Deadline arrives from now on, not even one that was raised but not yet
- * delivered. The caller holds the GIL. */
+/* Makes sure that no Deadline arrives from now on, not even one that was raised but not
+ * delivered yet. The caller holds the GIL. */
 static void end_running(AcrPython *python)
 {
     pthread_mutex_lock(&python->mutex);
@@ -151,7 +151,8 @@ static void run_job(AcrPython *python, Job *job)
     PyObject *result = acr_py_call(job->module, job->function, job->argument);
     end_running(python);
     if (job->fired) {
-        /* Also if the job returned a result, because it may have caught the exception half-way. */
+        /* Done even if the job returned a result, because the job may have caught the exception
+         * half-way. */
         g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
                     "python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
         PyErr_Clear();
@@ -285,7 +286,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     return python;
 }
 
-/* The caller holds the mutex. */
+/* Sets the error with which the interpreter failed to start. The caller holds the mutex. */
 static bool start_error(const AcrPython *python, GError **error)
 {
     g_propagate_error(error, g_error_copy(python->start_error));
@@ -319,7 +320,7 @@ void acr_python_free(AcrPython *python)
     pthread_cond_broadcast(&python->to_watchdog);
     pthread_mutex_unlock(&python->mutex);
     if (lost)
-        return; /* its threads may never end, so their memory is kept */
+        return; /* the threads may never end, so their memory is kept */
     pthread_join(python->worker, NULL);
     destroy(python);
 }
@@ -333,7 +334,7 @@ static bool lost_error(GError **error)
         "the Python interpreter is lost: an earlier job did not end at its deadline");
 }
 
-/* The caller holds the mutex. */
+/* Waits for the job. The caller holds the mutex. */
 static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
 {
     python->posted = job;
@@ -363,7 +364,7 @@ bool acr_python_call(AcrPython *python, const char *module, const char *function
     pthread_mutex_lock(&python->turn);
     pthread_mutex_lock(&python->mutex);
     bool ok = python->lost ? lost_error(error) : await_job(python, job, out, error);
-    /* a caller that gives up leaves the job to the worker, which frees it if it ever ends */
+    /* a caller that gives up leaves the job to the worker, which frees the job if it ever ends */
     if (job->done || !job->started)
         job_free(job);
     pthread_mutex_unlock(&python->mutex);

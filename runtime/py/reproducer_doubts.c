@@ -1,5 +1,5 @@
-/* Finds reasons to check a reproducer by hand, with Python's ast (python/acr/reproducer_doubts.py).
- * The script is parsed, never run. */
+/* Finds reasons to check a reproducer by hand, with Python's ast
+ * (python/acr/reproducer_doubts.py). The script is parsed, and never run. */
 #include "py/py_private.h"
 
 #include <string.h>

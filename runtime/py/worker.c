@@ -15,14 +15,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Limits address space. A syntax tree takes 140 times the size of its source, and that of a
- * table of numbers 470 times; a file (of 1 MB or more) that exceeds the limit is searched only
- * as plain text. */
+/* Limits the address space. A syntax tree takes 140 times the size of its source, and the tree
+ * of a table of numbers 470 times. If a file (of 1 MB or more) exceeds the limit, it is searched
+ * only as plain text. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
-#define KEPT_BYTES 33554432 /* amount of freed memory that the process keeps */
+#define KEPT_BYTES 33554432 /* number of bytes of freed memory that the process keeps */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
-#define CPU_LIMIT_S                                                                                \
-    (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* for one question, because no deadline is longer */
+/* seconds for one question, because no deadline is longer */
+#define CPU_LIMIT_S (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW_MEMORY true /* the address sanitizer takes terabytes of address space */
@@ -78,8 +78,9 @@ static void confine(const char *package_dir, const char *writable, const char *p
     acr_confine(readable, writable, program);
 }
 
-/* Becomes the interpreter's own program, which distributions optimise by profiles and at link time:
- * it outlines files with a fifth fewer instructions than libpython. Returns if that fails. */
+/* Becomes the interpreter's own program, which distributions optimise by profiles and at link
+ * time. This program outlines files with a fifth fewer instructions than libpython. Returns if
+ * that fails. */
 static void become_interpreter(const char *package_dir, int fd)
 {
     static const char code[] =
@@ -98,8 +99,8 @@ static void become_interpreter(const char *package_dir, int fd)
     execv(argv[0], (char *const *)argv);
 }
 
-/* Moves the socket away from the standard streams, from which Python or a library might read or
- * to which it might print; -1 with errno. */
+/* Moves the socket away from the standard streams, because Python or a library might read from
+ * them or print to them. Returns -1 and sets errno on failure. */
 static int take_socket(void)
 {
     int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -116,7 +117,8 @@ static AcrPython *start_worker_process(const char *package_dir, GError **error)
     g_autoptr(GBytes) nothing = NULL;
     if (!python || !acr_python_call(python, "imports", "freeze", NULL, 0, &nothing, error))
         return NULL;
-    limit(RLIMIT_NPROC, 0); /* all threads exist already; for root, seccomp forbids new processes */
+    /* all threads already exist; if the user is root, seccomp forbids new processes */
+    limit(RLIMIT_NPROC, 0);
     return g_steal_pointer(&python);
 }
 
@@ -126,7 +128,7 @@ static bool outline(void *python, const char *path, GBytes *source, GBytes **out
     return acr_python_outline(python, path, source, out, error);
 }
 
-/* `name`: MODULE.FUNCTION of the package. */
+/* Calls the function `name` (MODULE.FUNCTION) of the package. */
 static bool call_worker(void *python, const char *name, GBytes *argument, GBytes **out,
                         GError **error)
 {
@@ -140,7 +142,7 @@ static bool call_worker(void *python, const char *name, GBytes *argument, GBytes
 
 /* ---- Extensions ---- */
 
-/* `name`: load or ask. */
+/* Calls the function `name`, "load" or "ask", of extension_worker. */
 static bool extension(void *python, const char *name, GBytes *argument, GBytes **out,
                       GError **error)
 {

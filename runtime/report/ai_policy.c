@@ -1,6 +1,6 @@
 /* Finds a repository's policy on patches by programs: a policy file, or a section of its
  * contribution guide. Some projects reject such patches or want them marked, so `pr` shows the
- * policy to the user before it writes anything. The program itself does not interpret it. */
+ * policy to the user before writing anything. The program itself does not interpret the policy. */
 #include <string.h>
 
 #include "report/report_private.h"
@@ -8,8 +8,8 @@
 #define MAX_LINES 60u
 #define MAX_LINE_BYTES 200u
 
-/* The lower-case name of a file without its folder; NULL if it is not in a folder that may have
- * a policy. Owned. */
+/* The lower-case name of a file without its folder; NULL if the file is not in a folder that may
+ * have a policy. Owned. */
 static char *policy_name(const char *path)
 {
     static const char *const folders[] = {".", ".github", ".gitlab", "docs", NULL};
@@ -23,7 +23,7 @@ static char *policy_name(const char *path)
     return g_string_free(letters, !g_strv_contains(folders, folder));
 }
 
-/* The level of a heading in Markdown ("## Title" or underlined); 0: the line is not a heading. */
+/* The level of a heading in Markdown ("## Title" or underlined); 0 if the line is not a heading. */
 static guint heading_level(char *const *line)
 {
     static const char marks[] = "=-~^";
@@ -50,7 +50,7 @@ static bool is_about_ai(const char *heading)
     return false;
 }
 
-/* Adds the text from line `i` to the next heading of at most `level` (0: to the end). */
+/* Adds the text from line `i` up to the next heading of at most `level`; with 0, up to the end. */
 static void add_lines(AcrJson *out, char *const *lines, guint i, guint level)
 {
     guint begin = i;
@@ -65,7 +65,7 @@ static void add_lines(AcrJson *out, char *const *lines, guint i, guint level)
     }
 }
 
-/* The lines of a file that are its policy: all of them, or those below headings about AI. */
+/* The lines of a file that are its policy: all lines, or those under headings about AI. */
 static AcrJson *policy_lines(const char *text, bool is_guide)
 {
     AcrJson *out = acr_json_new_array();

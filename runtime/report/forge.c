@@ -1,5 +1,5 @@
-/* The table of forges. Tokens come only from the environment; a token is sent only to the host in
- * this table, or to the address that the user gave. */
+/* The table of forges. Tokens come only from the environment. A token is sent only to the host
+ * in this table, or to the address that the user gave. */
 #include "report/report.h"
 
 #include <string.h>

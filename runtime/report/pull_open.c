@@ -1,7 +1,7 @@
-/* Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch, looks
- * for an open request from our branch, and if there is none, opens one. The token is sent only to
- * the public server that issued it, or to the server that --api-url names; redirects are not
- * followed. */
+/* Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch,
+ * looks for an open request from our branch, and opens one if there is none. The token is sent
+ * only to the public server that issued it, or to the server that --api-url names; redirects are
+ * not followed. */
 #include <string.h>
 
 #include "http/http.h"
@@ -9,18 +9,20 @@
 
 #define TIMEOUT_MS 60000
 #define MAX_ANSWER ((gsize)16 * 1024 * 1024)
-#define MAX_PAGES 20 /* of open requests, if the server cannot search by branch */
+/* maximum number of pages of open requests that are read, if the server cannot search by branch */
+#define MAX_PAGES 20
 
 /* The differences between the servers' APIs. */
 typedef struct PullDialect {
     AcrForgeKind kind;
-    /* path, after the project, of the open requests; branch or page number follow */
+    /* path, after the project, of the open requests; the branch or page number follows */
     const char *list;
-    guint page;                             /* rows on a page; 0: only one page */
+    /* number of rows on a page; 0 if there is only one page */
+    guint page;
     const char *open;                       /* path, after the project, for opening a request */
-    const char *head, *base, *title, *text; /* members of a new request */
-    const char *draft;         /* prefix of a draft's title; NULL: the member "draft" marks it */
-    const char *link, *number; /* members of an answer */
+    const char *head, *base, *title, *text; /* names of members of a new request */
+    const char *draft;         /* prefix of a draft's title; NULL if the member "draft" marks it */
+    const char *link, *number; /* names of members of an answer */
     const char *headers[3];
 } PullDialect;
 
@@ -46,7 +48,7 @@ void acr_pull_server_clear(AcrPullServer *server)
 /* ---- Which server ---- */
 
 /* Splits a remote's address into host and path: "https://host/owner/name.git",
- * "ssh://git@host:22/…", "git@host:owner/name". Owned; false: no host. */
+ * "ssh://git@host:22/…", "git@host:owner/name". Owned. Returns false if there is no host. */
 static bool split_remote(const char *url, char **out_host, char **out_path)
 {
     gsize before = strcspn(url, "/");
@@ -63,7 +65,8 @@ static bool split_remote(const char *url, char **out_host, char **out_path)
     return *out_host && **out_host;
 }
 
-/* The project "owner/name" (or deeper) in a path; owned; NULL: the path has no such form. */
+/* The project "owner/name" (or with more parts) in a path; owned; NULL if the path has no such
+ * form. */
 static char *project_of(const char *path)
 {
     const char *begin = path + strspn(path, "/");
@@ -75,7 +78,7 @@ static char *project_of(const char *path)
     g_auto(GStrv) parts = g_strsplit(project, "/", -1);
     guint n = g_strv_length(parts);
     for (guint i = 0; i < n; i++)
-        if (!parts[i][strspn(parts[i], ".")] || /* rejects "", ".", ".." */
+        if (!parts[i][strspn(parts[i], ".")] || /* rejects "", "." and ".." */
             parts[i][strspn(parts[i], G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._~+-")])
             return NULL;
     return n >= 2 ? g_steal_pointer(&project) : NULL;
@@ -134,7 +137,7 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
 
 /* ---- Asking ---- */
 
-/* In a dry run, records the request instead of sending it. */
+/* Records a request instead of sending it, in a dry run. */
 static void note(AcrPull *pull, const AcrPullServer *server, const char *url, const AcrJson *body)
 {
     const PullDialect *dialect = server->dialect;
@@ -152,7 +155,7 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
     acr_json_append(pull->requests, request);
 }
 
-/* The reason in a server's error: "message" is a text (on GitLab sometimes an array). */
+/* The reason in a server's error: "message" is a string (on GitLab sometimes an array). */
 static char *refusal_text(const AcrJson *answer)
 {
     const AcrJson *message = acr_json_get(answer, "message");
@@ -230,7 +233,7 @@ static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError
     return g_strdup(name);
 }
 
-/* Whether an open request is from our branch in the project itself, not in a fork. */
+/* Whether an open request is from our branch in the project itself, not from a fork. */
 static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *branch)
 {
     if (dialect->kind == ACR_FORGE_GITLAB)

@@ -8,12 +8,12 @@
 #include "report/report_private.h"
 
 #define TIMEOUT_MS 600000
-#define PROTOCOLS "file:git:http:https:ssh" /* without "ext", which would run a command */
+#define PROTOCOLS "file:git:http:https:ssh" /* the list lacks "ext", which would run a command */
 #define BOUND                                                                                      \
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_WORK_TREE GIT_INDEX_FILE GIT_GRAFT_FILE "     \
     "GIT_SHALLOW_FILE GIT_PREFIX GIT_COMMON_DIR GIT_REPLACE_REF_BASE GIT_NAMESPACE"
 /* If the remote is a folder, git also runs the receiving side on this machine, with the folder's
- * configuration, which is untrusted. So none of its hooks and commands may run. */
+ * configuration, which is untrusted. So these settings disable the folder's hooks and commands. */
 #define RECEIVE                                                                                    \
     "--receive-pack=git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true "            \
     "-c core.fsmonitor=false -c receive.autogc=false -c receive.denyCurrentBranch=refuse "         \
@@ -40,7 +40,7 @@ static bool is_path(const char *url)
            (!strstr(url, "://") && !memchr(url, ':', strcspn(url, "/")));
 }
 
-/* Makes a path absolute; it is relative to the repository, not to git's current folder. */
+/* Makes a path absolute. It is relative to the repository, not to git's current folder. */
 static char *absolute_url(const AcrPull *pull)
 {
     const char *url = pull->push_url, *workdir = acr_repo_workdir(pull->repo);
@@ -49,7 +49,7 @@ static char *absolute_url(const AcrPull *pull)
                : g_strdup(url);
 }
 
-/* Whether `path` is `top` or lies below it; `top` NULL: false. */
+/* Whether `path` is `top` or lies inside it; false if `top` is NULL. */
 static bool is_below(const char *path, const char *top)
 {
     g_autofree char *real = top ? acr_path_real(top) : NULL;
@@ -98,8 +98,9 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
            write_git_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
 }
 
-/* This process's environment without keys of models, variables that bind git to another repository,
- * and tokens of forges (except one that git's helpers may need to log in); owned (g_strfreev). */
+/* This process's environment without keys of models, variables that bind git to another
+ * repository, and tokens of forges (except for a token that git's helpers may need to log in);
+ * owned (g_strfreev). */
 static char **environment(const char *url, const char *dir, const char *objects)
 {
     g_auto(GStrv) bound = g_strsplit(BOUND, " ", -1);
@@ -116,8 +117,8 @@ static char **environment(const char *url, const char *dir, const char *objects)
     return g_environ_setenv(env, "GIT_TERMINAL_PROMPT", "0", true);
 }
 
-/* The line of git's output that gives the reason of the failure, without the password in the
- * address; owned. */
+/* The line of git's output that gives the reason of the failure, with the password removed from
+ * the address; owned. */
 static char *reason_of(const AcrPull *pull, const AcrSpawnResult *done)
 {
     g_autofree char *out = acr_bytes_text(done->out), *err = acr_bytes_text(done->err);

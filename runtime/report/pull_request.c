@@ -1,5 +1,5 @@
-/* Prepares a draft pull or merge request from a run: Python makes its text from the run folder; by
- * options, acr-host makes a branch, pushes it and opens the request. */
+/* Prepares a draft pull or merge request from a run. Python makes its text from the run folder.
+ * If options request it, acr-host makes a branch, pushes it and opens the request. */
 #include <string.h>
 
 #include "report/report_private.h"
@@ -95,7 +95,7 @@ static bool push_branch(AcrPull *pull, AcrJson *out, GError **error)
     return true;
 }
 
-/* Performs the steps that the options request, and notes each in `out`. */
+/* Performs the steps that the options request, and records each in `out`. */
 static bool carry_out(AcrPull *pull, AcrJson *out, GError **error)
 {
     g_auto(AcrPullServer) server = {0};

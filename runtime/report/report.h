@@ -1,5 +1,6 @@
-/* report: makes pages, texts and files in formats of other programs from folders of one run, many
- * runs or an evaluation, by python/acr/report/. It never executes anything from these files. */
+/* report: makes pages, texts and files in the formats of other programs. Their input is the
+ * folder of one run, of many runs or of an evaluation, and python/acr/report/ makes them. It
+ * never executes anything from these folders. */
 #pragma once
 
 #include "py/py.h"
@@ -13,21 +14,22 @@
  * those of acr_python_call and base. */
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         const char *const *only, GError **error) ACR_MUST_USE;
-/* Writes the page of each run of a batch into its run folder, unless it is newer than the journal.
- * Errors: those of acr_report_make. */
+/* Writes the page of each run of a batch into its run folder, unless the page is newer than the
+ * journal. Errors: those of acr_report_make. */
 bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterrupt *interrupt,
                             GError **error) ACR_MUST_USE;
 
 /* ---- Pull requests (pull_request.c) ---- */
 
 /* The repository's policy on patches by programs (ai_policy.c), from the commit on which the
- * patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL: none. */
+ * patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL if there is
+ * none. */
 AcrJson *acr_pull_policy(const AcrRunSpec *spec) ACR_MUST_USE;
 
 /* Makes the text of a pull request from the run folder `spec->arguments[0]` and, if `spec` says
- * so, a branch, a push and the request. *out (owned): the output of `pr --json`; after a
- * failure, the steps done so far (NULL: none). Errors: USAGE, ENVIRONMENT, UNFINISHED of task,
- * those of vcs and base. */
+ * so, a branch, a push and the request. *out (owned) is the output of `pr --json`; after a
+ * failure, it has the steps done so far (NULL: none). Errors: USAGE, ENVIRONMENT, UNFINISHED of
+ * task, those of vcs and base. */
 bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
                       GError **error) ACR_MUST_USE;
 
@@ -36,7 +38,7 @@ bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
 typedef struct {
     const char *host;         /* host of the public server */
     const char *api;          /* API address of the public server */
-    const char *projects;     /* path of projects in the API, before a project's name */
+    const char *projects;     /* path of projects in the API; the project's name follows */
     bool is_escaped;          /* the slash in a project's name is percent-encoded */
     const char *header;       /* header that carries the token */
     const char *variables[3]; /* environment variables that may hold the token */
@@ -46,7 +48,7 @@ typedef struct {
 extern const AcrForge acr_forges[];
 extern const guint acr_n_forges;
 
-/* The header with the token from the environment; owned (g_free); NULL: no token. */
+/* The header with the token from the environment; owned (g_free); NULL if there is no token. */
 char *acr_forge_authorisation(const AcrForge *forge) ACR_MUST_USE;
 /* The URL of a project in the API; `api` may end in a slash; owned (g_free). */
 char *acr_forge_project(const AcrForge *forge, const char *api, const char *project) ACR_MUST_USE;

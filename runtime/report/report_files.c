@@ -1,5 +1,5 @@
-/* Selects the files of a run folder, or of a folder of many runs, for a report. Reads them within
- * limits and never through a link; the report lists unreadable files. */
+/* Selects the files of a run folder, or of a folder of many runs, for a report. Reads the files
+ * within limits and never through a link; the report lists unreadable files. */
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -8,12 +8,12 @@
 #include "task/run_folder.h"
 
 #define TIMEOUT_MS 120000
-#define MAX_BYTES ((gsize)1024 * 1024 * 1024) /* limit for all files together */
+#define MAX_BYTES ((gsize)1024 * 1024 * 1024) /* maximum total size of all files in bytes */
 #define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
 #define MAX_FILE ((gsize)8 * 1024 * 1024)
 #define MAX_FINAL_REPORT ((gsize)64 * 1024 * 1024)
 #define MAX_ATTEMPTS 100u
-#define MAX_FILES 2000u /* limit of files of an attempt */
+#define MAX_FILES 2000u /* maximum number of files of an attempt */
 #define MAX_TASKS 100000u
 
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes)
@@ -92,7 +92,7 @@ static void take_attempt(Reader *reader, const char *attempt)
     }
 }
 
-/* Adds the files of a run folder; an extra file lists the unreadable ones. */
+/* Adds the files of a run folder. An extra file lists the unreadable ones. */
 static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GError **error)
 {
     static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
@@ -121,7 +121,8 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
 
 /* ---- Many ---- */
 
-/* Adds a task. `part`: the folder of its shard, for the path of the task's page; "": no shards. */
+/* Adds a task. `part` is the folder of its shard, for the path of the task's page; "" if there
+ * are no shards. */
 static void take_task(const char *dir, const char *part, const char *name, AcrReportFiles *files)
 {
     static const char *const names[] = {ACR_FILE_RESULT, ACR_FILE_COST};
@@ -141,7 +142,8 @@ static void take_task(const char *dir, const char *part, const char *name, AcrRe
     acr_report_files_add(files, page_of, link);
 }
 
-/* Adds a final report; `part`: the folder of its shard; "": no shards. A shard may have no task. */
+/* Adds a final report. `part` is the folder of its shard; "" if there are no shards. A shard may
+ * have no task. */
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
@@ -158,7 +160,8 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* Adds the official reports on a model's predictions, because they name the failing tests. */
+/* Adds the official reports on a model's predictions to the files, because they name the failing
+ * tests. */
 static void take_predictions(const char *dir, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
@@ -175,7 +178,7 @@ static void take_predictions(const char *dir, AcrReportFiles *files)
     }
 }
 
-/* Adds times, reasons and failing tests, which are missing in final reports. */
+/* Adds times, reasons and failing tests, which final reports lack. */
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
@@ -195,7 +198,7 @@ static void take_evaluations(const char *dir, const char *part, AcrReportFiles *
     }
 }
 
-/* Adds the files of a folder of many runs, except those of the batch itself. */
+/* Adds the files of a folder of many runs, except for the files of the batch itself. */
 static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
@@ -273,7 +276,7 @@ static void take_about(const char *dir, AcrReportFiles *files)
     acr_report_files_add(files, "(about)", told);
 }
 
-/* Adds the results of the run folders below a folder, and the folder's final reports. */
+/* Adds the results of the run folders inside a folder, and the folder's final reports. */
 static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, GError **error)
 {
     take_shards(dir, files);

@@ -13,14 +13,14 @@ void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
 /* Adds a file. If the total would exceed 1 GB, returns false and adds nothing. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
-/* The report of one run in a format of acr_report_make, or "pull request"; `more` (may be NULL):
- * files from outside the run folder. Owned. */
+/* The report of one run in a format of acr_report_make, or "pull request". `more` (may be NULL)
+ * has files from outside of the run folder. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
 
 /* ---- Pull requests ---- */
 
-/* Zero-initialise. All owned, except `host` and `spec`. */
+/* Zero-initialise. All members are owned, except `host` and `spec`. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
@@ -29,7 +29,7 @@ typedef struct {
     AcrRepo *repo;
     AcrBranch branch;
     char *url, *push_url; /* addresses of the remote */
-    /* the requests that a dry run would send: [{"method", "url", "headers", "body"}] */
+    /* array of the requests that a dry run would send: [{"method", "url", "headers", "body"}] */
     AcrJson *requests;
 } AcrPull;
 
@@ -38,8 +38,8 @@ typedef struct {
 /* Fails if the remote is a repository on this machine, because git would run its hooks. Errors:
  * USAGE of task. */
 bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
-/* Pushes the branch to the remote's address. *out_is_new: the branch did not exist there. Errors:
- * ENVIRONMENT of task. */
+/* Pushes the branch to the remote's address. *out_is_new is set to whether the branch did not
+ * exist there. Errors: ENVIRONMENT of task. */
 bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
 /* An address without its user name and password; owned (g_free). */
 char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
@@ -52,7 +52,7 @@ typedef struct {
     char *project; /* "owner/name" */
     char *api;     /* address of the project in the API */
     char *host;    /* for messages */
-    char *key;     /* the header with the token; NULL in a dry run without one */
+    char *key;     /* the header with the token; NULL in a dry run without a token */
 } AcrPullServer;
 void acr_pull_server_clear(AcrPullServer *server);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)

@@ -1,5 +1,5 @@
-/* The Agent Client Protocol: reads messages and answers them at once, except prompts. This thread
- * owns the sessions. */
+/* The Agent Client Protocol: reads messages and answers them immediately, except for prompts.
+ * This thread owns the sessions. */
 #include "serve/acp_private.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #define MAX_ISSUE_BYTES (1024u * 1024)
 #define MAX_SHOWN 80u
 #define MAX_LISTED 256u
-/* Not -32000, which other protocols use, because it makes clients of this protocol ask for
- * authentication. */
+/* Not -32000, which other protocols use, because that code makes clients of this protocol ask
+ * for authentication. */
 #define BUSY ACR_SERVE_INVALID_REQUEST
 
 typedef struct {
@@ -208,7 +208,7 @@ static AcrJson *list_sessions(const Request *request)
     for (const AcrJson *row = acr_json_first(rows); row && n < MAX_LISTED;
          row = acr_json_next(row)) {
         if (!acr_json_get_string(row, "folder") || !acr_json_get_string(row, "repo"))
-            continue; /* the name of its folder is not UTF-8 */
+            continue; /* the name of the folder is not UTF-8 */
         acr_json_append(sessions, describe_session(row));
         n++;
     }
@@ -230,7 +230,7 @@ static char *prompt_text(const AcrJson *blocks)
     return g_string_free(text, FALSE);
 }
 
-/* Takes the issue from the prompt, and a new folder if the session's last run has ended. */
+/* Takes the issue from the prompt. If the session's last run has ended, makes a new folder. */
 static bool take_issue(const Request *request, AcrAcpSession *session)
 {
     g_autoptr(GError) error = NULL;
@@ -256,7 +256,7 @@ static bool take_issue(const Request *request, AcrAcpSession *session)
     return true;
 }
 
-/* Returns NULL without a fault, because the prompt is answered later. */
+/* Starts a prompt. Returns NULL without a fault, because the prompt is answered later. */
 static AcrJson *prompt(const Request *request)
 {
     AcrAcp *acp = request->acp;
@@ -292,7 +292,7 @@ static AcrJson *cancel(const Request *request)
     return NULL;
 }
 
-/* A general notification of JSON-RPC clients; here it cancels a prompt. */
+/* $/cancel_request, the general notification of JSON-RPC clients; here it cancels a prompt. */
 static AcrJson *cancel_request(const Request *request)
 {
     const AcrJson *id = acr_json_get(request->message->params, "requestId");
@@ -333,7 +333,7 @@ static void take_client_answer(AcrAcp *acp, const AcrServeMessage *message)
     pthread_mutex_unlock(&acp->lock);
 }
 
-/* The result of a request; NULL: a fault, or no answer now. */
+/* The result of a request; NULL if there is a fault, or if the request is answered later. */
 static AcrJson *answer_acp_request(AcrAcp *acp, const AcrServeMessage *message,
                                    AcrServeFault *fault)
 {

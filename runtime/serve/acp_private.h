@@ -18,26 +18,28 @@ typedef struct {
     AcrServePipe pipe;
     GHashTable *sessions; /* id -> AcrAcpSession */
     bool is_initialized;
-    pthread_mutex_t lock; /* protects the members below, and the answers and states of sessions */
-    pthread_cond_t told;  /* signals that a session got its answer or was cancelled */
-    gint64 last_request;  /* the id of the last request to the client */
-    guint runs;           /* number of prompts in progress */
+    /* protects all following members, and the answers and states of sessions */
+    pthread_mutex_t lock;
+    pthread_cond_t told; /* signals that a session got its answer or was cancelled */
+    gint64 last_request; /* the id of the last request to the client */
+    guint runs;          /* number of prompts in progress */
 } AcrAcp;
 
 typedef struct {
     AcrAcp *acp;
     char *id, *repo, *folder; /* owned; `repo` and `folder` are absolute */
-    char *issue;              /* owned; NULL: no prompt has arrived yet */
+    char *issue;              /* owned; NULL if no prompt has arrived yet */
     bool is_going_on;         /* the next prompt resumes the run in `folder` */
-    /* the thread that handles the prompt; `has_thread`: it must be joined */
+    /* the thread that handles the prompt; it must be joined if `has_thread` */
     pthread_t thread;
     bool has_thread;
     AcrServeMessage prompt; /* the request in progress; owned */
-    guint n_calls;          /* number of tool calls that the client knows */
+    guint n_calls;          /* number of tool calls that were reported to the client */
     AcrAcpStage stage;
     /* Under the lock: */
     bool is_busy, is_cancelled;
-    gint64 asked;    /* the id of a request that waits for the client's answer; 0: there is none */
+    /* the id of a request that waits for the client's answer; 0 if there is none */
+    gint64 asked;
     AcrJson *answer; /* the client's answer to that request; owned */
 } AcrAcpSession;
 
@@ -48,12 +50,12 @@ void acr_acp_say(AcrAcpSession *session, const char *kind, const char *text);
 #define ACR_ACP_MESSAGE "agent_message_chunk"
 #define ACR_ACP_THOUGHT "agent_thought_chunk"
 #define ACR_ACP_USER "user_message_chunk"
-/* Sends an event of the run as updates; the event is as in runtime/schemas/events.json. */
+/* Sends an event of the run as updates. The event is as in runtime/schemas/events.json. */
 void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event);
 /* Sends the plan; every stage is completed if `stage` is ACR_ACP_STAGES. */
 void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage);
 /* The tool call that writes a patch, with the old and new text of each file; owned. NULL with an
- * error of vcs: the patch does not fit the working tree. */
+ * error of vcs if the patch does not fit the working tree. */
 AcrJson *acr_acp_edit(AcrAcpSession *session, const char *diff, GError **error) ACR_MUST_USE;
 /* Sends a tool call (`sessionUpdate`: tool_call), or its new state. */
 void acr_acp_tell_call(AcrAcpSession *session, const char *update, AcrJson *call);
@@ -62,8 +64,8 @@ void acr_acp_send(AcrAcp *acp, gint64 id, const char *method, AcrJson *params);
 
 /* ---- A prompt (acp_prompt.c) ---- */
 
-/* Starts a thread that handles the session's prompt and answers it. False if no thread can be
- * started. */
+/* Starts a thread that handles the session's prompt and answers it. Returns false if no thread
+ * can be started. */
 bool acr_acp_prompt_start(AcrAcpSession *session) ACR_MUST_USE;
 /* Cancels the session's prompt, which is then answered. Thread-safe. */
 void acr_acp_prompt_cancel(AcrAcpSession *session);

@@ -1,22 +1,22 @@
 /* Handles a prompt of the Agent Client Protocol in a separate thread: starts a process for the
- * issue, passes its events on, asks whether the patch may be written, and answers the prompt. The
- * process is a batch-task, as a batch starts for each task: it reads its options from standard
- * input and ends when this process ends. */
+ * issue, passes its events on, asks whether the patch may be written, and answers the prompt.
+ * The process is a batch-task, which a batch also starts for each task. It reads its options
+ * from standard input, and ends when this process ends. */
 #include <string.h>
 #include <unistd.h>
 
 #include "serve/acp_private.h"
 
 #define MAX_EVENT_BYTES ((gsize)64 * 1024 * 1024)
-/* time in which a cancelled run ends by itself and leaves its folder consistent */
+/* how long a cancelled run may take to end by itself and leave its folder consistent */
 #define SOFT_MS 8000
 
 /* A process that handles the prompt. */
 typedef struct {
     AcrAcpSession *session;
     AcrServeLines lines;
-    bool is_quiet;   /* do not pass on its events */
-    AcrJson *result; /* as in result.json; owned; NULL: it has printed none */
+    bool is_quiet;   /* do not pass on the process's events */
+    AcrJson *result; /* as in result.json; owned; NULL if the process has printed none */
     AcrSpawnResult ended;
 } Run;
 
@@ -68,7 +68,7 @@ static bool may_go_on(void *ctx, pid_t pid)
 static char *describe_prompt_run(const AcrAcpSession *session, bool apply)
 {
     char to_stdout[] = "1";
-    AcrRunSpec spec = *session->acp->options->spec; /* borrows all of its texts */
+    AcrRunSpec spec = *session->acp->options->spec; /* all strings of this struct are borrowed */
     spec.verb = ACR_FOR_RUN;
     spec.repo = session->repo;
     spec.issue_text = session->issue;
@@ -123,8 +123,8 @@ static char *last_words(const Run *run)
 
 /* ---- The permission ---- */
 
-/* The client's answer to a request; owned; NULL: the prompt was cancelled (an answer after that
- * is ignored). */
+/* The client's answer to a request; owned; NULL if the prompt was cancelled (a later answer is
+ * ignored). */
 static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *params)
 {
     AcrAcp *acp = session->acp;
@@ -220,8 +220,8 @@ static AcrJson *work_on(AcrAcpSession *session, AcrServeFault *fault)
     acr_acp_say(session, ACR_ACP_MESSAGE, where);
     g_autoptr(GBytes) patch = acr_json_get_bytes(run.result, "patch");
     g_autofree char *diff = patch ? acr_bytes_text(patch) : NULL;
-    /* Only for a finished run: one that a limit stopped would continue, and write a different
-     * patch from the one shown. */
+    /* Only for a finished run: if a limit had stopped the run, it would continue, and write a
+     * different patch from the one shown. */
     if (diff && *diff && run.ended.exit_code == ACR_EXIT_OK)
         offer_patch(session, diff);
     return stopped(is_cancelled(session) ? "cancelled" : "end_turn");

@@ -1,11 +1,12 @@
-/* Makes the messages to the client of the Agent Client Protocol: the plan with its stages, search
- * calls and scripts as tool calls, notes as thoughts, and the patch as the old and new text of each
- * file. */
+/* Makes the messages to a client of the Agent Client Protocol: the plan with its stages, search
+ * calls and scripts as tool calls, notes as thoughts, and the patch as the old and new text of
+ * each file. */
 #include <string.h>
 
 #include "serve/acp_private.h"
 
-#define MAX_DIFF_BYTES (512u * 1024) /* limit of one file; of a longer one only the name is sent */
+/* maximum size of one file in bytes; of a larger file, only the name is sent */
+#define MAX_DIFF_BYTES (512u * 1024)
 
 void acr_acp_send(AcrAcp *acp, gint64 id, const char *method, AcrJson *params)
 {
@@ -77,7 +78,7 @@ static AcrAcpStage stage_of(const char *name)
 
 /* ---- Events of the run ---- */
 
-/* The places that the client may open: absolute paths and lines. */
+/* The places that the client may open, as absolute paths and lines. */
 static AcrJson *locations_of(const AcrAcpSession *session, const AcrJson *places)
 {
     AcrJson *locations = acr_json_new_array();
@@ -127,8 +128,8 @@ void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event)
 
 /* ---- The patch ---- */
 
-/* A file's content as JSON; null if there is none, or if it is not text. `out_fits`: whether it
- * can be shown. */
+/* A file's content as JSON; null if there is none, or if it is not text. `out_fits` is set to
+ * whether it can be shown. */
 static AcrJson *file_text(const AcrOverlay *overlay, const char *path, bool *out_fits)
 {
     g_autoptr(GBytes) bytes =

@@ -1,5 +1,5 @@
-/* Checks the headers of an HTTP request. In the later revision, headers repeat parts of the body,
- * for routers, and must agree with it. */
+/* Checks the headers of an HTTP request. In the later revision, headers repeat parts of the body
+ * for routers, and must agree with the body. */
 #include <string.h>
 
 #include "serve/serve_private.h"
@@ -79,7 +79,7 @@ static bool check_header(const AcrHttpIncoming *incoming, const char *name, cons
     return false;
 }
 
-/* The parameter of the message that Mcp-Name repeats; NULL: none. */
+/* The parameter of the message that the header Mcp-Name repeats; NULL if there is none. */
 static const char *header_name(const AcrServeMessage *message)
 {
     static const char *const named[][2] = {
@@ -101,7 +101,7 @@ bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrSer
                          "a client sends requests, not responses");
         return false;
     }
-    /* this revision has no notifications over HTTP: accept and ignore them */
+    /* this revision has no notifications over HTTP, so they are accepted and ignored */
     if (!message->id) {
         if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
             acr_serve_refuse_version(fault, header ? header : "");

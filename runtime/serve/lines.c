@@ -1,6 +1,6 @@
-/* Lines over descriptors. Input is split as it arrives; a line that is too long is dropped. Output
- * is written in small pieces whenever the client reads, so that a client that does not read cannot
- * delay the handling of signals. */
+/* Reads and writes lines over descriptors. Input is split as it arrives; a line that is too long
+ * is dropped. Output is written in small pieces whenever the client reads, so that a client that
+ * does not read cannot delay the handling of signals. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "serve/serve_private.h"
 
 #define READ_BYTES (64u * 1024)
-/* so much can be written at once to any pipe or socket that is writable */
+/* number of bytes that a writable pipe or socket accepts in one write */
 #define WRITE_BYTES 4096u
 #define WRITE_WAIT_MS 100
 /* how long to wait for a client that has closed the input and does not read */
@@ -48,7 +48,7 @@ void acr_serve_lines_add(AcrServeLines *lines, const char *data, gsize len)
     }
 }
 
-/* Waits for input. A signal before the wait ends it too. */
+/* Waits for input. A signal that arrived before the wait ends it, too. */
 static bool wait_for_input(const AcrServePipe *pipe, int timeout_ms, bool *out_is_gone)
 {
     struct pollfd fds[] = {{.fd = pipe->in, .events = POLLIN}, {.fd = pipe->out}};
@@ -81,7 +81,7 @@ bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms, GError **error)
     return n > 0 && !__atomic_load_n(&pipe->closed, __ATOMIC_RELAXED);
 }
 
-/* 0 or an errno; ECANCELED: interrupted. */
+/* Writes; returns 0 or an errno; ECANCELED if interrupted. */
 static int write_patiently(const AcrServePipe *pipe, const char *at, gsize len)
 {
     for (int waited_ms = 0; len > 0;) {

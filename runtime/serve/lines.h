@@ -10,17 +10,18 @@
  * for pthread_sigmask. */
 void acr_serve_block_signals(sigset_t *out_before);
 
-/* Splits input into lines, without line feeds; skips blank lines. */
+/* Splits input into lines without their line feeds; skips blank lines. */
 typedef struct {
     GByteArray *line; /* the beginning of the next line; owned */
-    gsize max;        /* limit of a line in bytes; a longer line is dropped */
+    gsize max;        /* maximum length of a line in bytes; a longer line is dropped */
     bool is_too_long;
-    /* Called with each line, borrowed for the call; NULL: the line was too long. */
+    /* Called with each line, borrowed for the call; with NULL if the line was too long. */
     void (*take)(void *ctx, const char *line, gsize len);
     void *ctx;
 } AcrServeLines;
 void acr_serve_lines_add(AcrServeLines *lines, const char *data, gsize len);
-void acr_serve_lines_end(AcrServeLines *lines); /* the last line may lack its line feed */
+/* ends the input, whose last line may lack its line feed */
+void acr_serve_lines_end(AcrServeLines *lines);
 
 /* A client connected by two descriptors. The code that opens it sets lines.take. */
 typedef struct {
@@ -28,15 +29,15 @@ typedef struct {
     const AcrInterrupt *interrupt;
     AcrServeLines lines;
     pthread_mutex_t writing;
-    int closed;    /* errno of the failed write after which `out` is not used any more; atomic */
-    int is_ending; /* give up soon if the client does not read; atomic */
+    int closed;    /* errno of a failed write, after which `out` is not used any more; atomic */
+    int is_ending; /* the writer gives up soon if the client does not read; atomic */
 } AcrServePipe;
 void acr_serve_pipe_open(AcrServePipe *pipe, int in, int out, const AcrInterrupt *interrupt);
-/* Waits for input, at most `timeout_ms` (-1: forever), and takes each complete line. False at the
- * end of the input, if `out` is closed, or with an error (FAILED); true otherwise, even if nothing
- * arrived or after an interrupt. */
+/* Waits for input, at most `timeout_ms` (-1: forever), and passes each complete line on. Returns
+ * false at the end of the input, if `out` is closed, or with an error (FAILED). Otherwise
+ * returns true, even if nothing arrived or after an interrupt. */
 bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms, GError **error) ACR_MUST_USE;
 /* Writes a line, waiting for the reader; does nothing after an interrupt. Thread-safe. */
 void acr_serve_pipe_write(AcrServePipe *pipe, const char *line);
-/* Frees it. False with FAILED if a write failed although the reader exists. */
+/* Frees the pipe. Returns false with FAILED if a write failed although the reader exists. */
 bool acr_serve_pipe_close(AcrServePipe *pipe, GError **error) ACR_MUST_USE;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define META "io.modelcontextprotocol/"
-#define MAX_EXACT (1ll << 53) /* a larger id could not be sent back exactly */
+#define MAX_EXACT (1ll << 53) /* ids above this could not be sent back exactly */
 #define MAX_SHOWN 80u
 
 G_DEFINE_QUARK(acr_serve_error, acr_serve_error)

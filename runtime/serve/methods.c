@@ -1,4 +1,5 @@
-/* The table of methods, and the methods that need no repository: server information and prompts. */
+/* The table of methods. Also has the methods that need no repository: server information and
+ * prompts. */
 #include "serve/serve_private.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The served repositories: opened once, indexed when first needed, and again after a change.
- * Whether a working tree has changed is decided by the file system's data
- * (acr_snapshot_is_current), and for a bare repository by its HEAD; one check is valid for all
+/* The served repositories. Each is opened once, indexed when it is first needed, and indexed
+ * again after a change. The file system's data tell whether a working tree has changed
+ * (acr_snapshot_is_current); for a bare repository, its HEAD does. One check is valid for all
  * requests that arrived before it. If the contents are the same, the index is kept. */
 #include "serve/serve_private.h"
 
@@ -9,20 +9,21 @@
 typedef struct {
     char *name;
     AcrRepo *repo;
-    /* the last snapshot; if there is an index, the index is of this snapshot */
+    /* the last snapshot; if there is an index, it is the index of this snapshot */
     AcrSnapshot *latest;
     AcrWorkspace workspace; /* snapshot, index and search; empty until first needed */
-    gint64 looked_us;       /* when the last check began */
-    guint64 used;           /* number of the last request that used it */
-    bool has_remarked;      /* its remarks have been reported */
+    gint64 looked_us;       /* when the last check for changes began */
+    guint64 used;           /* number of the last request that used the repository */
+    bool has_remarked;      /* the remarks of the workspace have been reported */
 } Repository;
 
 struct AcrServeRepositories {
     const AcrServeOptions *options;
     GArray *all; /* array of Repository */
     guint64 requests;
-    guint indexed; /* number (from 1) of the repository that is being indexed; 0: none; atomic */
-    gsize files;   /* number of Python files in that repository */
+    /* number (from 1) of the repository that is being indexed; 0 if none is; atomic */
+    guint indexed;
+    gsize files; /* number of Python files in that repository */
 };
 
 static void clear_repository(gpointer data)
@@ -49,8 +50,8 @@ void acr_serve_repositories_free(AcrServeRepositories *all)
 
 /* ---- Names ---- */
 
-/* The name of a repository's folder as the user gave it (it may be a link), reduced to letters,
- * digits and "._-"; owned. */
+/* The name of a repository's folder (or of a link to it) as the user gave it, reduced to
+ * letters, digits and "._-"; owned. */
 static char *plain_name(const AcrRepo *repo, const char *given)
 {
     const char *path = acr_repo_workdir(repo) ? acr_repo_workdir(repo) : acr_repo_path(repo);
@@ -140,7 +141,7 @@ static void say_remarks(const AcrServeOptions *options, Repository *repository)
     repository->has_remarked = true;
 }
 
-/* Drops the least recently used index to make room for another; never drops that of `kept`. */
+/* Drops the least recently used index to make room for another, but never that of `kept`. */
 static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
 {
     guint n = 0;

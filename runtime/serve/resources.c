@@ -1,7 +1,7 @@
 /* Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
- * file in its current state, with its path percent-encoded. Lists are sorted by repository and
- * path, and have pages; a cursor is the address of the last entry, so that a list continues
- * correctly after files were added or removed. */
+ * file in its current state, whose path is percent-encoded. Lists are sorted by repository and
+ * path, and have pages. A cursor is the address of the last entry of a page, so that a list
+ * continues correctly after files were added or removed. */
 #include "serve/serve_private.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #define FILES "file/"
 #define MAX_SHOWN 200u
 
-/* File name endings and their types; other files are listed without a type. */
+/* Endings of file names, and the types of such files. Other files are listed without a type. */
 static const struct {
     const char *end, *mime;
 } types[] = {
@@ -33,7 +33,7 @@ static const char *mime_of(const char *path)
 
 typedef struct {
     int repository;
-    char *path; /* owned; NULL: the address is that of the map */
+    char *path; /* owned; NULL if the address is that of the map */
 } Address;
 
 static void address_clear(Address *address)
@@ -76,7 +76,7 @@ static AcrJson *resource_json(char *uri, const char *name, const char *mime)
                        mime ? ACR_TEXT(mime) : NULL, NULL);
 }
 
-/* A page of a list while it is filled. */
+/* A page of a list that is being filled. */
 typedef struct {
     const AcrServeRequest *request;
     AcrJson *resources; /* owned */
@@ -95,7 +95,7 @@ static void page_add(Page *page, guint repository, const char *path)
     page->n++;
 }
 
-/* Adds the entries of a repository after `from` (NULL: all); false if the page is full. */
+/* Adds the entries of a repository after `from` (NULL: all). Returns false if the page is full. */
 static bool page_add_files(Page *page, guint repository, const AcrSnapshot *snapshot,
                            const Address *from)
 {
@@ -189,7 +189,7 @@ static AcrJson *no_resource(const AcrServeRequest *request, const char *uri, Acr
                             "there is no resource %s", shown);
 }
 
-/* The contents as text if the bytes are UTF-8, else as base64. */
+/* The contents as text if the bytes are UTF-8, otherwise as base64. */
 static AcrJson *contents_of(const char *uri, const char *mime, GBytes *bytes)
 {
     gsize len;

@@ -1,10 +1,10 @@
 /* mcp: serves the search calls, the files and the retrieval prompt of repositories to other agents,
- * by the Model Context Protocol over two descriptors (one JSON object a line), or over HTTP on this
- * machine.
+ * by the Model Context Protocol over two descriptors (with one JSON object on each line), or over
+ * HTTP on this machine.
  *
  * The protocol has two kinds of requests: a request with an envelope (revision 2026-07-28) is
- * independent of others; one without envelope needs a handshake before it (revisions 2025-06-18 and
- * 2025-11-25). An argument of each request names the repository. */
+ * independent of others; a request without an envelope needs a handshake before it (revisions
+ * 2025-06-18 and 2025-11-25). An argument of each request names the repository. */
 #pragma once
 
 #include "agents/agents.h"
@@ -17,18 +17,18 @@ typedef enum {
 #define ACR_SERVE_ERROR acr_serve_error_quark()
 GQuark acr_serve_error_quark(void);
 
-#define ACR_SERVE_MAX_LINE (1u * 1024 * 1024) /* limit of a message */
-/* limit of waiting requests; later ones are rejected */
+#define ACR_SERVE_MAX_LINE (1u * 1024 * 1024) /* maximum size of a message in bytes */
+/* maximum number of waiting requests; further requests are rejected */
 #define ACR_SERVE_MAX_IN_FLIGHT 1024u
-/* limit of the bytes of all waiting requests together */
+/* maximum total size of all waiting requests in bytes */
 #define ACR_SERVE_MAX_WAITING_BYTES (4u * 1024 * 1024)
 #define ACR_SERVE_MAX_REPOSITORIES 32u
-#define ACR_SERVE_MAX_INDEXED                                                                      \
-    4u /* limit of repositories whose index is kept; the least recently used index is dropped */
-/* largest file that can be read as a resource, in bytes */
+/* maximum number of repositories whose index is kept; the least recently used index is dropped */
+#define ACR_SERVE_MAX_INDEXED 4u
+/* maximum size of a file that can be read as a resource, in bytes */
 #define ACR_SERVE_MAX_RESOURCE (1u * 1024 * 1024)
 #define ACR_SERVE_PAGE 1000u /* number of resources in one page of a list */
-/* limit of HTTP sessions; the least recently used one is dropped */
+/* maximum number of HTTP sessions; the least recently used session is dropped */
 #define ACR_SERVE_MAX_SESSIONS 64u
 
 /* All borrowed. */
@@ -39,22 +39,24 @@ typedef struct {
     const char *const *paths; /* paths of the repositories; NULL-terminated */
     gint64 call_ms;           /* time limit of one request */
     int in, out;
-    guint port;                                               /* port of HTTP; 0: any free port */
+    guint port;                                               /* port for HTTP; 0: any free port */
     void (*say)(const char *format, ...) G_GNUC_PRINTF(1, 2); /* shows one line to the user */
 } AcrServeOptions;
 
 typedef enum {
     ACR_SERVE_ENDED,
     ACR_SERVE_FAILED, /* an error was set */
-    /* an answer in progress does not end: the process must call _exit, without freeing memory
+    /* an answer in progress does not end, so the process must call _exit, without freeing memory
      * that the answer uses */
     ACR_SERVE_BUSY_STILL,
 } AcrServeEnd;
 
-/* Answers messages from `in` until its end, or until `out` is closed or the host is interrupted,
- * without waiting for answers in progress. Meanwhile indexes repositories in advance. Errors: those
- * of acr_repo_open, before any message is read; FAILED (`in` or `out` fails, no thread). */
+/* Answers messages from `in` until its end, or until `out` is closed or the host is interrupted;
+ * does not wait for answers in progress. Meanwhile indexes repositories in advance. Errors:
+ * those of acr_repo_open, before any message is read; FAILED (`in` or `out` fails, or no thread
+ * can be started). */
 AcrServeEnd acr_serve_stdio(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
-/* Like acr_serve_stdio, over HTTP until the host is interrupted. Writes one line of JSON to `out`
- * that says how a client connects, with the token. Errors: also those of acr_http_server_start. */
+/* Like acr_serve_stdio, over HTTP until the host is interrupted. Writes one line of JSON to
+ * `out` that says how a client connects, and has the token. Errors: also those of
+ * acr_http_server_start. */
 AcrServeEnd acr_serve_http(const AcrServeOptions *options, GError **error) ACR_MUST_USE;

@@ -1,6 +1,6 @@
 /* Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
- * request with an envelope is independent, and its headers must agree with its body; a request
- * without one belongs to a session, which began with a handshake. The server's thread of
+ * request with an envelope is independent, and its headers must agree with its body. A request
+ * without an envelope belongs to a session, which began with a handshake. The server's thread of
  * native/http reads requests; the main thread waits for signals and checks timeouts. */
 #include <errno.h>
 #include <poll.h>
@@ -10,22 +10,22 @@
 #include "serve/serve_private.h"
 
 #define TICK_MS 200
-#define QUIET_MS 10000 /* interval of comments that keep a waiting client's connection open */
+#define QUIET_MS 10000 /* interval between comments that keep a waiting client's connection open */
 
 typedef struct {
     AcrServeClient client;
-    guint64 used; /* number of the last request that used it */
+    guint64 used; /* number of the last request that used the session */
 } Session;
 
 typedef struct {
     AcrServeServer *server;
     AcrHttpServer *http;
-    /* Used by the http server's thread: */
+    /* These members are used by the http server's thread: */
     GHashTable *sessions; /* id -> Session */
     guint64 requests;
-    /* Protected by the mutex: */
+    /* These members are protected by the mutex: */
     pthread_mutex_t mutex;
-    GHashTable *asked; /* a set of Asked: unanswered requests */
+    GHashTable *asked; /* a set of Asked: the unanswered requests */
 } Transport;
 
 /* A request that has not been answered yet. */
@@ -33,7 +33,7 @@ typedef struct {
     Transport *transport;
     AcrHttpIncoming *incoming; /* shared reference */
     AcrServeEra era;
-    const char *session; /* id of the session that the request begins; NULL: none */
+    const char *session; /* id of the session that the request begins; NULL if it begins none */
     gint64 quiet_since_us;
     bool is_stream;
 } Asked;
@@ -52,8 +52,8 @@ static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrServe
     acr_http_incoming_answer(incoming, status, "application/json", line, strlen(line));
 }
 
-/* The HTTP status; In a session, 404 means that the session has ended, so only the later
- * revision uses it for faults. */
+/* The HTTP status. In a session, 404 means that the session has ended, so only the later
+ * revision uses 404 for faults. */
 static int status_of(const Asked *asked, int code)
 {
     static const int bad[] = {ACR_SERVE_PARSE, ACR_SERVE_INVALID_REQUEST, ACR_SERVE_INVALID_PARAMS,
@@ -66,7 +66,7 @@ static int status_of(const Asked *asked, int code)
     return 200;
 }
 
-/* Answers a request; a cancelled one gets no answer, only the end of its stream. */
+/* Answers a request. A cancelled request gets no answer; only its stream ends. */
 static void reply_http(void *to, const char *line, int code)
 {
     Asked *asked = to;
@@ -175,7 +175,7 @@ static void begin_session(Transport *transport, AcrServeMessage *message, gsize 
     g_hash_table_insert(transport->sessions, session->client.name, session);
 }
 
-/* Finds the session of a request; NULL: the request was rejected. */
+/* Finds the session of a request; NULL if the request was rejected. */
 static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
 {
     const char *id = acr_http_incoming_header(incoming, "mcp-session-id");
@@ -205,7 +205,7 @@ static void post_in_session(Transport *transport, AcrServeMessage *message, gsiz
         take_post(transport, &session->client, message, size, incoming, NULL);
 }
 
-/* A name, different from all others, for the client of an independent request. Owned. */
+/* A name for the client of an independent request, different from all other names. Owned. */
 static char *stateless_name(const AcrHttpIncoming *incoming)
 {
     return g_strdup_printf("%p", (const void *)incoming);
@@ -263,7 +263,7 @@ static void answer_request(void *ctx, AcrHttpIncoming *incoming)
     }
 }
 
-/* In the later revision a disconnect cancels the request; in a session it means nothing. */
+/* In the later revision, a disconnect cancels the request; in a session it has no meaning. */
 static void gone(void *ctx, AcrHttpIncoming *incoming)
 {
     Transport *transport = ctx;

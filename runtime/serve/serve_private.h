@@ -17,7 +17,7 @@ enum {
     ACR_SERVE_INVALID_PARAMS = -32602,
     ACR_SERVE_INTERNAL = -32603,
     ACR_SERVE_BUSY = -32000,
-    /* only used in sessions with a handshake; the later revision uses INVALID_PARAMS */
+    /* used only in sessions with a handshake; the later revision uses INVALID_PARAMS */
     ACR_SERVE_NO_RESOURCE = -32002,
     ACR_SERVE_WRONG_HEADER = -32020, /* over HTTP: a header contradicts the body */
     ACR_SERVE_WRONG_VERSION = -32022,
@@ -30,7 +30,7 @@ typedef enum { ACR_SERVE_HANDSHAKE, ACR_SERVE_STATELESS } AcrServeEra;
 /* Whether we support that version in a handshake. */
 bool acr_serve_is_handshake(const char *version);
 
-/* A request or a notification. `json` is owned; the other members borrow from it. */
+/* A request or a notification. `json` is owned; the other members are borrowed from it. */
 typedef struct {
     AcrJson *json;
     const char *method;
@@ -43,7 +43,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrServeMessage, acr_serve_message_clear)
 
 /* Why a request is rejected. Owned; zero-initialise. */
 typedef struct {
-    int code; /* 0: the request is not rejected */
+    int code; /* 0 if the request is not rejected */
     char *text;
     AcrJson *data; /* or NULL */
 } AcrServeFault;
@@ -53,16 +53,16 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrServeFault, acr_serve_fault_clear)
 AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
-/* Parses a line; `line` NULL means that it was too long. False with a fault if the line is not a
- * message; `out` then has the id if that could be read. A response, which needs no answer, has no
- * method. */
+/* Parses a line; `line` is NULL if it was too long. Returns false with a fault if the line is
+ * not a message; `out` then has the id if it could be read. A response, which needs no answer,
+ * has no method. */
 bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out,
                             AcrServeFault *fault) ACR_MUST_USE;
 /* Whether a request is allowed in its revision: its envelope is valid, or there was a handshake. */
 bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
                              AcrServeFault *fault) ACR_MUST_USE;
-/* Makes the answer as a line; owned. `result` is taken; NULL: the line has the fault. If
- * `message` is NULL or has no id, the line's id is null. */
+/* Makes the answer as a line; owned. `result` is taken; if it is NULL, the line has the fault.
+ * If `message` is NULL or has no id, the line's id is null. */
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
                       const AcrServeFault *fault) ACR_MUST_USE;
 
@@ -73,17 +73,17 @@ bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault) AC
 /* Sets the fault for an unsupported version; it lists the supported versions. */
 void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
 
-/* How long a client may keep a result, in the later revision. */
+/* How long, in milliseconds, a client may keep a result in the later revision: */
 #define ACR_SERVE_KEEP_MS 3600000 /* for results that do not change while the process runs */
 void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms);
 
 /* ---- The server that a transport feeds (server.c) ---- */
 
 typedef struct AcrServeServer AcrServeServer;
-/* Called once for each request, in any thread, with its answer. `line` NULL: the request was
- * cancelled and gets no answer; `code`: that of the fault, or 0. */
+/* Called once for each request, in any thread, with its answer. If `line` is NULL, the request
+ * was cancelled and gets no answer. `code` is the fault's code, or 0. */
 typedef void AcrServeReply(void *to, const char *line, int code);
-/* A source of requests with different ids: a pipe, a session, or an independent request. */
+/* A source of requests that have different ids: a pipe, a session, or an independent request. */
 typedef struct {
     char *name; /* a name that no other client has */
     bool has_handshake;
@@ -98,13 +98,13 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
                            gsize size, void *to);
 /* Cancels all requests of a client. Thread-safe. */
 void acr_serve_server_cancel(AcrServeServer *server, const char *client);
-/* Ends answers that exceed the time limit. Each second passes `notify` (may be NULL) a line of
- * progress for each waiting request that asks for it. Returns whether an answer is in progress.
- * Thread-safe. */
+/* Ends answers that exceed the time limit. Each second, passes to `notify` (may be NULL) a line
+ * of progress for each waiting request that asks for progress. Returns whether an answer is in
+ * progress. Thread-safe. */
 bool acr_serve_server_watch(AcrServeServer *server, AcrServeReply *notify);
 /* Answers the requests that have arrived, unless `is_aborted`, until the host is interrupted or
- * `*lost` is set (atomic; may be NULL). False: an answer is still in progress, so the server cannot
- * be freed. */
+ * `*lost` is set (atomic; may be NULL). Returns false if an answer is still in progress, so that
+ * the server cannot be freed. */
 bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lost) ACR_MUST_USE;
 void acr_serve_server_free(AcrServeServer *server);
 
@@ -121,19 +121,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrServeRepositories, acr_serve_repositories_free)
 guint acr_serve_repositories_n(const AcrServeRepositories *all);
 const char *acr_serve_repository_name(const AcrServeRepositories *all, guint i);  /* borrowed */
 int acr_serve_repository_find(const AcrServeRepositories *all, const char *name); /* -1: none */
-/* A text for people that says which repository is being indexed; owned; NULL: none. Thread-safe. */
+/* A sentence for people that says which repository is being indexed; owned; NULL if none is.
+ * Thread-safe. */
 char *acr_serve_repositories_doing(AcrServeRepositories *all) ACR_MUST_USE;
 /* The names as "a, b, c"; owned. */
 char *acr_serve_repository_names(const AcrServeRepositories *all) ACR_MUST_USE;
 
-/* A repository in its current state; borrowed until the next call. */
+/* A repository in its current state. Borrowed until the next call. */
 typedef struct {
     AcrSnapshot *snapshot;
     AcrIndex *index;
     AcrSearch *search;
 } AcrServeView;
-/* Gets the state of a repository at `since_us` (monotonic) or later; indexes the repository if it
- * has changed. One thread at a time. Errors: those of vcs and index; INTERRUPTED. */
+/* Gets the state that a repository had at `since_us` (monotonic) or later. Indexes the
+ * repository if it has changed. One thread at a time. Errors: those of vcs and index;
+ * INTERRUPTED. */
 bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_us,
                                const AcrInterrupt *interrupt, AcrServeView *out,
                                GError **error) ACR_MUST_USE;
@@ -166,7 +168,7 @@ AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault 
 AcrJson *acr_serve_resources_read(const AcrServeRequest *request, AcrServeFault *fault);
 AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault *fault);
 
-/* A text of the error for the client, or a statement that the time limit was reached. Owned. */
+/* The error as text for the client, or a statement that the time limit was reached. Owned. */
 char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MUST_USE;
 
 /* ---- Headers of requests by HTTP (http_headers.c) ---- */
@@ -177,8 +179,8 @@ char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MU
 bool acr_serve_http_is_json(const AcrHttpIncoming *incoming);
 /* Whether the client accepts answers of that type. */
 bool acr_serve_http_accepts(const AcrHttpIncoming *incoming, const char *type);
-/* Whether a message belongs to the later revision, according to its body or header; sets its
- * revision. */
+/* Whether a message belongs to the later revision, according to its body or header. Sets the
+ * message's revision. */
 bool acr_serve_http_is_stateless(const AcrHttpIncoming *incoming, AcrServeMessage *message);
 /* Checks the headers of a message in a session. */
 bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming,

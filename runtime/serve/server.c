@@ -1,26 +1,27 @@
-/* Answers messages from any transport. The transport's thread passes messages in, and at once
- * answers requests that need no repository, so that cancellation and signals work during long
- * answers. Another thread owns the repositories: it answers requests in order and, while there are
- * none, indexes repositories in advance. */
+/* Answers messages from any transport. The transport's thread passes messages in. It answers
+ * requests that need no repository immediately, so that cancellation and signals work during
+ * long answers. Another thread owns the repositories. It answers requests in order and, while
+ * there are none, indexes repositories in advance. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100        /* interval between checks of timeouts */
-#define PROGRESS_S 1       /* interval of progress notifications for a waiting request */
-#define GRACE_MS 500       /* at the end: how long an answer in progress may take to finish */
-#define MAX_ID_BYTES 1024u /* limit of the id of a waiting request */
+#define TICK_MS 100  /* interval between checks of timeouts */
+#define PROGRESS_S 1 /* interval between progress notifications for a waiting request */
+/* how long an answer in progress may take to finish when the server ends */
+#define GRACE_MS 500
+#define MAX_ID_BYTES 1024u /* maximum length of the id of a waiting request, in bytes */
 
-/* A waiting request, or the one in progress. */
+/* A waiting request, or the request in progress. */
 typedef struct {
     AcrServeMessage message;
     const AcrServeMethod *method;
-    void *to;     /* who gets its answer */
+    void *to;     /* receiver of the answer, as passed to AcrServeReply */
     char *client; /* the client's name */
     char *key;    /* the client's name and the id as JSON */
-    gsize size;   /* bytes of its line */
+    gsize size;   /* size of the request's line in bytes */
     /* when the request arrived, and when its client was last told that it waits */
     gint64 since_us, told_us;
     AcrInterrupt interrupt;
@@ -33,14 +34,15 @@ struct AcrServeServer {
     AcrServeRepositories *repositories;
     pthread_t worker;
     bool has_worker;
-    pthread_mutex_t mutex;  /* protects all members below */
+    pthread_mutex_t mutex;  /* protects all following members */
     pthread_cond_t changed; /* uses the monotonic clock */
     GQueue waiting;         /* queue of Job */
     gsize waiting_bytes;
-    GHashTable *ids;       /* key -> Job, of the waiting requests and the current one */
-    AcrInterrupt *current; /* interrupts the current job; NULL: there is no current job */
+    GHashTable *ids;       /* key -> Job, for the waiting requests and the current one */
+    AcrInterrupt *current; /* interrupts the current job; NULL if there is none */
     gint64 current_since_us;
-    guint warmed; /* number of repositories that were indexed in advance, or tried */
+    /* number of repositories that were indexed in advance, or for which that failed */
+    guint warmed;
     bool is_ending, is_aborted, has_ended;
 };
 
@@ -209,8 +211,8 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
     pthread_mutex_unlock(&server->mutex);
 }
 
-/* Cancels a job. The caller holds the mutex. If the job has not started, returns it, and the
- * caller owns it. */
+/* Cancels a job. The caller holds the mutex. If the job has not started, returns the job, which
+ * the caller then owns. */
 static Job *cancel_job(AcrServeServer *server, Job *job)
 {
     if (!g_queue_remove(&server->waiting, job)) {
@@ -280,7 +282,7 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
 
 /* ---- From the beginning to the end ---- */
 
-/* A progress notification for a request that asked for one; owned; NULL if it did not ask. */
+/* A progress notification for a request that asked for notifications; owned; otherwise NULL. */
 static char *progress_line(const AcrServeServer *server, const Job *job, gint64 now_us)
 {
     const AcrJson *token =
@@ -301,7 +303,7 @@ static char *progress_line(const AcrServeServer *server, const Job *job, gint64 
     return g_strconcat(printed, "\n", NULL);
 }
 
-/* Holds the mutex, so that no notification is sent after the answer. */
+/* Holds the mutex while it sends, so that no notification is sent after the answer. */
 static void tell_waiting(const AcrServeServer *server, AcrServeReply *notify)
 {
     gint64 now_us = g_get_monotonic_time();

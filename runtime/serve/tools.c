@@ -1,8 +1,8 @@
-/* The search calls as tools: describes each call of the table with its schemas, and runs calls. For
- * invalid arguments the result has isError, because a model can act on that. */
+/* Offers the search calls as tools: describes each call of the table with its schemas, and runs
+ * calls. If arguments are invalid, the result has isError, because a model can act on that. */
 #include "serve/serve_private.h"
 
-/* limit of places in structured content, which clients also show to the model */
+/* maximum number of places in structured content, which clients also show to the model */
 #define MAX_PLACES 100
 #define MAX_SHOWN 80u
 
@@ -57,8 +57,8 @@ static AcrJson *tool_result(const char *text, AcrJson *structured)
                        acr_json_new_bool(!structured), NULL);
 }
 
-/* Finds the repository that the arguments name (or the only one); -1: *out_why (owned) says why
- * it is not found. */
+/* Finds the repository that the arguments name, or the only one. Returns -1 if it is not found;
+ * *out_why (owned) says why. */
 static int repository_of(const AcrServeRequest *request, const AcrJson *arguments, char **out_why)
 {
     const AcrServeRepositories *all = request->repositories;
@@ -86,7 +86,8 @@ static AcrJson *answer_tool(const AcrServeRequest *request, int repository, cons
         g_autofree char *why = acr_serve_told(request, error);
         return tool_result(why, NULL);
     }
-    if (found.places && found.places->len > MAX_PLACES) /* the text names all of them */
+    /* the text of the answer names all places */
+    if (found.places && found.places->len > MAX_PLACES)
         g_ptr_array_set_size(found.places, MAX_PLACES);
     g_autofree char *text = acr_call_print(call);
     return tool_result(found.output, acr_answer_to_json(text, &found));

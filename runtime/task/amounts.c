@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define USD_DIGITS 12 /* digits after the decimal point that make a pico-USD */
+#define USD_DIGITS 12 /* number of digits after the decimal point in an amount of whole pico-USD */
 #define MAX_PICO (9000000ll * 1000000 * 1000000) /* close to the largest 64-bit integer */
 #define MAX_EXPONENT 400
-#define MAX_DIGITS 30          /* limit of digits, so that an amount fits into 128 bits */
+#define MAX_DIGITS 30          /* maximum number of digits, so that an amount fits into 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
 
-/* Reads the exponent after an "e"; false if it is out of range. */
+/* Reads the exponent after an "e". Returns false if it is out of range. */
 static bool parse_exponent(const char *text, gint64 *out)
 {
     bool is_negative = *text == '-';
@@ -22,8 +22,8 @@ static bool parse_exponent(const char *text, gint64 *out)
     return true;
 }
 
-/* Reads a decimal number with optional point and power of ten ("2.5", "1e-06"), in the format of
- * programs' output; ignores digits below one pico-USD. */
+/* Reads a decimal number with an optional point and power of ten ("2.5", "1e-06"), as programs
+ * print it. Ignores digits below one pico-USD. */
 bool acr_usd_parse(const char *text, gint64 *out_pico)
 {
     gsize len = strcspn(text, "eE"), digits = 0;

@@ -1,4 +1,4 @@
-/* Compares the files that a replay would write with those of the recorded run. */
+/* Compares the files that a replay would write with the files of the recorded run. */
 #include "task/run_folder.h"
 
 static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
@@ -17,7 +17,7 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept)
     return (AcrArtifacts){kept, keep_artifact};
 }
 
-/* The first file, by name, that differs from the one in the folder; owned; NULL if all are
+/* The first file, by name, that differs from the file in the folder; owned; NULL if all are
  * equal. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {

@@ -1,5 +1,5 @@
-/* The usage and cost of a run's model calls, by role and by stage. Calls that the journal answered
- * are included, so that the sums are those of the run, not of the process. */
+/* Sums up the usage and cost of a run's model calls, by role and by stage. Calls that the
+ * journal answered are included, so that the sums describe the run, not the process. */
 #include "task/cost.h"
 
 #include <stddef.h>
@@ -13,9 +13,9 @@ struct AcrCost {
 /* The counters of a sum, and their names in cost.json, result.json and the summary of a batch. */
 static const struct {
     const char *name;
-    gsize offset;     /* in AcrCostSum, of 64 bits */
-    bool is_picousd;  /* false: the member is not an amount of money */
-    bool is_of_tiers; /* written only if a call was served by another tier than the standard one */
+    gsize offset;     /* offset of the counter in AcrCostSum; each counter has 64 bits */
+    bool is_picousd;  /* false if the counter is not an amount of money */
+    bool is_of_tiers; /* written only if a tier other than the standard tier served a call */
 } members[] = {
 #define MEMBER(name, of)                                                                           \
     {                                                                                              \
@@ -114,7 +114,7 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     return json;
 }
 
-#define MOST_AMOUNT (1ll << 42) /* a larger amount in pico-USD would exceed 64 bits */
+#define MOST_AMOUNT (1ll << 42) /* amounts above this would exceed 64 bits in pico-USD */
 
 static gint64 read_amount(const AcrJson *json, const char *key)
 {

@@ -1,5 +1,5 @@
-/* Patches given with --candidate: read from the user's files, and kept in the run folder for
- * resumes and replays. */
+/* Handles patches given with --candidate. They are read from the user's files, and kept in the
+ * run folder for resumes and replays. */
 #include "task/run_folder.h"
 
 #define MAX_BYTES ((gsize)64 * 1024 * 1024) /* largest patch file */

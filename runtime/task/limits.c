@@ -1,5 +1,5 @@
-/* The limits and prices of a command: opens the ledger in its run folder, which tells a resumed run
- * how much was spent, and the ledger of its batch. */
+/* Sets up the limits and prices of a command. Opens the ledger in the command's run folder,
+ * which tells a resumed run how much was spent, and the ledger of its batch. */
 #include "task/limits.h"
 
 #include <glib/gstdio.h>
@@ -16,7 +16,7 @@ static bool digest_file(const char *path, char **out_digest, GError **error)
     return bytes != NULL;
 }
 
-/* Sets the earlier one of the command's and its batch's deadlines. */
+/* Sets the earlier of the two deadlines, the command's own and that of its batch. */
 static void set_deadline(AcrLimits *limits, const AcrRunSpec *spec)
 {
     gint64 own = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : G_MAXINT64;
@@ -125,7 +125,7 @@ bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GEr
     return acr_budget_add(limits->budget, path, scope, &limits->ceiling, error);
 }
 
-/* Whether a ceiling is used up; a ceiling of 0 is not, because free models may continue. */
+/* Whether a ceiling is used up. A ceiling of 0 never is, because free models may continue. */
 static bool is_spent(gint64 ceiling, gint64 spent)
 {
     return ceiling > 0 && spent >= ceiling;

@@ -1,6 +1,6 @@
-/* limits: the limits of a command in one place: the prices, a budget whose ledgers have the
- * ceilings of money and tokens, and the deadline. All code asks the budget before it spends; only
- * the budget knows the deadline. */
+/* limits: holds the limits of a command in one place: the prices, a budget whose ledgers have
+ * the ceilings of money and tokens, and the deadline. All code asks the budget before spending;
+ * only the budget knows the deadline. */
 #pragma once
 
 #include "base/base.h"
@@ -10,8 +10,8 @@
 /* Zero-initialise. */
 typedef struct {
     AcrPrices *prices;
-    char *prices_digest; /* SHA-256 of the price file; NULL: the user gave none */
-    AcrBudget *budget;   /* has the deadline, and ledgers after one was opened */
+    char *prices_digest; /* SHA-256 of the price file; NULL if the user gave none */
+    AcrBudget *budget;   /* has the deadline and, after one was opened, ledgers */
     AcrAmount ceiling;   /* from the spec */
 } AcrLimits;
 /* Reads the prices and starts the time limit of `spec`. Errors: USAGE of llm (the price file). */
@@ -19,16 +19,17 @@ bool acr_limits_init(AcrLimits *limits, const AcrRunSpec *spec, GError **error) 
 void acr_limits_clear(AcrLimits *limits);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLimits, acr_limits_clear)
 
-/* Opens the ledgers of a run: its own at `path` and that of its batch. If `journal` has records,
- * the ledger that limits the run must exist. Opens nothing if no model can be billed. */
+/* Opens the ledgers of a run: its own ledger at `path`, and that of its batch. If `journal` has
+ * records, the ledger that limits the run must exist. Opens nothing if no model can be billed. */
 bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
                          const char *journal, GError **error) ACR_MUST_USE;
-/* Opens the ledger of a batch at `path`, below its folder `out`, if it has a ceiling. It must exist
- * if a task has records. Errors: ENVIRONMENT of task, those of money. */
+/* Opens the ledger of a batch at `path`, inside the batch's folder `out`, if the batch has a
+ * ceiling. The ledger must exist if a task has records. Errors: ENVIRONMENT of task, those of
+ * money. */
 bool acr_limits_open_batch(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
                            GError **error) ACR_MUST_USE;
-/* Opens one ledger with the spec's ceiling; `path` NULL: in memory. Error messages name it
- * `scope`. */
+/* Opens one ledger with the spec's ceiling; if `path` is NULL, it is kept in memory. Error
+ * messages call it `scope`. */
 bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope,
                      GError **error) ACR_MUST_USE;
 /* Whether the time limit is reached or the ledger of `scope` is spent. Reservations of other
@@ -39,7 +40,7 @@ bool acr_limits_bound_money(const AcrRunSpec *spec);
 /* The known prices, for cost.json; owned. */
 AcrJson *acr_limits_describe(const AcrLimits *limits) ACR_MUST_USE;
 
-/* The folder, below the batch's folder, in which the tasks of a batch share limits; and the
- * ledger in it; owned. */
+/* The folder, inside the batch's folder, in which the tasks of a batch share limits, and the
+ * ledger in that folder; owned. */
 char *acr_batch_shared_dir(const char *out) ACR_MUST_USE;
 char *acr_batch_ledger(const char *shared_dir) ACR_MUST_USE;

@@ -1,4 +1,4 @@
-/* live: notes about the progress of a process, for `watch`. The process replaces its note as it
+/* live: notes about the progress of a process, for `watch`. A process replaces its note while it
  * works. Nothing else depends on notes, so a failure to write one is ignored. */
 #pragma once
 
@@ -17,15 +17,17 @@ typedef struct {
     gint64 pid, begun_ms; /* milliseconds since 1970 */
     char host[128];       /* the machine's name, UTF-8 */
 } AcrLiveProcess;
-/* This process in the form of a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
+/* This process in the form in which a note describes it: {"pid", "start", "boot", "host",
+ * "begun_ms"}; owned. */
 AcrJson *acr_live_process_to_json(gint64 begun_ms) ACR_MUST_USE;
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out);
 
 /* ---- Notes ---- */
 
-/* Replaces the note `name` (a relative path) below the folder `top`; its folders must exist. */
+/* Replaces the note `name` (a relative path) inside the folder `top`. The folders of that path
+ * must exist. */
 void acr_live_write(const char *top, const char *name, const AcrJson *note);
-/* Reads a JSON file below `top`, never through a link; owned; NULL if it is missing or damaged. */
+/* Reads a JSON file inside `top`, never through a link; owned; NULL if it is missing or damaged. */
 AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 
 /* ---- A run ---- */
@@ -33,14 +35,15 @@ AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 /* A consumer of progress events that writes a note into a folder. */
 typedef struct {
     AcrProgress progress;
-    char *top, *name; /* owned; the note is the file `name` below `top`; NULL: no note is written */
-    bool stays;       /* keep the note even after the work has ended properly */
+    /* owned; the note is the file `name` inside `top`; NULL: no note is written */
+    char *top, *name;
+    bool stays; /* the note stays even after the work has ended properly */
     gint64 begun_ms;
     AcrDoing doing;
 } AcrLiveNote;
-/* `next` (may be NULL) also gets all events. */
+/* Initialises a note. `next` (may be NULL) also gets all events. */
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
-/* Starts writing notes below `top`, whose lock the caller holds. */
+/* Starts writing notes inside `top`, whose lock the caller holds. */
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name);
 /* Removes the note after the work has ended properly, unless `stays` is set. */
 void acr_live_note_clear(AcrLiveNote *note);
@@ -48,9 +51,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 
 /* The note of a run that has not ended properly. */
 typedef struct {
-    AcrLiveProcess process; /* state NONE: there is no note */
+    AcrLiveProcess process; /* its state is NONE if there is no note */
     AcrDoing doing;
 } AcrLiveRun;
-/* Reads the note of the run folder `name` below `top` (NULL: `top` itself). The caller clears
- * `doing`. */
+/* Reads the note of the run folder `name` inside `top` (NULL: of `top` itself). The caller
+ * clears `doing`. */
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out);

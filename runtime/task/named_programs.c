@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Shell built-ins with which commands often begin; no program files have these names. */
+/* Shell built-ins with which commands often begin. There are no program files with these names. */
 static const char *const shell_words[] = {
     "!",     "(",     ".",      ":",     "[",      "alias", "case", "cd",   "command",
     "echo",  "eval",  "exec",   "exit",  "export", "false", "for",  "if",   "printf",
@@ -30,7 +30,7 @@ static bool may_find_program(const AcrRunSpec *spec, const char *name, const cha
     for (guint i = 0; i < G_N_ELEMENTS(environments); i++)
         if (is_in_folder(work_tree, environments[i], name))
             return true;
-    /* A sandbox adds its own Python's programs to PATH. */
+    /* A sandbox adds the programs of its own Python to PATH. */
     return found || g_str_has_prefix(name, "python") || is_in_folder(beside, "", name);
 }
 

@@ -9,13 +9,13 @@
 #include "sandbox/sandbox.h"
 
 #define MAX_TOKENS (1ll << 53) /* the largest integer that JSON readers keep exactly */
-#define MIN_CONTEXT 2048       /* a smaller context cannot hold the prompts */
+#define MIN_CONTEXT 2048       /* a context with fewer tokens cannot hold the prompts */
 #define MAX_MEMORY_MB (16ll * 1024 * 1024)
 #define MAX_OUTPUT_BYTES (1024ll * 1024 * 1024)
 #define MAX_TASKS_AT_ONCE 256
 
 #define ISSUE (ACR_FOR_RUN | ACR_FOR_REPRODUCE)
-#define RUN (ACR_FOR_RUN | ACR_FOR_ACP) /* the verbs that work on one issue up to its patch */
+#define RUN (ACR_FOR_RUN | ACR_FOR_ACP) /* the verbs that take one issue and produce a patch */
 #define PATCHED (RUN | ACR_FOR_SWE_BENCH)
 #define MODEL (ACR_FOR_REPRODUCE | PATCHED)
 #define TASKS (ACR_FOR_SWE_BENCH | ACR_FOR_EVAL)

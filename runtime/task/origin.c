@@ -1,5 +1,5 @@
-/* The commit on which a run began, and the run's patch on top of it: a run on a working tree may
- * depend on changes that are not committed. */
+/* Reads the commit on which a run began, and the run's patch on top of that commit. A run on a
+ * working tree may depend on changes that are not committed. */
 #include "task/origin.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
                          dir, why);
 }
 
-/* Opens the repository at the given path; if that fails (a relative path may now start in
+/* Opens the repository at the given path. If that fails (a relative path may now start in
  * another folder), opens the recorded git folder. */
 static char *find_repository(const AcrRunSpec *spec, const AcrJson *snapshot)
 {

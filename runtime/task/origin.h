@@ -7,15 +7,17 @@
 /* All owned. Zero-initialise. */
 typedef struct {
     AcrRunResult result;
-    char *repo;   /* the run's repository; NULL: it was a folder without git */
-    char *commit; /* the commit whose files the run used, or on which they are based; NULL: none */
+    char *repo; /* the run's repository; NULL if it was a folder without git */
+    /* the commit whose files the run used, or on which they are based; NULL if there is none */
+    char *commit;
 } AcrOrigin;
 void acr_origin_clear(AcrOrigin *origin);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOrigin, acr_origin_clear)
 /* Reads the origin from a run folder. Errors: USAGE (not a run folder), ENVIRONMENT (the folder
- * is damaged), UNFINISHED (no patch, or a rejected one). */
+ * is damaged), UNFINISHED (there is no patch, or it was rejected). */
 bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error) ACR_MUST_USE;
 /* The patch on top of that commit; owned. `repo` replaces the run's repository; may be NULL.
- * Errors: ENVIRONMENT (no commit; the patch does not apply to the commit alone), those of vcs. */
+ * Errors: ENVIRONMENT (there is no commit; the patch does not apply to the commit alone), those
+ * of vcs. */
 AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo **out_repo,
                              GError **error) ACR_MUST_USE;

@@ -1,6 +1,6 @@
-/* Files on which an outliner failed (deadline, memory). The set of these files depends on the
- * machine, and changes what a run can find. So a run lists them when it begins, and later always
- * uses this list. */
+/* Handles files on which an outliner failed (deadline, memory). The set of these files depends
+ * on the machine, and changes what a run can find. So a run lists them when it begins, and later
+ * always uses this list. */
 #include "task/run_folder.h"
 
 #include <string.h>

@@ -23,7 +23,7 @@ static void plan_clear(Plan *plan)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 
-/* Sets a member; a negative value (unknown) becomes null. */
+/* Sets a member. A negative value (unknown) becomes null. */
 static void set_known(AcrJson *json, const char *key, gint64 value)
 {
     acr_json_set(json, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
@@ -50,7 +50,7 @@ static AcrJson *describe_folder(const Plan *plan, GError **error)
     return acr_json_of(ACR_STRING("path", spec->out), ACR_STRING("state", state), NULL);
 }
 
-/* {"path", "commit" (null: the working tree), "python_files": outside tests} */
+/* {"path", "commit" (null for the working tree), "python_files": number outside of tests} */
 static AcrJson *describe_repository(const Plan *plan, GError **error)
 {
     gint64 n = (gint64)acr_workspace_n_code_files(plan->snapshot);
@@ -113,7 +113,7 @@ static AcrJson *describe_models(const Plan *plan, bool *out_is_free, GError **er
     return g_steal_pointer(&list);
 }
 
-/* {"most_microusd": null: no ceiling, "max_tokens", "max_time_ms"} */
+/* {"most_microusd": null if there is no ceiling, "max_tokens", "max_time_ms"} */
 static AcrJson *describe_limits(const Plan *plan, bool is_free)
 {
     AcrJson *json = acr_json_new_object();
@@ -132,8 +132,8 @@ static AcrJson *describe_loops(const AcrRunSpec *spec)
 }
 
 /* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command",
- * "last_ms"}; `where` is null without a sandbox. Errors: those of the sandbox, if running code
- * is required. */
+ * "last_ms"}; `where` is null if there is no sandbox. Errors: those of the sandbox, if running
+ * code is required. */
 static AcrJson *describe_code(const Plan *plan, GError **error)
 {
     const AcrRunSpec *spec = plan->spec;

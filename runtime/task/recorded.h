@@ -1,6 +1,6 @@
-/* recorded: wrappers for the model, the referee and the executor of a run. Each takes its answers
- * first from the journal and then from the object that it wraps, so that the loops can be resumed
- * and replayed without knowing about the journal. */
+/* recorded: wrappers for the model, the referee and the executor of a run. Each wrapper takes
+ * its answers first from the journal and then from the object that it wraps. So the loops can be
+ * resumed and replayed without knowing about the journal. */
 #pragma once
 
 #include "journal/journal.h"
@@ -10,27 +10,28 @@
 
 /* ---- Window (window.c) ---- */
 
-/* The size of a model's context in tokens, and the bytes per token. */
+/* The size of a model's context in tokens, and the number of bytes per token. */
 typedef struct {
-    gint64 tokens; /* 0: not known yet */
+    gint64 tokens; /* 0 if not known yet */
     bool is_given; /* the user set the size, so errors from the server do not change it */
     double seen_bytes, seen_tokens;
 } AcrWindow;
-/* `tokens` 0: learn the size from errors. */
+/* Initialises a window. If `tokens` is 0, the size is learnt from errors. */
 void acr_window_init(AcrWindow *window, gint64 tokens);
-/* Adjusts the bytes per token by the usage of an answered call, live or recorded. */
+/* Adjusts the number of bytes per token according to the usage of an answered call, live or
+ * recorded. */
 void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
                              const AcrUsage *usage);
-/* Learns the size from an error that states a window of `tokens`; 0: it states none. */
+/* Learns the size from an error that states a window of `tokens`; 0 if the error states none. */
 void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation,
                               gint64 tokens);
-/* Estimates the tokens of the conversation, preferably too many rather than too few. */
+/* Estimates the number of tokens of the conversation, preferably too high rather than too low. */
 gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
-/* Estimates how many tokens the conversation leaves for an answer, at least 1; 0: the window is
- * unknown. */
+/* Estimates how many tokens the conversation leaves for an answer; at least 1; 0 if the window
+ * is unknown. */
 guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation);
-/* Whether the request leaves room for an answer; if not, sets CONTEXT_OVERFLOW. True if the
- * window is unknown. */
+/* Whether the request leaves room for an answer; if not, sets CONTEXT_OVERFLOW. Returns true if
+ * the window is unknown. */
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
                      GError **error) ACR_MUST_USE;
 
@@ -39,13 +40,13 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
-/* Sums up the usage of all requests of a call from its record; `replayed`: the journal answered
- * the call. */
+/* Sums up the usage of all requests of a call from the call's record. `replayed` says that the
+ * journal answered the call. */
 void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 
 /* ---- Model (recorded_model.c) ---- */
 
-/* Keeps, for all models of a run, which messages of each conversation were sent, so that a
+/* Remembers, for all models of a run, which messages of each conversation were sent, so that a
  * record contains only new messages. */
 typedef struct AcrRecorder AcrRecorder;
 /* All arguments are borrowed and must outlive the recorder. No live call begins after the
@@ -62,8 +63,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 /* A model that answers from the journal first and then from `inner` (taken; NULL in a replay),
  * whose answers it records. It also records failures on which the next steps of the run depend
  * (context overflow, used-up script), but not failures that end the run, so that the run can be
- * resumed. A request that does not fit into `window` tokens (0: learn the size from errors) is not
- * sent: it fails as if the server had rejected it, and that is recorded. */
+ * resumed. A request that does not fit into `window` tokens (0: the size is learnt from errors)
+ * is not sent. It fails as if the server had rejected it, and the failure is recorded. */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
                                  gint64 window) ACR_MUST_USE;
 
@@ -94,14 +95,14 @@ typedef struct {
     const char *python_dir;  /* the folder that contains the package acr */
     const AcrBudget *budget; /* has the run's deadline; NULL in a replay */
 } AcrTrialRunner;
-/* Initialises; `work_tree` may be NULL; the other arguments must outlive the runner. */
+/* Initialises a runner. `work_tree` may be NULL; the other arguments must outlive the runner. */
 void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWorkspace *workspace,
                            const char *work_tree, const AcrBudget *budget, const AcrHost *host);
 void acr_trial_runner_clear(AcrTrialRunner *self);
-/* The project's Python in the sandbox, which is opened and set up first; borrowed. Errors: those of
- * sandbox; CEILING of llm if the run's time limit interrupted the set-up. */
+/* The path of the project's Python in the sandbox, which is opened and set up first; borrowed.
+ * Errors: those of sandbox; CEILING of llm if the run's time limit interrupted the set-up. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
-/* The version of that Python ("Python 3.9.18"), found by running it once; owned. */
+/* The version of that Python ("Python 3.9.18"), found by running the Python once; owned. */
 char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
 /* Runs a trial. Errors: those of acr_trial_runner_python, vcs and py. */
 bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecuted *out,
@@ -114,7 +115,7 @@ bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecut
 typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
-    /* whether code can be run, and the sandbox's Python and tree; NULL: not determined yet */
+    /* whether code can be run, and the sandbox's Python and tree; NULL if not determined yet */
     const AcrJson *opened;
     /* Beyond the journal: */
     bool is_demanded; /* if the sandbox is unavailable, end the run without a record */
@@ -130,8 +131,8 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *
                                    AcrWorkspace *workspace, const char *work_tree,
                                    const AcrBudget *budget, const AcrHost *host);
 void acr_recorded_executor_clear(AcrRecordedExecutor *self);
-/* Whether a failure to run code ends the run without a record: code must be run, or the failure
- * says nothing about the project (interrupt, wrong options, time limit). */
+/* Whether a failure to run code ends the run without a record. It does if code must be run, or
+ * if the failure says nothing about the project (interrupt, wrong options, time limit). */
 bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_demanded,
                                     GError *failure);
 /* Returns false with UNAVAILABLE of sandbox if a recorded answer is a failure. */
@@ -144,17 +145,19 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clea
 typedef struct {
     AcrTestComparer comparer;
     AcrRecordedExecutor *executor;
-    const char *const *failing; /* test ids that the user named; NULL: none */
+    const char *const *failing; /* ids of the tests that the user named; NULL if there are none */
     bool is_sbfl_demanded;
-    /* of AcrOverlay *; patches from elsewhere: tests near what they change run first; NULL: none */
+    /* array of AcrOverlay *: given patches, near whose changes tests run first; NULL if there
+     * are none */
     const GPtrArray *given;
     /* Beyond the journal: */
     AcrBaseline baseline; /* the baseline; empty until it is needed */
-    AcrProject project;   /* the project, complete except for the members that the sandbox sets */
+    AcrProject project;   /* the project; the sandbox sets the members that are still missing */
     AcrRefereeWorker *worker;
-    char *cache;       /* folder for cached baselines; NULL: they are not cached */
+    char *cache;       /* folder for cached baselines; NULL: none are cached */
     char *environment; /* from acr_task_test_environment */
-    char **near;       /* files that the given patches change; NULL: not known, or none */
+    /* files that the given patches change; NULL if unknown, or if there are none */
+    char **near;
 } AcrRecordedTests;
 /* All arguments are borrowed and must outlive `self`. `self->comparer` is invalid after `self`
  * is moved. */
@@ -169,10 +172,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedTests, acr_recorded_tests_clear)
 
 /* ---- Live models (models.c) ---- */
 
-/* The models for calls that the journal cannot answer, each with its fallback; owned array of
- * AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
+/* The models for calls that the journal cannot answer, each with its fallback model; owned array
+ * of AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
 GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, const AcrHost *host,
                                GError **error) ACR_MUST_USE;
-/* Whether the models get the search calls as tools: by default only if all of them are known to
- * support tools. */
+/* Whether the models get the search calls as tools. By default, they do only if all of them are
+ * known to support tools. */
 bool acr_task_wants_tools(const AcrRunSpec *spec, const GPtrArray *models);

@@ -1,13 +1,13 @@
-/* The executor of a run: it takes two kinds of events from the journal first and then from the
- * trial runner: whether code can be run ("sandbox") and the result of each trial ("execution"). A
- * failed sandbox is recorded too, because the next steps of the run depend on it. */
+/* The executor of a run. It takes two kinds of events from the journal first, and then from the
+ * trial runner: whether code can be run ("sandbox"), and the result of each trial ("execution").
+ * A failed sandbox is recorded too, because the next steps of the run depend on it. */
 #include "task/recorded.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
-/* Whether an error concerns only this run and says nothing about the project. */
+/* Whether an error concerns only this run, and says nothing about the project. */
 static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
@@ -20,8 +20,8 @@ bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_dem
                                     GError *failure)
 {
     bool ends_run = is_demanded || is_of_run(self, failure);
-    /* Returns UNAVAILABLE, the same as for a failure in the journal, so that the run continues
-     * without the sandbox. */
+    /* Returns UNAVAILABLE, as for a failure in the journal, so that the run continues without
+     * the sandbox. */
     if (ends_run && g_error_matches(failure, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
         failure->code = ACR_SANDBOX_ERROR_FAILED;
     return ends_run;
@@ -174,7 +174,7 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
 
 #define SEED_BYTES 16
 
-/* Makes the random seed for a run's experiments. Journals of older versions have none. */
+/* Makes the random seed for a run's experiments. Journals of older versions have no seed. */
 static AcrJson *draw_live(void *call, AcrJson *time, GError **error)
 {
     guint8 bytes[SEED_BYTES];

@@ -1,7 +1,7 @@
-/* The model that all agents call: it takes answers from the journal first and then from the real
- * model. The request in a record contains only the messages that are new in its conversation, so
- * that the journal grows linearly with the run. Earlier messages are identified by digests; the
- * model's own answers are in earlier records. */
+/* The model that all agents call. It takes answers from the journal first, and then from the
+ * real model. The request in a record contains only the messages that are new in its
+ * conversation, so that the journal grows linearly with the run. Earlier messages are identified
+ * by digests; the model's own answers are in earlier records. */
 #include "task/recorded.h"
 
 #include <string.h>
@@ -11,9 +11,9 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrBudget *budget;
     const AcrProgress *progress;
-    AcrExtensions *extensions; /* they get each answer; NULL: none */
+    AcrExtensions *extensions; /* the extensions that get each answer; NULL if there are none */
     AcrSearch *search;
-    GHashTable *known; /* conversation -> GPtrArray of its messages' digests */
+    GHashTable *known; /* conversation -> GPtrArray with the digests of its messages */
 };
 
 typedef struct {
@@ -68,8 +68,8 @@ static GPtrArray *known_messages(AcrRecorder *recorder, const char *conversation
     return known;
 }
 
-/* Sets `known` to the digests of the conversation; returns how many of its first messages were
- * already in `known`. */
+/* Sets `known` to the digests of the conversation's messages. Returns how many of the first
+ * messages were already in `known`. */
 static gsize learn(GPtrArray *known, const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation), same = 0;
@@ -89,7 +89,7 @@ static gsize learn(GPtrArray *known, const AcrConversation *conversation)
     return same;
 }
 
-/* One call; `is_live`: the real model answered. */
+/* One call of a model. `is_live` says that the real model answered. */
 typedef struct {
     RecordedModel *self;
     const AcrModelRequest *request;
@@ -116,8 +116,8 @@ static AcrJson *encode_request(void *call, GError **error)
 
 /* ---- Answers ---- */
 
-/* `window`: the context size in tokens that the error states, else 0; `sent`: whether a request
- * was sent. */
+/* The failure as JSON. `window` is the context size in tokens that the error states, otherwise
+ * 0; `sent` says whether a request was sent. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
     AcrJson *json = acr_json_new_object();
@@ -131,8 +131,8 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Whether to record a failure: only if the next steps of the run depend on it. Other failures
- * end the run, and a resumed run repeats the call. */
+/* Whether to record a failure. It is recorded only if the next steps of the run depend on it.
+ * Other failures end the run, and a resumed run repeats the call. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||

@@ -1,6 +1,6 @@
-/* The referee of a run. Whether code compiles is not recorded. The linter's answer is, because it
- * depends on the machine (the linter's version, other packages, a deadline) and decides between
- * readings of an edit. Even an empty answer is recorded. */
+/* The referee of a run. It does not record whether code compiles. It records the linter's
+ * answer, because that depends on the machine (the linter's version, other packages, a deadline)
+ * and decides between readings of an edit. Even an empty answer is recorded. */
 #include "task/recorded.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ static AcrJson *digest_or_null(GBytes *bytes)
 typedef struct {
     const AcrRecordedReferee *self;
     const AcrRefereeFile *files;
-    gsize n, versions; /* number of files, and number of versions of all files together */
-    guint *worse;      /* new errors of each version */
+    gsize n, versions; /* number of files, and total number of their versions */
+    guint *worse;      /* number of new errors of each version */
 } LintCall;
 
 static AcrJson *encode_lint(void *call, GError **error)

@@ -1,11 +1,11 @@
-/* The project's own tests in a run: takes their results from the journal first, and then from the
- * sandbox. The baseline is taken from the cache or made when the first patch is compared, and used
- * for all patches. */
+/* Runs the project's own tests in a run. Their results come from the journal first, and then
+ * from the sandbox. The baseline is taken from the cache, or made when the first patch is
+ * compared; it is used for all patches. */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MAX_SUSPECTS 50u /* limit of suspicious methods that are recorded */
+#define MAX_SUSPECTS 50u /* maximum number of suspicious methods that are recorded */
 #define BASELINES "baselines"
 #define MB ((gint64)1024 * 1024)
 #define DEFAULT_MEMORY (8192 * MB)
@@ -40,8 +40,8 @@ char *acr_task_baselines(void)
 
 /* ---- The project ---- */
 
-/* The files that any given patch changes, so that the same tests come first with all of them; owned.
- * NULL: none is given. */
+/* The files that any given patch changes, so that the same tests run first with all patches;
+ * owned; NULL if no patch is given. */
 static char **changed_by_given(const AcrRecordedTests *self)
 {
     g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
@@ -83,7 +83,7 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
                                 &self->baseline, error);
 }
 
-/* Whether the result is valid: not if the run's time limit interrupted the tests. */
+/* Whether the result is valid. It is not if the run's time limit interrupted the tests. */
 static bool was_in_time(const AcrRecordedTests *self, GError **error)
 {
     const AcrTrialRunner *runner = &self->executor->runner;
@@ -204,7 +204,7 @@ static bool compare_tests(void *ctx, const AcrOverlay *patch, bool is_whole, con
 typedef struct {
     AcrRecordedTests *self;
     const AcrIndex *index;
-    /* NULL: there is no script, or the user named failing tests, which are more precise */
+    /* NULL if there is no script, or if the user named failing tests, which are more precise */
     const char *script;
 } LocalizingCall;
 

@@ -1,5 +1,6 @@
-/* The result of a run as one value: makes it from the outcome of the loops or from an error, writes
- * it to the run folder (result.json, with patch or reproducer as separate files), and reads it. */
+/* The result of a run as one value. This file makes the result from the outcome of the loops or
+ * from an error, writes it to the run folder (result.json, with patch or reproducer as separate
+ * files), and reads it. */
 #include "task/run_folder.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Records the options that determine a run's result when the run begins, and compares them when it
- * is resumed. Texts (issue, prompts) are compared by digest; the texts themselves are in the
+/* When a run begins, records the options that determine its result; when the run is resumed,
+ * compares them. The issue and the prompts are compared by digest; their texts are in the
  * folder. */
 #include "task/run_folder.h"
 
@@ -16,7 +16,7 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-/* Sets the URL of the issue, if it has one. It is not compared; pull requests use it. */
+/* Sets the URL of the issue, if it has one. The URL is not compared, but pull requests use it. */
 static void set_issue_url(AcrJson *json, const char *from)
 {
     if (!from || !(g_str_has_prefix(from, "https://") || g_str_has_prefix(from, "http://")))
@@ -41,7 +41,7 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
 
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
 {
-    AcrRunSpec task = *spec; /* borrows all texts of `spec` */
+    AcrRunSpec task = *spec; /* borrows all strings of `spec` */
     task.verb = ACR_FOR_RUN;
     task.issue_text = (char *)"";
     g_autoptr(AcrJson) bound = acr_meta_bound(&task, prompts);
@@ -49,7 +49,7 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return acr_sha256_hex(text, strlen(text));
 }
 
-/* Whether all members exist that a run requires or that have defaults. */
+/* Whether all members exist that a run requires, or that have defaults. */
 static bool has_all_options(const AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {

@@ -52,7 +52,7 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
     return true;
 }
 
-/* Opens the folder that contains the file `name`, never through a link; -1 on failure. */
+/* Opens the folder that contains the file `name`, never through a link. Returns -1 on failure. */
 static int open_parent_folder(const AcrFolder *folder, const char *name, bool make, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
@@ -112,8 +112,8 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
     return true;
 }
 
-/* Whether a file is regular (not a link) and either empty or contains only the text `own`; `own`
- * NULL: a process id and a line feed. */
+/* Whether a file is regular (not a link) and either is empty or contains only the text `own`. If
+ * `own` is NULL, this is a process id and a line feed. */
 static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
@@ -124,8 +124,8 @@ static bool holds_own(const char *path, const char *own)
     return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
-/* Whether the file may be from a run that was killed at its very beginning, and not a user's
- * file of the same name. */
+/* Whether the file may have been left by a run that was killed at its very beginning, and is not
+ * a user's file of the same name. */
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -184,7 +184,7 @@ static bool check_format(const AcrFolder *folder, GError **error)
                            ACR_META_FORMAT);
 }
 
-/* Reads meta.json; true if there is none. */
+/* Reads meta.json. Returns true if there is none. */
 static bool read_meta(AcrFolder *folder, GError **error)
 {
     if (g_file_test(folder->path, G_FILE_TEST_EXISTS) &&
@@ -205,8 +205,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
     return check_format(folder, error) && read_state(folder, error);
 }
 
-/* Hides a new folder from git, in case it lies in a working tree. The caller holds the lock, so
- * no other process writes files. */
+/* Hides a new folder from git, because it may lie in a working tree. The caller holds the lock,
+ * so no other process writes files. */
 static bool hide(const AcrFolder *folder, GError **error)
 {
     return acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
@@ -236,8 +236,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     return false;
 }
 
-/* Removes temporary files that killed processes left. The caller holds the lock, so nobody uses
- * these files. If one cannot be removed, that does no harm. */
+/* Removes temporary files that killed processes left behind. The caller holds the lock, so no
+ * other process uses these files. It does no harm if a file cannot be removed. */
 static void sweep_folder(const char *path, guint depth)
 {
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
@@ -273,7 +273,8 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     if (!take_lock(&folder, path, error))
         return false;
     g_clear_pointer(&folder.meta, acr_json_free);
-    if (!read_meta(&folder, error)) /* read it again: now no other process can write it */
+    /* meta.json is read again, because no other process can write it now */
+    if (!read_meta(&folder, error))
         return false;
     if (!folder.meta && !hide(&folder, error))
         return false;

@@ -1,4 +1,5 @@
-/* run_folder: opens, reads and writes a run folder. layout/layout.h names its files. */
+/* run_folder: opens, reads and writes a run folder. The names of its files are in
+ * layout/layout.h. */
 #pragma once
 
 #include "layout/layout.h"
@@ -6,11 +7,12 @@
 #include "task/task.h"
 
 #define ACR_META_FORMAT 3
-#define ACR_META_CANDIDATES "candidates" /* digests of the given patches; absent: none */
-/* result of acr_run_spec_place; absent in older folders, and then not compared */
+/* digests of the given patches; absent if there are none */
+#define ACR_META_CANDIDATES "candidates"
+/* result of acr_run_spec_place; older folders lack it, and then it is not compared */
 #define ACR_META_PLACE "place"
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
-/* limit that allows for a result with a patch */
+/* maximum size that leaves room for a result with a patch */
 #define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef enum {
@@ -28,8 +30,8 @@ typedef struct {
 
 /* Whether `path` is a run folder, in any state. */
 bool acr_folder_exists(const char *path);
-/* Opens `path` for a run; creates it if it is missing. A folder with other contents is rejected
- * (USAGE) and not changed. */
+/* Opens `path` for a run; creates the folder if it is missing. A folder with other contents is
+ * rejected (USAGE) and not changed. */
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 /* Opens an existing run folder for reading only. */
 bool acr_folder_read(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
@@ -66,25 +68,25 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_M
 typedef struct {
     bool has_tools;    /* models may call the searches as tools */
     bool has_notes;    /* the patch writer sees the repository's notes */
-    bool has_examples; /* the selection among candidates runs the examples of the issue */
+    bool has_examples; /* the examples of the issue are run to select among candidates */
     gsize n_calls;     /* number of built-in search calls */
     bool no_history;   /* search_history is not among the calls */
     AcrMay may;
 } AcrChoices;
 /* Records the choices of a new run. */
 void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta);
-/* Reads the choices of a run; `meta` NULL: the run has not begun. */
+/* Reads the choices of a run. `meta` is NULL if the run has not begun. */
 AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta);
 /* A digest of the options that all tasks of a batch must share; owned. */
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
-/* Whether both are equal; if not, fails with USAGE, whose message names the first difference and
- * says what to do. */
+/* Checks that both are equal. If not, fails with USAGE; the message names the first difference
+ * and says what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
-/* If another version made the folder, adds that version to an error's message. */
+/* If another version made the folder, adds that version to the error's message. */
 void acr_meta_name_version(const AcrJson *meta, GError *reason);
-/* Reads the options that a resumed run must repeat. Errors: ENVIRONMENT (missing, or of wrong
- * types). */
+/* Reads the options that a resumed run must repeat. Errors: ENVIRONMENT (they are missing, or
+ * have wrong types). */
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
 
 /* ---- Its result (result.c) ---- */
@@ -98,18 +100,18 @@ void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCos
  * reproducer. */
 bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
                      GError **error) ACR_MUST_USE;
-/* Reads the result of a folder. *out owned. Errors: ENVIRONMENT. */
+/* Reads the result of a folder; *out is owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
 /* ---- A replay beside it (compare_replay.c) ---- */
 
-/* Files that a replay would write; it keeps them in this table, path -> GBytes, instead; owned
+/* The files that a replay would write are kept in this table instead, path -> GBytes; owned
  * (g_hash_table_unref). */
 GHashTable *acr_replayed_new(void) ACR_MUST_USE;
 /* Artifacts that write to that table; `kept` is borrowed. */
 AcrArtifacts acr_replayed_artifacts(GHashTable *kept);
-/* Compares the files of a finished run with those that a replay would write, at the prices in
- * its cost.json. Errors: DIFFERENT, naming the first file. */
+/* Compares the files of a finished run with the files that a replay would write, at the prices
+ * in the run's cost.json. Errors: DIFFERENT (the message names the first file). */
 bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
                         const AcrCost *cost, GError **error) ACR_MUST_USE;
 /* Converts a journal's error to the error of a replay; returns false. `reason` is taken. */
@@ -118,24 +120,25 @@ bool acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
 /* ---- Outlines (outlines.c) ---- */
 
 /* Reads the list of files on which the outliner failed when the run began, [{"file","why"}] (may
- * be NULL): path -> why; owned (g_hash_table_unref). */
+ * be NULL), into a table, path -> why; owned (g_hash_table_unref). */
 GHashTable *acr_outlines_listed(const AcrJson *list) ACR_MUST_USE;
 /* Makes that list from the files on which the outliner has failed in this process. */
 AcrJson *acr_outlines_failed(const AcrIndex *index) ACR_MUST_USE;
-/* False with ENVIRONMENT if the list names a file, because a run must not be resumed with
- * another index. */
+/* Returns false with ENVIRONMENT if the list names a file, because a run must not be resumed
+ * with another index. */
 bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
 
 /* ---- Patches from elsewhere (given_patches.c) ---- */
 
-/* Reads the patch files that the spec names, as GBytes; owned. Errors: those of acr_file_read. */
+/* Reads the patch files that the spec names, as an array of GBytes; owned. Errors: those of
+ * acr_file_read. */
 GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Whether each patch applies to the snapshot. Errors: USAGE. */
+/* Checks that each patch applies to the snapshot. Errors: USAGE. */
 bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRunSpec *spec,
                      GError **error) ACR_MUST_USE;
 bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **error) ACR_MUST_USE;
 /* Adds the patches' digests to the options that a resumed run must repeat. */
 void acr_given_describe(const GPtrArray *diffs, AcrJson *meta);
-/* Loads the given patches from the run folder, as AcrOverlay; owned. */
+/* Loads the given patches from the run folder, as an array of AcrOverlay; owned. */
 GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot,
                           GError **error) ACR_MUST_USE;

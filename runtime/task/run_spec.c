@@ -1,4 +1,4 @@
-/* Sets options from text and converts them to JSON, both by the table of options.
+/* Sets options from strings and converts them to JSON, both according to the table of options.
  * acr_run_spec_complete checks options that depend on each other. */
 #include "task/run_spec.h"
 
@@ -6,7 +6,7 @@
 
 #include "task/task.h"
 
-#define MAX_REPEATS 100 /* limit of values of a repeatable option */
+#define MAX_REPEATS 100 /* maximum number of values of a repeatable option */
 #define SCRIPT "script:"
 
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb)
@@ -257,7 +257,7 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         char *const *text = member(spec, option);
-        /* an unset variable in a user's script gives an empty text */
+        /* an unset variable in a user's script gives an empty string */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         bool is_unused = spec->verb == ACR_FOR_SWE_BENCH && option->type == ACR_OPTION_MODELS &&
                          (spec->sbfl_only || spec->extract_patches);
@@ -284,7 +284,7 @@ static bool check_conflicts(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Whether a text is UTF-8 in one line. */
+/* Whether a string is UTF-8 in one line. */
 static bool is_label(const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -293,8 +293,8 @@ static bool is_label(const char *text)
     return g_utf8_validate(text, -1, NULL);
 }
 
-/* Checks `needs`, before defaults are set. A row that several verbs share requires the other
- * option only in verbs that have it. */
+/* Checks `needs`, before defaults are set. If several verbs share a row, the other option is
+ * required only in verbs that have it. */
 static bool check_needs(const AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -403,7 +403,7 @@ AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
     return json;
 }
 
-/* The bytes of a string or of {"base64"}; owned; NULL if it is neither. */
+/* The bytes of a string or of {"base64"}; owned; NULL if the value is neither. */
 static char *take_text(const AcrJson *value)
 {
     g_autoptr(GBytes) bytes = acr_json_bytes(value);
@@ -445,7 +445,7 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, 
     return true;
 }
 
-/* Writes each value of an option after `before`. */
+/* Writes each value of an option, preceded by `before`. */
 static char *write_values(const AcrOption *option, const AcrJson *value, const char *before)
 {
     bool is_list = acr_json_type(value) == ACR_JSON_ARRAY,

@@ -1,6 +1,6 @@
-/* run_spec: the options and arguments of a command, as one value. Each option is one row of a table
- * (options.c), from which its parsing, its line of --help, its member in meta.json and in the
- * options of a batch's task, and its comparison on a resume are derived. */
+/* run_spec: the options and arguments of a command, as one value. Each option is one row of a
+ * table (options.c). Its parsing, its line of --help, its member in meta.json and in the options
+ * of a batch's task, and its comparison on a resume are derived from that row. */
 #pragma once
 
 #include "base/base.h"
@@ -31,11 +31,12 @@ typedef enum {
     ACR_FOR_ACP = 1 << 21,
 } AcrForVerb;
 
-#define ACR_MAX_CANDIDATES 64u /* limit of patches given with --candidate */
+#define ACR_MAX_CANDIDATES 64u /* maximum number of patches given with --candidate */
 #define ACR_UNSET (-1)         /* marks a number that was not given and has no default */
 
-/* Texts and lists are owned, NULL if not given; numbers are ACR_UNSET if not given. acr_run_spec_of
- * makes an empty one; the command line, the environment and the configuration file fill it. */
+/* Strings and lists are owned, and NULL if not given; numbers are ACR_UNSET if not given.
+ * acr_run_spec_of makes an empty spec; the command line, the environment and the configuration
+ * file fill it. */
 typedef struct {
     AcrForVerb verb;
     char **arguments; /* the words that are not options */
@@ -51,7 +52,7 @@ typedef struct {
     char **extensions;
     gint64 extension_ms;
 
-    /* The tasks of a batch, and when not to start more. */
+    /* The tasks of a batch, and when to stop starting tasks. */
     char *instance_set, *slice, *shard;
     gint64 shuffle, fail_fast;
     bool retry_failed;
@@ -65,9 +66,9 @@ typedef struct {
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
     double temperature;
     gint64 context, retries, retry_base_ms;
-    gint64 repo_notes;   /* an AcrRepoNotes; ACR_UNSET: AUTO */
-    gint64 history;      /* an AcrHistoryMode; ACR_UNSET: AUTO, in `swe-bench` NEVER */
-    gint64 tools;        /* an AcrToolsMode; ACR_UNSET: AUTO */
+    gint64 repo_notes;   /* an AcrRepoNotes; ACR_UNSET means AUTO */
+    gint64 history;      /* an AcrHistoryMode; ACR_UNSET means AUTO, but NEVER in `swe-bench` */
+    gint64 tools;        /* an AcrToolsMode; ACR_UNSET means AUTO */
     gint64 service_tier; /* index of the word in ACR_SERVICE_WORDS */
 
     char **candidates; /* files of patches to add as candidates */
@@ -78,19 +79,20 @@ typedef struct {
     /* How to run code. */
     gint64 verify, regressions, sbfl; /* an AcrVerify each */
     gint64 trace;                     /* 0: auto */
-    gint64 probe;                     /* an AcrProbeMode; ACR_UNSET: only the search agent may */
+    /* an AcrProbeMode; ACR_UNSET: only the search agent may run snippets */
+    gint64 probe;
     char *sandbox, *image, *python, *setup, *validate;
     char *environment; /* the name of a recipe */
     char *place;       /* where a batch runs the task's code; NULL: as `sandbox` says */
     gint64 setup_ms;
     bool setup_network;
 
-    /* Limits of a run; for swe-bench those of the batch and of each of its tasks. Money is in
+    /* Limits of a run; for swe-bench, limits of the batch and of each of its tasks. Money is in
      * pico-USD. In a task of a batch, `batch_…` are the limits of the batch. */
     gint64 max_cost, max_tokens_total, max_ms;
     gint64 task_max_cost, task_max_tokens, task_max_ms;
     gint64 batch_max_cost, batch_max_tokens;
-    gint64 batch_deadline_us; /* of g_get_monotonic_time, the same in all processes */
+    gint64 batch_deadline_us; /* time of g_get_monotonic_time, which is the same in all processes */
     bool batch_api;
     char *batch_broker; /* address and token of the broker of batch interfaces */
     char *shared_dir;   /* folder in which the tasks of a batch share limits */
@@ -126,7 +128,7 @@ typedef struct {
 
     /* Only for `pr`. */
     char *template, *branch, *push, *base, *api_url;
-    gint64 forge; /* an AcrForgeKind; ACR_UNSET: found by the remote's address */
+    gint64 forge; /* an AcrForgeKind; ACR_UNSET: it is found by the remote's address */
     bool open, no_draft;
     gint64 assisted_by; /* index of the word: 0 always, 1 never */
 
@@ -152,7 +154,7 @@ typedef struct {
     gint64 grade;                /* only for `swe-bench`: an AcrGradePlace */
     bool regrade, ignore_unknown, official_only, baseline;
     char *image_template, *dockerfiles;
-    gint64 cache_level, min_free_mb; /* cache_level: index of its word */
+    gint64 cache_level, min_free_mb; /* cache_level: index of the word */
     bool no_pull;
 } AcrRunSpec;
 
@@ -172,7 +174,7 @@ typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
  * borrowed. */
 const char *acr_run_spec_place(const AcrRunSpec *spec);
 
-/* An empty spec for that verb. */
+/* Makes an empty spec for that verb. */
 AcrRunSpec acr_run_spec_of(AcrForVerb verb);
 void acr_run_spec_clear(AcrRunSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunSpec, acr_run_spec_clear)
@@ -190,7 +192,7 @@ typedef enum {
     ACR_OPTION_HEADERS, /* char **; "Name: value", may be repeated */
     ACR_OPTION_COUNT,   /* gint64 from `min` to `max` */
     ACR_OPTION_USD,     /* gint64, pico-USD */
-    ACR_OPTION_SECONDS, /* gint64, milliseconds; above 0, at most a year */
+    ACR_OPTION_SECONDS, /* gint64, in milliseconds; above 0, and at most a year */
     ACR_OPTION_NUMBER,  /* double from `min` to `max` */
     ACR_OPTION_WORD,    /* gint64, the index of the word in `words` */
     ACR_OPTION_FLAG,    /* bool */
@@ -200,90 +202,94 @@ enum {
     /* stored in the run folder; a resumed run must have the same value */
     ACR_OPTION_BOUND = 1 << 0,
     ACR_OPTION_RARE = 1 << 1,   /* shown only by --help-all */
-    ACR_OPTION_SECRET = 1 << 2, /* its value is never shown in a message */
+    ACR_OPTION_SECRET = 1 << 2, /* the option's value is never shown in a message */
     ACR_OPTION_CONFIG = 1 << 3, /* the configuration file may set it */
-    ACR_OPTION_INNER = 1 << 4,  /* not an option of the command line, only of batch tasks */
+    ACR_OPTION_INNER = 1 << 4,  /* not an option of the command line, but only of batch tasks */
 };
 
 typedef struct {
     const char *name;
-    char letter; /* 0: there is no short form */
+    char letter; /* 0 if there is no short form */
     AcrOptionType type;
     gsize offset; /* position of the member in AcrRunSpec */
-    guint verbs;  /* AcrForVerb bits of the verbs that have it */
+    guint verbs;  /* AcrForVerb bits of the verbs that have the option */
     guint flags;
-    const char *argument; /* the name of its value in --help */
+    const char *argument; /* the name of the option's value in --help */
     const char *help;
     gint64 min, max;
-    const char *default_value;  /* as a user would write it; NULL: no default */
-    const char *variable;       /* environment variable that also sets it */
-    const char *needs;          /* an option that this one requires; NULL: none */
-    const char *conflicts_with; /* an option that excludes this one; NULL: none */
-    const char *words;          /* for words "auto|always|never"; for a text, its usual values */
-    /* its value if the option is given without one; NULL: a value is required */
+    const char *default_value;  /* the default as a user would write it; NULL if there is none */
+    const char *variable;       /* environment variable that also sets the option */
+    const char *needs;          /* an option that this option requires; NULL if there is none */
+    const char *conflicts_with; /* an option that excludes this option; NULL if there is none */
+    const char *words;          /* for words, "auto|always|never"; for a string, its usual values */
+    /* the value if the option is given without one; NULL if a value is required */
     const char *implicit_value;
-    guint required; /* AcrForVerb bits of the verbs that require it */
+    guint required; /* AcrForVerb bits of the verbs that require the option */
 } AcrOption;
 extern const AcrOption acr_options[];
 extern const guint acr_n_options;
 
-/* The order of options in --help and the manual: groups of names, common options first. Each
- * option that users can set is in exactly one group; the last row has no heading. */
+/* The order of options in --help and the manual: groups of names, beginning with common options.
+ * Each option that users can set is in exactly one group; the last row has no heading. */
 typedef struct {
     const char *heading, *names;
 } AcrOptionGroup;
 extern const AcrOptionGroup acr_option_groups[];
 
-/* The verb's option with that name (of `len` bytes); `verb` 0: any verb. NULL: none. */
+/* The verb's option with that name (of `len` bytes). `verb` 0 means any verb. NULL if there is
+ * none. */
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
-/* The option of the verb that a mistyped word may mean (0: of those that a configuration file may
- * set); NULL: none. */
+/* The option of the verb that a mistyped word may mean; with `verb` 0, of the options that a
+ * configuration file may set. NULL if there is none. */
 const char *acr_option_nearest(const char *word, guint verb);
 /* Whether the option has a value; after acr_run_spec_complete this may be a default. */
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
-/* The option that conflicts with this one, if it is given; else NULL. */
+/* The option that conflicts with this option, if it is given; otherwise NULL. */
 const AcrOption *acr_option_conflict(const AcrRunSpec *spec, const AcrOption *option);
 
 /* ---- Setting ---- */
 
-/* Sets an option from a user's text; error messages name it `label` ("--rounds"). Errors: USAGE
+/* Sets an option from a user's text; error messages call it `label` ("--rounds"). Errors: USAGE
  * of task. */
 bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *label,
                       const char *text, GError **error) ACR_MUST_USE;
 /* Sets defaults, and checks options that depend on each other. Errors: USAGE. */
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets options that the command line has not set from the environment, and removes secrets from the
- * environment, so that no child process gets them. Call it before threads start. Errors: USAGE. */
+/* Sets options from the environment, unless the command line has set them, and removes secrets
+ * from the environment, so that no child process gets them. Call it before threads start.
+ * Errors: USAGE. */
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets options that were not set before from a file of `name = value` lines; a missing file has
- * none. Errors: USAGE (names file and line). */
+/* Sets options from a file of `name = value` lines, unless they are already set. A missing file
+ * has no options. Errors: USAGE (names file and line). */
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error) ACR_MUST_USE;
-/* The path $VARIABLE/acr-host/NAME, or without the variable HOME/`in_home`/acr-host/NAME; owned
- * (g_free); NULL if neither is absolute. */
+/* The path $VARIABLE/acr-host/NAME or, if the variable is not set, HOME/`in_home`/acr-host/NAME;
+ * owned (g_free); NULL if neither is absolute. */
 char *acr_user_path(const char *variable, const char *in_home, const char *name) ACR_MUST_USE;
 
 /* ---- As JSON ---- */
 
-/* A JSON object with a member for each of the verb's options that have all of `flags`; null if
- * not given. `flags` 0: all options, even secrets. Owned. */
+/* A JSON object with a member for each of the verb's options that have all of `flags`; a member
+ * is null if its option is not given. `flags` 0 means all options, even secrets. Owned. */
 AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags) ACR_MUST_USE;
-/* Sets options that have all of `flags` from members of `json`; ignores others. Errors: USAGE
- * (wrong type or out of range). */
+/* Sets options that have all of `flags` from the members of `json`; ignores other members.
+ * Errors: USAGE (wrong type or out of range). */
 bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json,
                             GError **error) ACR_MUST_USE;
 /* The name of an option's JSON member: "_" instead of "-"; owned. */
 char *acr_option_key(const AcrOption *option) ACR_MUST_USE;
-/* A JSON value in the form that a user would write; a list in one line; owned. */
+/* A JSON value in the form in which a user would write it; a list is written in one line; owned. */
 char *acr_option_value(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
-/* An option and its JSON value in the form that a user would write: "--rounds 15"; one line of
- * UTF-8, owned. */
+/* An option and its JSON value in the form in which a user would write them: "--rounds 15"; one
+ * line of UTF-8, owned. */
 char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
 
 /* ---- Values (amounts.c) ---- */
 
-/* Reads decimal USD ("0.25", "1e-06"), exact to the pico-USD. False: not a number, or too large. */
+/* Reads decimal USD ("0.25", "1e-06"), exact to the pico-USD. Returns false if this is not a
+ * number, or too large. */
 bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
-/* Reads seconds above 0, with fractions, at most a year; in milliseconds. */
+/* Reads a number of seconds above 0, with fractions, at most a year; the result is in
+ * milliseconds. */
 bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
 /* Reads a whole number from 0 to `max`. */
 bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;

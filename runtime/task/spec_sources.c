@@ -1,7 +1,7 @@
-/* Sources of options besides the command line: the environment and the user's configuration file.
- * Each sets only options that no earlier source has set. The file cannot set options that belong to
- * one provider (key, headers, address), because they would be sent to the provider of any model
- * that the user names. No file of a repository is ever read. */
+/* Sources of options besides the command line: the environment and the user's configuration
+ * file. Each sets only options that no earlier source has set. The file cannot set options that
+ * belong to one provider (key, headers, address), because these would be sent to the provider of
+ * any model that the user names. No file of a repository is ever read as a configuration file. */
 #include "task/run_spec.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
     return acr_run_spec_is_given(spec, option) || acr_option_conflict(spec, option);
 }
 
-/* Prepends the lines of the variable to those of the option. */
+/* Inserts the lines in the variable before the values of the option. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
     g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);
@@ -38,7 +38,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
-    AcrRunSpec before = *spec; /* the spec before this source; borrows its members */
+    AcrRunSpec before = *spec; /* the spec as it was before this source; its members are borrowed */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -86,8 +86,8 @@ static bool refuse_option(GError **error, const AcrOption *option)
     return refuse_line(error, option->name, why);
 }
 
-/* The option with that name that a configuration file may set: an option of the verb (0: of any
- * verb); NULL: none. */
+/* The option with that name that a configuration file may set, if the verb has it (0: any verb);
+ * otherwise NULL. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
     for (guint i = 0; i < acr_n_options; i++)
@@ -97,8 +97,8 @@ static const AcrOption *find_for_file(const char *name, guint verb)
     return NULL;
 }
 
-/* Sets the option of one line in `out`, unless `before` (the spec without the file) has it. An
- * option of another verb is checked and ignored. */
+/* Sets the option of one line in `out`, unless `before` (the spec without the file) already has
+ * it. An option of another verb is checked and ignored. */
 static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -124,7 +124,7 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
 }
 
 /* Removes settings of the file that conflict with given options or need options that were not
- * given: the file is for all commands, so its options need not fit each of them. */
+ * given. The file is for all commands, so its options need not fit each command. */
 static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
 {
     if (!spec->setup) {
@@ -170,7 +170,7 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
     g_auto(GStrv) lines = read_file_lines(path, error);
     if (!lines)
         return false;
-    AcrRunSpec before = *spec; /* the spec without the file; borrows its members */
+    AcrRunSpec before = *spec; /* the spec without the file; its members are borrowed */
     for (guint i = 0; lines[i]; i++) {
         if (take_setting(spec, &before, lines[i], error))
             continue;

@@ -1,7 +1,7 @@
 /* Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
- * attempts with a model that is wrapped by the journal. For a finished folder it returns the saved
- * result, unless the patch must be applied. A replay runs the same code with only the journal, and
- * compares artifacts instead of writing them. */
+ * attempts with a model that is wrapped by the journal. If the folder's run is finished, it
+ * returns the saved result, unless the patch must be applied. A replay runs the same code with
+ * only the journal, and compares artifacts instead of writing them. */
 #include "task/live.h"
 #include "task/recorded.h"
 
@@ -14,12 +14,12 @@ typedef struct {
     bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
-    GPtrArray *given;  /* GBytes: the patches given with --candidate; NULL in a replay */
+    GPtrArray *given;  /* array of GBytes: the patches given with --candidate; NULL in a replay */
     AcrLimits limits;  /* declared before the models that use it, so that it outlives them */
     GPtrArray *models; /* live models before they are wrapped; NULL in a replay */
     AcrWorkspace workspace;
-    /* the git folder of the run's repository at its beginning; NULL: the snapshot is not loaded
-     * yet */
+    /* the git folder of the run's repository when the run began; NULL if the snapshot is not
+     * loaded yet */
     char *git_dir;
 } Task;
 
@@ -59,14 +59,14 @@ static bool check_code(const Task *task, GError **error)
                          "'%s' has no Python files outside tests", task->spec->repo);
 }
 
-/* The folder to which --apply writes, borrowed: the working tree, or the plain folder; NULL: bare
- * repository. */
+/* The folder to which --apply writes, borrowed: the working tree, or the plain folder; NULL for
+ * a bare repository. */
 static const char *work_tree(const Task *task)
 {
     return task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : task->git_dir;
 }
 
-/* Checks that --apply would write to the given repository, because the run folder may be of
+/* Checks that --apply would write to the given repository, because the run folder may belong to
  * another one. */
 static bool check_repository(const Task *task, GError **error)
 {
@@ -126,7 +126,7 @@ static bool check_named(Task *task, GError **error)
            load_extensions(task, NULL, &unused, error);
 }
 
-/* Finds errors in the task itself before a folder is created: repository, revision, models,
+/* Before a folder is created, finds errors in the task itself: repository, revision, models,
  * programs. */
 static bool prepare_task(Task *task, GError **error)
 {
@@ -135,7 +135,7 @@ static bool prepare_task(Task *task, GError **error)
     task->workspace.repo = task->models ? acr_repo_open(task->spec->repo, error) : NULL;
     if (!task->workspace.repo || !check_work_tree(task, error) || !check_named(task, error))
         return false;
-    if (!rev) /* a working tree takes long; a commit does not, and may be missing */
+    if (!rev) /* a working tree takes long to read; a commit does not, and may be missing */
         acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, rev, error);
     if (rev && task->workspace.snapshot)
@@ -147,7 +147,8 @@ static bool prepare_task(Task *task, GError **error)
     return true;
 }
 
-/* Writes all that the run needs to the folder, and marks it "ready". `meta` is taken. */
+/* Writes all data that the run needs to the folder, and marks the folder "ready". `meta` is
+ * taken. */
 static bool begin_folder(Task *task, AcrJson *meta, GError **error)
 {
     acr_json_free(task->folder.meta);
@@ -176,7 +177,7 @@ static bool take_up(Task *task, GError **error)
     if (task->folder.meta && !acr_meta_check(task->folder.meta, bound, task->spec->out, error))
         return false;
     if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
-        /* another run has begun in the folder: use its snapshot */
+        /* another run has begun in the folder, so its snapshot is used */
         acr_workspace_clear(&task->workspace);
         return true;
     }
@@ -185,8 +186,8 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
-/* Opens the run's repository at the given path (which has the working tree), if that is still
- * the same repository. */
+/* Opens the run's repository at the given path, which has the working tree, if this is still the
+ * same repository. */
 static AcrRepo *open_recorded(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, NULL);
@@ -219,8 +220,7 @@ static bool load_snapshot(Task *task, GError **error)
                          "the snapshot in '%s' is damaged", task->folder.path);
 }
 
-/* Indexes the snapshot, and before any search lists the files that cannot be outlined in
- * meta.json. */
+/* Indexes the snapshot. Before any search, lists the files that cannot be outlined in meta.json. */
 static bool index_workspace(Task *task, GError **error)
 {
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
@@ -239,7 +239,7 @@ static bool index_workspace(Task *task, GError **error)
 
 /* ---- The attempts ---- */
 
-/* The run's models, wrapped by the journal; takes the live ones. */
+/* The run's models, wrapped by the journal; takes ownership of the live models. */
 static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
 {
     GPtrArray *models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
@@ -262,7 +262,8 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Wraps executions and tests by the journal. In a replay there is no sandbox behind it. */
+/* Wraps executions and tests by the journal. In a replay there is no sandbox behind these
+ * wrappers. */
 static void init_code_runs(Task *task, AcrJournal *journal, AcrRecordedExecutor *executor,
                            AcrRecordedTests *tests)
 {
@@ -284,7 +285,7 @@ static bool run_loops(const AcrRun *run, const AcrRunSpec *spec, AcrCost *cost, 
     return ok;
 }
 
-/* Runs the attempts with wrapped models, referee and sandbox; *out is the result, even after a
+/* Runs the attempts with wrapped models, referee and sandbox. *out is the result, even after a
  * failure. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
                          AcrCost *cost, AcrRunResult *out, GError **error)
@@ -363,7 +364,7 @@ static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **
     return journal;
 }
 
-/* Opens what a live run needs: its models and ledgers. */
+/* Opens the models and ledgers that a live run needs. */
 static bool go_live(Task *task, GError **error)
 {
     g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
@@ -394,7 +395,7 @@ static bool apply_found(const Task *task, AcrRunResult *result, GError **error)
            acr_overlay_apply(found->overlay, work_tree(task), &result->was_applied, error);
 }
 
-/* Returns the saved result of a finished run, and applies its patch if --apply asks for it. */
+/* Returns the saved result of a finished run, and applies its patch if --apply requests that. */
 static bool take_saved(Task *task, AcrRunResult *out, GError **error)
 {
     if (!acr_result_read(&task->folder, out, error))
@@ -412,7 +413,7 @@ static bool take_saved(Task *task, AcrRunResult *out, GError **error)
 }
 
 /* Performs all steps after the folder is ready: index, journal, attempts, result. If the run
- * ends before the end of its journal, keeps the saved result, which is the result of more work. */
+ * ends before the end of its journal, keeps the saved result, because it comes from more work. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     g_autoptr(AcrJournal) journal =
@@ -458,7 +459,7 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
            work_in_folder(task, out, error);
 }
 
-/* If an earlier command stopped at a ceiling and this one fails, keeps the earlier result in
+/* If an earlier command stopped at a ceiling and this command fails, keeps the earlier result in
  * result.json and *out, with the new error. A usage error is not a result of the run. */
 static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 {

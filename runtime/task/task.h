@@ -1,6 +1,6 @@
-/* task: one issue, one run folder. Opens repository, snapshot and index, wraps the model with the
- * journal, runs the attempts, and writes the artifacts. Resume and replay run the same code, with a
- * journal that already has records. */
+/* task: works on one issue in one run folder. Opens repository, snapshot and index, wraps the
+ * model with the journal, runs the attempts, and writes the artifacts. Resume and replay run the
+ * same code, with a journal that already has records. */
 #pragma once
 
 #include "base/base.h"
@@ -15,15 +15,15 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    /* wrong options, or options that differ from those of the folder's first run */
+    /* options are wrong, or differ from those of the folder's first run */
     ACR_TASK_ERROR_USAGE,
-    ACR_TASK_ERROR_ENVIRONMENT, /* an error of the folder, the repository or the disk */
+    ACR_TASK_ERROR_ENVIRONMENT, /* an error with the folder, the repository or the disk */
     ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run */
     ACR_TASK_ERROR_DIFFERENT,   /* replay: the result differs from the recorded one */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
-/* Sets a USAGE error; always false. */
+/* Sets a USAGE error; always returns false. */
 #define acr_task_refuse(error, ...)                                                                \
     acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, __VA_ARGS__)
 
@@ -32,7 +32,7 @@ typedef enum {
     ACR_EXIT_OK = 0,   /* there is a patch (or another result), and nothing rejected it */
     ACR_EXIT_NONE = 1, /* the work ended without a result, or the patch was rejected */
     ACR_EXIT_USAGE = 2,
-    ACR_EXIT_ENVIRONMENT = 3, /* missing tool, key, repository; a disk that is full */
+    ACR_EXIT_ENVIRONMENT = 3, /* a tool, key or repository is missing, or a disk is full */
     /* a limit on money, tokens or time was reached, even if a patch was written */
     ACR_EXIT_CEILING = 4,
     ACR_EXIT_INTERRUPTED = 130,
@@ -43,31 +43,33 @@ AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
 /* The message of an error, which may have several lines; borrowed from the error, or static. */
 const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 
-/* The program's own files and settings. All borrowed. */
+/* The program's own files and settings. All members are borrowed. */
 typedef struct {
     const char *python_dir; /* the folder that contains the package acr */
     const char *prompts_dir;
-    /* path of this program, which is also started as outliner; NULL: outline in this process */
+    /* path of this program, which is also started as outliner; NULL: files are outlined in this
+     * process */
     const char *exe;
-    const char *cache;       /* file that caches outlines; NULL: none */
-    guint jobs;              /* number of outliner processes; 0: one per processor */
+    const char *cache;       /* file that caches outlines; NULL if there is none */
+    guint jobs;              /* number of outliner processes; 0: one for each processor */
     AcrInterrupt *interrupt; /* set by the signal handlers */
-    /* a command line that resumes in the run folder; NULL if the user named the folder */
+    /* the command line that resumes the run in its folder; NULL if the user named the folder */
     const char *command;
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* the verb with which an outliner is started */
 #define ACR_REFEREE_VERB "referee-worker"
 #define ACR_BATCH_TASK_VERB "batch-task" /* the verb with which a task of a batch is started */
-/* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL: neither is an absolute path. */
+/* The path of a cache in $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL if neither is an
+ * absolute path. */
 char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 #define ACR_CACHE_OUTLINES "outlines.sqlite"
 #define ACR_CACHE_SANDBOX "sandbox" /* name of the cache folder for the sandboxes' trees */
 
 /* ---- Workspace ---- */
 
-/* A snapshot with its index, for search, patch, index and every task. All owned; cleared
- * together. */
+/* A snapshot with its index, for search, patch, index and every task. All members are owned, and
+ * cleared together. */
 typedef struct {
     AcrRepo *repo; /* NULL if a saved snapshot needs no repository */
     AcrSnapshot *snapshot;
@@ -79,15 +81,15 @@ typedef struct {
     gint64 snapshot_ms, index_ms;
 } AcrWorkspace;
 
-/* Takes a snapshot of `rev`, or if that is NULL, of the working tree (in a bare repository, of
+/* Takes a snapshot of `rev` or, if that is NULL, of the working tree (in a bare repository, of
  * HEAD). Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /* The number of Python files in the snapshot that are not tests. */
 gsize acr_workspace_n_code_files(const AcrSnapshot *snapshot);
 /* {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot and its repository; owned. */
 AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
-/* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: the file is
- * missing, empty or a link. */
+/* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL if the
+ * file is missing, empty or a link. */
 char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts) ACR_MUST_USE;
 /* Opens `repo` at `rev` without index and search. Meanwhile starts Python, which takes a quarter of
  * the time of a short call: in the referee's process if `for_patches`, in this one if `for_calls`
@@ -97,14 +99,14 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
 /* The workspace's Python, which is started if there is none; borrowed. Errors: those of py. */
 AcrPython *acr_workspace_python(AcrWorkspace *workspace, const AcrHost *host,
                                 GError **error) ACR_MUST_USE;
-/* Starts Python and indexes the snapshot in `workspace`; `refused` as in AcrIndexOptions. */
+/* Starts Python and indexes the snapshot in `workspace`. `refused` is as in AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
-/* Like acr_workspace_index, without Python in this process; calls that are written as text
- * cannot be parsed then. The host must have `exe`. */
+/* Like acr_workspace_index, but without Python in this process, so that calls written as text
+ * cannot be parsed. The host must have `exe`. */
 bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                                GError **error) ACR_MUST_USE;
-/* Whether the workspace is indexed, and its snapshot has the same files as this one. */
+/* Whether the workspace is indexed and its snapshot has the same files as this one. */
 bool acr_workspace_has_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot);
 /* The referee for edited code, in a separate process; borrowed. */
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
@@ -116,48 +118,50 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 /* Sums over model calls. The members of `usage` are sums of the known values. */
 typedef struct {
     AcrUsage usage;
-    gint64 charged_pico; /* the amount that ceilings count */
+    gint64 charged_pico; /* the amount that counts for ceilings */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
-    /* number of calls that these service tiers served */
+    /* numbers of calls that these service tiers served */
     guint64 flex_calls, priority_calls, batch_calls;
     gint64 standard_pico; /* the known costs, at the prices of the standard tier */
     /* Number of calls that did not fit into the model's context, and the size of the context in
-     * tokens (0: not known). Not saved in files. */
+     * tokens (0 if unknown). Not saved in files. */
     guint64 overflows;
     gint64 context;
 } AcrCostSum;
 /* The share of sent tokens that came from a cache, from 0 to 1. */
 double acr_cost_cached_share(const AcrCostSum *sum);
 
-/* The verdict on a patch, best to worst. */
+/* The verdict on a patch, from best to worst. */
 typedef enum {
-    ACR_VERDICT_VERIFIED,   /* a script fails without the patch and passes with it */
-    ACR_VERDICT_VALIDATED,  /* not verified, but --validate accepted it */
-    ACR_VERDICT_UNVERIFIED, /* neither verified nor validated, and nothing rejected it */
-    ACR_VERDICT_REFUSED,    /* the validation or the reviewer rejected it */
-    ACR_VERDICT_NONE,       /* there is no patch */
+    ACR_VERDICT_VERIFIED,  /* a script fails without the patch and passes with it */
+    ACR_VERDICT_VALIDATED, /* the patch is not verified, but --validate accepted it */
+    /* the patch is neither verified nor validated, and nothing rejected it */
+    ACR_VERDICT_UNVERIFIED,
+    ACR_VERDICT_REFUSED, /* the validation or the reviewer rejected the patch */
+    ACR_VERDICT_NONE,    /* there is no patch */
 } AcrVerdict;
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
-/* The result of a run that has ended in any way: result.json of its folder, the output of `--json`,
- * and the output of a batch's task. Zero-initialise; all owned. */
+/* The result of a run that has ended in any way. It is in result.json of the run folder, in the
+ * output of `--json`, and in the output of a batch's task. Zero-initialise; all members are
+ * owned. */
 typedef struct {
     AcrOutcome found; /* set by the loops; found.overlay is freed when the run ends */
     AcrVerdict verdict;
-    bool is_reproduction; /* it is the result of `reproduce` */
+    bool is_reproduction; /* the result is that of `reproduce` */
     bool was_finished;    /* the folder already had the result, so nothing was run */
-    bool was_applied;     /* --apply found the patch in the files, so it wrote nothing */
-    AcrCostSum cost;      /* of the whole run, including calls that the journal answered */
+    bool was_applied;     /* --apply found the patch already in the files, so it wrote nothing */
+    AcrCostSum cost;      /* cost of the whole run, including calls that the journal answered */
     int exit_code;        /* an AcrExit */
-    char *error;          /* why the run ended early; NULL: it did not */
+    char *error;          /* why the run ended early; NULL if it did not */
     char *tag;            /* --tag of the spec, or NULL */
     char *error_class;    /* acr_llm_error_name of the error, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
 AcrJson *acr_run_result_to_json(const AcrRunResult *result) ACR_MUST_USE; /* owned */
-/* False: the JSON is not a result. */
+/* Reads a result. Returns false if the JSON is not one. */
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out) ACR_MUST_USE;
 
 /* Sets the result of a run that failed with an error. */
@@ -165,16 +169,16 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
 
 /* ---- Runs ---- */
 
-/* Performs `run` or `reproduce` as `spec` says (the issue is in `issue_text`): starts or resumes
- * the run, or returns the result if it is finished. *out is always set; after an error, the same
- * call resumes the run. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal,
- * loops, agents. */
+/* Performs `run` or `reproduce` as `spec` says (the issue is in `issue_text`). Starts or resumes
+ * the run, or returns the result if the run is finished. *out is always set; after an error, the
+ * same call resumes the run. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm,
+ * journal, loops, agents. */
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
-/* The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"} (owned),
- * see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of a run before
- * its first call, as far as they can be detected. */
+/* The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"}
+ * (owned); see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of
+ * a run before its first call, as far as they can be detected. */
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
                    GError **error) ACR_MUST_USE;
 
@@ -184,16 +188,17 @@ bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
-/* Reads a run folder: the options that a resumed run must repeat, and its result. *out_has_result:
- * the run finished, or stopped at a limit with a patch. Errors: USAGE (not a run folder),
- * ENVIRONMENT (the options or the result are damaged; *out_spec is set nevertheless). */
+/* Reads a run folder: the options that a resumed run must repeat, and its result.
+ * *out_has_result is set if the run finished, or stopped at a limit with a patch. Errors: USAGE
+ * (not a run folder), ENVIRONMENT (the options or the result are damaged; *out_spec is set
+ * nevertheless). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 
 /* ---- What a spec means to others ---- */
 
 /* Checks that --python and the first programs of --test-cmd and --validate can be used.
- * `work_tree`: the repository's folder; NULL: unknown. Errors: USAGE. */
+ * `work_tree` is the repository's folder; NULL if unknown. Errors: USAGE. */
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
                           GError **error) ACR_MUST_USE;
 
@@ -201,7 +206,7 @@ bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
  * because they are only for the provider of the first model. */
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
                                      const AcrInterrupt *interrupt);
-/* Makes a model by its name; it gets address, key and headers only if they belong to its
+/* Makes a model by its name. The model gets address, key and headers only if they belong to its
  * provider. Errors: those of acr_model_new. */
 AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
                        GError **error) ACR_MUST_USE;
@@ -213,12 +218,13 @@ AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *
 /* The options for running the project's tests, except for the place; borrowed from the
  * arguments. */
 AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
-/* Whether a run compares the project's tests: only if the user requests it, because a test suite
- * may take long. */
+/* Whether a run compares the project's tests. It does only if the user requests it, because a
+ * test suite may take long. */
 AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
 /* Whether a run traces the project's tests to rank code. */
 AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
-/* A text of everything besides tree and Python on which a baseline depends; owned. */
+/* A string made of all inputs on which a baseline depends, besides the tree and the Python;
+ * owned. */
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
-/* The folder for cached baselines; owned; NULL: none. */
+/* The folder for cached baselines; owned; NULL if there is none. */
 char *acr_task_baselines(void) ACR_MUST_USE;

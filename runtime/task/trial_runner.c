@@ -1,5 +1,5 @@
-/* Runs trials in the sandbox of a run: opens the sandbox on demand (a replay needs none), and runs
- * scripts, commands and experiments in it. recorded_executor.c records the results. */
+/* Runs trials in the sandbox of a run. Opens the sandbox on demand (a replay needs none), and
+ * runs scripts, commands and experiments in it. recorded_executor.c records the results. */
 #include "task/recorded.h"
 
 #include <string.h>
@@ -8,20 +8,21 @@
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
 #define VERSION_WALL_MS ((gint64)30 * 1000)
 #define PROBE_WALL_MS ((gint64)10 * 1000)
-#define PROBE_BYTES ((gsize)16 * 1024) /* more than models see of an output */
+#define PROBE_BYTES ((gsize)16 * 1024) /* more bytes than models see of an output */
 #define TRACER "acr/project/inside/call_tracer.py"
 #define TRACER_BYTES ((gsize)1024 * 1024)
-/* imports no module of the project */
+/* this program imports no module of the project */
 #define PROBE "import sys; print('Python ' + sys.version.split()[0])"
 
 /* ---- The sandbox ---- */
 
-/* A set-up that the run's time limit interrupted is not recorded as a failure, because it says
- * nothing about the project. */
+/* If the run's time limit interrupts a set-up, this is not recorded as a failure, because it
+ * says nothing about the project. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    g_assert(self->budget); /* in a replay the journal has answered before, or the run has ended */
+    /* in a replay, the journal has answered before this, or the run has ended */
+    g_assert(self->budget);
     if (!acr_loops_in_time(self->budget, error))
         return NULL;
     if (!self->sandbox)
@@ -56,7 +57,7 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* The PYTHONPATH by which a project that is not installed can be imported; owned. */
+/* The PYTHONPATH from which a project that is not installed can be imported; owned. */
 static char *python_path(const AcrTrialRunner *self)
 {
     GString *path = g_string_new(NULL);
@@ -83,8 +84,8 @@ static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
     return g_byte_array_free_to_bytes(out);
 }
 
-/* If this trial's copy has another path, replaces it in the output by the usual path of the
- * tree, so that tracebacks can be parsed and equal trials have equal outputs. */
+/* If this trial's copy has another path, replaces that path in the output by the usual path of
+ * the tree, so that tracebacks can be parsed and equal trials have equal outputs. */
 static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
 {
     if (!executed->dir || !*executed->dir)
@@ -97,7 +98,7 @@ static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
     }
 }
 
-/* The environment of a trial; the trial's own variables override the others; owned. */
+/* The environment of a trial; owned. The trial's own variables override the others. */
 static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
 {
     g_autofree char *path = python_path(self);
@@ -114,7 +115,7 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
 }
 
 /* Runs a command of a trial in the project's tree. If the run's time limit interrupts the
- * command, it is not recorded, and a resumed run repeats it. */
+ * command, the result is not recorded, and a resumed run repeats the command. */
 static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
                         AcrExecuted *out, GError **error)
 {
@@ -181,8 +182,8 @@ static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *p
                               .argv = script ? test : command,
                               .input = trial->input,
                               .tell_changed = script != NULL,
-                              /* no git for a script, which could otherwise read the patch from
-                               * it */
+                              /* a script gets no git folder, because it could read the patch
+                               * from it */
                               .has_git = !script};
     return run_in_time(self, trial, &execution, out, error);
 }

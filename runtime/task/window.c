@@ -1,21 +1,21 @@
-/* Checks in advance whether a conversation fits into the model's context; if it does not, it is not
- * sent. The size of the context is given by the user or learnt from an error that states it. The
- * number of tokens is estimated from bytes, by the ratio in past calls, at first by a cautious
- * ratio; if the estimate is too low, the server rejects the request. All is learnt from data in the
- * journal, so that a resumed run learns the same. */
+/* Checks in advance whether a conversation fits into the model's context; if it does not, it is
+ * not sent. The user gives the size of the context, or it is learnt from an error that states
+ * it. The number of tokens is estimated from bytes by the ratio in past calls, and at first by a
+ * cautious ratio. If the estimate is too low, the server rejects the request. All values are
+ * learnt from data in the journal, so that a resumed run learns the same. */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MESSAGE_TOKENS 8u /* tokens that each message adds to its text */
+#define MESSAGE_TOKENS 8u /* number of tokens that each message has in addition to its text */
 /* initial sums for the estimate, as if a call had shown 3 bytes per token */
 #define FIRST_BYTES 3000.0
-#define FIRST_TOKENS 1000.0 /* tokens of that first sum, which set its weight */
+#define FIRST_TOKENS 1000.0 /* tokens of these initial sums, which set their weight */
 #define LEAST_BYTES 1     /* lower limit of bytes per token, because some servers count absurdly */
 #define MOST_BYTES 8      /* upper limit of bytes per token */
-#define LEAST_WINDOW 1024 /* an error that states a smaller context is not believed */
+#define LEAST_WINDOW 1024 /* an error that states a smaller context is ignored */
 #define MARGIN 1.05
-#define MAX_ROOM_TOKENS 4096 /* tokens for the answer, if the request does not limit it */
+#define MAX_ROOM_TOKENS 4096 /* number of tokens for the answer, if the request does not limit it */
 #define ROOM_PART 4          /* the answer gets at most a quarter of the window */
 
 void acr_window_init(AcrWindow *window, gint64 tokens)
@@ -49,7 +49,7 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
     gint64 holds = is_told ? tokens : window->tokens;
     if (is_told && !window->is_given)
         window->tokens = tokens;
-    /* The request was too long although the estimate said that it fits: there are more tokens
+    /* The request was too long although the estimate said that it fits, so there are more tokens
      * per byte than estimated. */
     if (holds > 0 && acr_window_estimate(window, conversation) < holds)
         learn_ratio(window, conversation, holds);

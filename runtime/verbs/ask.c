@@ -1,6 +1,6 @@
-/* acr-host ask: makes one call of a model. The answer goes to stdout; with --json, one object with
- * the answer or the failure, so that a script can branch on the failure's class. A usage error is
- * reported only on stderr. */
+/* acr-host ask: makes one call of a model. Prints the answer on stdout. With --json, prints one
+ * object with the answer or the failure, so that a script can branch on the failure's class. A
+ * usage error is reported only on stderr. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ static const char *class_of_failure(const GError *error, AcrExit exit)
     return acr_llm_error_name(code == ACR_LLM_ERROR_FAILED ? ACR_LLM_ERROR_NETWORK : code);
 }
 
-/* The try to which the failure belongs; NULL: it failed before any try. */
+/* The try to which the failure belongs; NULL if the call failed before any try. */
 static const AcrModelTry *failed_try(const AcrModelReport *report, const GError *error)
 {
     if (!report || !report->tries || report->tries->len == 0)
@@ -95,15 +95,15 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
 static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
+    /* an error with the ledger, the disk, or the certificates */
     if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
-        error->code == ACR_LLM_ERROR_FAILED || /* of the ledger, the disk, or the certificates */
-        error->code == ACR_LLM_ERROR_UNREACHABLE ||
+        error->code == ACR_LLM_ERROR_FAILED || error->code == ACR_LLM_ERROR_UNREACHABLE ||
         (error->code == ACR_LLM_ERROR_AUTH && sent == 0))
         return code;
     return ACR_EXIT_NONE;
 }
 
-/* Reports a failure; `report` NULL: the model could not be made. */
+/* Reports a failure. `report` is NULL if the model could not be made. */
 static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
                         const GError *error)
 {
@@ -116,12 +116,12 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
     return acr_out_exit(acr_out_json(json), code);
 }
 
-/* Prints an answer even if it is incomplete, which is not a success. */
+/* Prints an answer, even an incomplete one. An incomplete answer is not a success. */
 static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, guint sent)
 {
     const char *problem = acr_model_answer_problem(answer);
     AcrExit code = problem ? ACR_EXIT_NONE : ACR_EXIT_OK;
-    if (spec->json) { /* its member `finish` says whether it is complete */
+    if (spec->json) { /* the member `finish` of the object says whether the answer is complete */
         g_autoptr(AcrJson) json = describe_answer(answer, sent);
         return acr_out_exit(acr_out_json(json), code);
     }

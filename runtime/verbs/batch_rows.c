@@ -1,6 +1,6 @@
 /* Reads the rows of a batch with their hidden tests, which the processes of the tasks never get,
- * and decides where the code of each task runs: in its image or its environment. Grading uses the
- * same ones, so that they are made only once. */
+ * and decides where the code of each task runs: in its image or its environment. Grading uses
+ * the same images and environments, so that they are made only once. */
 #include <string.h>
 
 #include "eval/images.h"
@@ -50,8 +50,8 @@ static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 dea
                : NULL;
 }
 
-/* The first place that works, unless grading has chosen one: the environment of the first task,
- * or a container engine. */
+/* The first place that works, unless grading has already chosen one: the environment of the
+ * first task, or a container engine. */
 static const char *find_first_place(AcrBatchRows *rows, GString *why)
 {
     g_auto(AcrGradingPlan) plan = {0};

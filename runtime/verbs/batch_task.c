@@ -1,6 +1,6 @@
-/* acr-host batch-task: one task of a batch. Hidden, because users never call it: it reads the
- * options as JSON from standard input and writes the result as JSON to standard output, even if the
- * task fails. Keys and ceilings never appear in arguments. */
+/* acr-host batch-task: one task of a batch. Hidden, because users never call it. It reads the
+ * options as JSON from standard input, and writes the result as JSON to standard output, even if
+ * the task fails. Keys and ceilings never appear in arguments. */
 #include "verbs/verbs_private.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #define MAX_SPEC_BYTES ((gsize)256 * 1024 * 1024)
 
-/* If the batch is killed, the task must end too, so that it does not spend money unnoticed and
+/* If the batch is killed, the task must end, too, so that it does not spend money unnoticed and
  * keep its run folder locked. */
 static void die_with(pid_t parent)
 {

@@ -1,7 +1,7 @@
-/* The modes of swe-bench that call no model: each runs another verb for each task of a data set.
- * `--sbfl-only` runs `localize` to rank code, `--extract-patches` runs `patch` to turn saved
- * answers into predictions. OUT/ID keeps the output for a task, so a rerun of the same command
- * skips these tasks. */
+/* The modes of swe-bench that call no model. Each mode runs another verb for each task of a data
+ * set. `--sbfl-only` runs `localize` to rank code, `--extract-patches` runs `patch` to turn
+ * saved answers into predictions. OUT/ID keeps the output for a task, so a rerun of the same
+ * command skips these tasks. */
 #include "verbs/batch_tools.h"
 
 #include <pthread.h>
@@ -10,18 +10,18 @@
 #include "layout/layout.h"
 
 #define MAX_OUTPUT ((gsize)256 * 1024 * 1024)
-#define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* stands before a message of a task's process */
+#define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* prefix of a message from a task's process */
 
 typedef struct Tool Tool;
 
-/* The tasks, shared by the threads that work on them. */
+/* The tasks, which several threads share. */
 typedef struct {
     const AcrHost *host;
     const AcrRunSpec *spec;
     const GPtrArray *instances;
-    AcrBatchRows *rows; /* NULL: the options say where the code runs */
+    AcrBatchRows *rows; /* NULL if the options say where the code runs */
     const Tool *tool;
-    GHashTable *answers; /* the answers for --extract-patches, else NULL */
+    GHashTable *answers; /* the answers for --extract-patches, otherwise NULL */
     AcrConsole *console;
     gint64 deadline_us; /* 0: none */
     pthread_mutex_t lock;
@@ -32,12 +32,12 @@ struct Tool {
     AcrForVerb verb;
     const char *file; /* name of the output file in OUT/ID */
     const char *good, *none, *where;
-    /* Completes the options and arguments of a task. False without an error: the task needs no
-     * process. */
+    /* Completes the options and arguments of a task. Returns false without an error if the task
+     * needs no process. */
     bool (*prepare)(const Tools *tools, guint i, AcrRunSpec *task, GPtrArray *arguments,
                     AcrTaskPlace *place, GError **error);
-    char *(*tell)(const AcrJson *outputs); /* one line about the outputs; owned */
-    /* whether the task succeeded; NULL: only the exit code decides */
+    char *(*tell)(const AcrJson *outputs); /* makes one line about the outputs; owned */
+    /* whether the task succeeded; NULL if only the exit code decides */
     bool (*is_good)(const AcrJson *outputs);
 };
 
@@ -116,7 +116,7 @@ static bool prepare_answers(const Tools *tools, guint i, AcrRunSpec *task, GPtrA
     return answers != NULL;
 }
 
-/* The output for the first applicable answer, or if there is none, for the first answer;
+/* The output for the first applicable answer or, if there is none, for the first answer;
  * borrowed. */
 static const AcrJson *choose_answer(const AcrJson *outputs)
 {
@@ -126,8 +126,8 @@ static const AcrJson *choose_answer(const AcrJson *outputs)
     return acr_json_first(outputs);
 }
 
-/* Says how many edits were applied, or why the first one was not; if there is none, gives the first
- * sentence of the reason. */
+/* Says how many edits were applied, or why the first edit was not. If there are no edits, gives
+ * the first sentence of the reason. */
 static char *tell_answers(const AcrJson *outputs)
 {
     const AcrJson *chosen = choose_answer(outputs);
@@ -158,7 +158,7 @@ static const Tool extraction = {ACR_FOR_PATCH,
 
 /* ---- One task ---- */
 
-/* The input for the process of a task; the options borrow from the other members. */
+/* The input for the process of a task. The options are borrowed from the other members. */
 typedef struct {
     AcrRunSpec spec;
     GPtrArray *arguments;
@@ -175,7 +175,7 @@ static void asked_clear(Asked *asked)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
 
-/* False without an error: there is no work for the task. */
+/* Prepares a task. Returns false without an error if there is no work for it. */
 static bool prepare_task(const Tools *tools, guint i, Asked *out, GError **error)
 {
     const AcrInstance *instance = instance_of(tools, i);
@@ -219,7 +219,7 @@ static char *digest_asked(const Asked *asked)
     return acr_sha256_hex(text->str, text->len);
 }
 
-/* The kept output, if its options and arguments were the same; owned; NULL: none. */
+/* The kept output, if it was made with the same options and arguments; owned; otherwise NULL. */
 static AcrJson *read_kept(const char *path, const char *digest)
 {
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_OUTPUT, NULL);
@@ -289,7 +289,7 @@ static AcrJson *run_tool(const Tools *tools, guint i, GError **error)
 
 /* ---- All of them ---- */
 
-/* Counts an ended task and prints its result. The caller holds the lock. */
+/* Counts a task that has ended, and prints its result. The caller holds the lock. */
 static void account(Tools *tools, guint i, const AcrJson *json, const GError *error)
 {
     gint64 code = json ? acr_json_get_int(json, "exit", 0)
@@ -340,8 +340,8 @@ static void *run_next_tools(void *data)
     }
 }
 
-/* Writes the predictions of all tasks with saved answers; if none of the answers applies, an
- * empty one. */
+/* Writes the predictions of all tasks with saved answers. If none of a task's answers applies,
+ * writes an empty prediction. */
 static bool write_patches(const Tools *tools, GError **error)
 {
     g_autoptr(AcrJson) patches = acr_json_new_object();
@@ -360,7 +360,7 @@ static bool write_patches(const Tools *tools, GError **error)
     return acr_predictions_write_texts(tools->spec->out, model, patches, error);
 }
 
-/* Prints how many tasks had which result; returns the exit code. */
+/* Prints how many tasks had each result; returns the exit code. */
 static int report_tools(const Tools *tools)
 {
     const Tool *tool = tools->tool;

@@ -3,6 +3,6 @@
 
 #include "verbs/grading.h"
 
-/* Performs --sbfl-only or --extract-patches for all tasks and reports their results; returns an
+/* Performs --sbfl-only or --extract-patches for all tasks, and reports the results. Returns an
  * exit code. */
 int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances);

@@ -1,5 +1,5 @@
-/* Parses argv into a verb's spec by the table of options. Accepts "--name value", "--name=value",
- * "-n value" and "-nvalue"; after "--" everything is an argument. */
+/* Parses argv into a verb's spec, according to the table of options. Accepts "--name value",
+ * "--name=value", "-n value" and "-nvalue"; after "--" everything is an argument. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct {
     int argc;
     char **argv;
     int next;
-    GPtrArray *arguments; /* owned; contains owned texts */
+    GPtrArray *arguments; /* owned array of owned strings */
 } Parser;
 
 static const AcrOption *find_letter(char letter, guint verb)
@@ -37,7 +37,7 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
                            nearest ? "?" : "");
 }
 
-/* Takes the value of an option: `attached`, or if that is NULL, the next word. */
+/* Takes the value of an option: `attached` or, if that is NULL, the next word. */
 static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option,
                        const char *attached, GError **error)
 {
@@ -103,7 +103,7 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
     return ok;
 }
 
-/* Whether the user asks for help: 0 no, 1 --help, 2 --help-all. */
+/* Whether the user requests help: 0 no, 1 --help, 2 --help-all. */
 static int asks_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -124,7 +124,7 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
-/* Enforces the time limits of the run and of its batch even if something hangs. In a verb that
+/* Enforces the time limits of the run and of its batch even if the program hangs. In a verb that
  * calls no model, the signal ends the program. */
 static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
@@ -153,8 +153,8 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
     return cache;
 }
 
-/* The command line that resumes in the run folder that was chosen; owned. NULL if the user named
- * the folder, if there is none, or if headers may contain a secret. */
+/* The command line that resumes the run in the folder that was chosen; owned. NULL if the user
+ * named the folder, if there is none, or if headers may contain a secret. */
 static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, bool has_folder)
 {
     if (has_folder || !spec->out || spec->headers)

@@ -14,13 +14,13 @@ static const AcrVerb *find_verb(const char *name)
     return NULL;
 }
 
-/* Whether the option can be set elsewhere than on the command line. */
+/* Whether the option can be set in other places than the command line. */
 static bool is_config_option(const AcrOption *option, guint verb)
 {
     return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
 }
 
-/* The value in the form that a user would write, without secrets; owned. */
+/* The value in the form in which a user would write it, without secrets; owned. */
 static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int source)
 {
     g_autofree char *key = acr_option_key(option);
@@ -32,7 +32,7 @@ static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int s
     return acr_option_value(option, acr_json_get(all, key));
 }
 
-/* One row for each option: name, value (null: none), source. */
+/* One row for each option: name, value (null if there is none), and source. */
 static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
 {
     AcrJson *rows = acr_json_new_array();

@@ -1,8 +1,8 @@
-/* Progress for people on stderr, and for programs as events. On a terminal, a block of lines at the
- * bottom shows the current state. One lock protects it. To print a line, one write erases the
- * block, prints the line and draws the block below; a thread redraws the block every second.
- * Without a terminal, each stage and each long wait is a line with its date. Verbs write standard
- * output after acr_console_end. */
+/* Shows progress to people on stderr, and to programs as events. On a terminal, a block of lines
+ * at the bottom shows the current state. One lock protects it. To print a line, one write erases
+ * the block, prints the line and draws the block below; a thread redraws the block every second.
+ * Without a terminal, each stage and each long wait is a line with its date. Verbs write
+ * standard output after acr_console_end. */
 #include "verbs/verbs_private.h"
 
 #include <pthread.h>
@@ -15,27 +15,27 @@
 
 #include "verbs/status_block.h"
 
-#define LONG_MS 30000  /* if a log has had no line for so long, it gets one */
+#define LONG_MS 30000  /* if a log has had no line for this long, it gets one */
 #define FIRST_MS 500   /* delay before the block is first drawn */
 #define TICK_MS 1000   /* interval between redraws of the block */
-#define AWAITED_MS 400 /* a wait that takes longer than this gets a line of the log */
+#define AWAITED_MS 400 /* a wait that takes longer than this gets a line in the log */
 
 struct AcrConsole {
     AcrProgress progress;
-    AcrEvents *events; /* owned; NULL: no events */
+    AcrEvents *events; /* owned; NULL if no events are written */
     bool verbose, quiet, is_screen, has_colour;
-    AcrSpent ceiling; /* members <= 0: no limit */
+    AcrSpent ceiling; /* a member <= 0 is no limit */
     gint64 max_ms;    /* 0: no limit */
     gint64 start_us;
 
-    pthread_mutex_t lock; /* protects the following members */
+    pthread_mutex_t lock; /* protects all following members */
     pthread_cond_t over;
     pthread_t ticker;
     bool has_ticker, is_over, has_line;
     AcrDoing doing;
     gint64 logged_ms;  /* when the last line was written */
     char *status;      /* text that replaces the stage, for a verb that runs many tasks */
-    gint64 awaited_ms; /* when the wait that `status` describes began; 0: it describes no wait */
+    gint64 awaited_ms; /* when the wait that `status` describes began; 0 if it describes no wait */
     bool is_awaiting;  /* the wait has not been printed as a line yet */
     AcrStatusBlock block;
 };
@@ -49,7 +49,7 @@ static struct winsize screen_size(void)
     return is_known ? size : (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
-/* The maximum number of lines of the block; lines that scroll out of the terminal could not be
+/* The maximum number of lines of the block. Lines that scroll out of the terminal could not be
  * erased. */
 static guint lines_of(const AcrConsole *console)
 {
@@ -65,7 +65,7 @@ static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
         g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
 }
 
-/* The parts to show; each stays on one line; NULL: none. */
+/* The parts to show; each part stays on one line; NULL if there are none. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
     const AcrSpent *spent = acr_doing_spent(&console->doing);
@@ -139,8 +139,8 @@ static void log_line(AcrConsole *console, const char *line)
 
 /* ---- The ticker ---- */
 
-/* Without a block, prints a wait as a line (once), and the state whenever no line has come for
- * long. */
+/* If there is no block, prints a wait as a line (once), and prints the state whenever no line
+ * has been printed for long. */
 static void log_state(AcrConsole *console)
 {
     gint64 now_ms = acr_now_ms();
@@ -251,7 +251,7 @@ void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling,
 
 /* ---- The stream of events ---- */
 
-/* Writes a step as a line; if stderr is not a terminal, with the usage so far. */
+/* Writes a step as a line. If stderr is not a terminal, adds the usage so far. */
 static void log_step(AcrConsole *console, const char *words)
 {
     const AcrProgressEvent *spent = &console->doing.last[ACR_PROGRESS_SPENT];
@@ -300,7 +300,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     AcrConsole *console = g_new0(AcrConsole, 1);
     pthread_condattr_t clock;
     console->verbose = spec->verbose && !spec->quiet;
-    /* Print nothing in a replay, because it never waits. */
+    /* A replay prints no progress, because it never waits. */
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
     console->has_colour = console->is_screen && acr_wants_colour();

@@ -1,5 +1,6 @@
-/* acr-host demo: performs `run` on a copy of the bundled sample with recorded answers, to try a new
- * installation without key or network. Then removes the copy, unless the user named its folder. */
+/* acr-host demo: performs `run` on a copy of the bundled sample with recorded answers, so that
+ * users can try a new installation without key or network. Then removes the copy, unless the
+ * user named its folder. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -41,8 +42,8 @@ static char *make_demo_folder(const char *named, GError **error)
                                   "cannot create '%s': %s", named, why));
 }
 
-/* Copies the sample (installed, or from the source tree) to `sample` in a new folder; returns
- * its path, owned. */
+/* Copies the sample (installed, or from the source tree) to `sample` in a new folder. Returns
+ * the path of the copy, owned. */
 static char *copy_sample(const AcrHost *host, const char *named, GError **error)
 {
     static const char *const places[] = {"../sample", "../tests/fixtures/sample"};
@@ -93,7 +94,7 @@ static int run_sample(AcrHost *host, const char *folder, bool is_kept)
                     *out = g_build_filename(folder, "out", NULL);
     const char *words[] = {"run", "--repo", repo, "--issue",   issue,     "--model",
                            model, "--out",  out,  "--verbose", "--apply", NULL};
-    if (is_kept) /* the user can keep the sample's issue too */
+    if (is_kept) /* the user can keep the sample's issue, too */
         words[G_N_ELEMENTS(words) - 2] = NULL;
     g_auto(GStrv) argv = g_strdupv((char **)words);
     g_autofree char *command = g_strjoinv(" ", argv);

@@ -1,5 +1,5 @@
-/* acr-host doctor: checks what works on this machine: one row for each check, with its remedy. If a
- * row fails, `run` does not work; if a row warns, a part of `run` does not work. */
+/* acr-host doctor: checks what works on this machine. It prints one row for each check, with a
+ * remedy. If a row fails, `run` does not work; if a row warns, a part of `run` does not work. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -10,9 +10,10 @@
 
 #include "sandbox/container_images.h"
 
-#define ANSWER_MS 15000          /* time limit for the answer of a model's server, and of Python */
-#define LITTLE_ROOM (1ull << 30) /* the check warns if a disk has fewer free bytes */
-#define MAX_COUNTED 200000u      /* limit of files of the cache that are counted */
+/* time limit in milliseconds for the answer of a model's server, and of Python */
+#define ANSWER_MS 15000
+#define LITTLE_ROOM (1ull << 30) /* the check warns if a disk has fewer free bytes than this */
+#define MAX_COUNTED 200000u      /* maximum number of the cache's files that are counted */
 #define MIB (1024.0 * 1024)
 
 typedef enum { OK, WARNING, FAILED } State;
@@ -25,7 +26,7 @@ typedef struct {
     bool has_failed;
 } Doctor;
 
-/* `remedy` may be NULL. */
+/* Adds a row. `remedy` may be NULL. */
 static void add_check(Doctor *doctor, const char *check, State state, const char *remedy,
                       const char *found)
 {
@@ -86,7 +87,7 @@ static void check_worker(Doctor *doctor)
 
 /* ---- Where code is run ---- */
 
-/* Takes a snapshot of an empty folder; the caller removes both. */
+/* Takes a snapshot of an empty folder. The caller removes both. */
 static AcrSnapshot *empty_snapshot(const char *folder, GError **error)
 {
     g_autoptr(AcrRepo) repo = acr_repo_open(folder, error);
@@ -203,8 +204,8 @@ static void count_bytes(const char *path, guint *n, guint64 *bytes)
     }
 }
 
-/* Whether files can be created in the nearest existing folder above `path`; *out_room: its free
- * bytes. */
+/* Whether files can be created in the nearest existing folder above `path`. *out_room is the
+ * number of free bytes there. */
 static bool is_writable(const char *path, guint64 *out_room)
 {
     struct statvfs room;

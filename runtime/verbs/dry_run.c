@@ -121,7 +121,7 @@ int acr_dry_run(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) plan = NULL;
-    /* check that the extensions can be loaded, as a run does */
+    /* this checks that the extensions can be loaded, as a run does */
     g_autoptr(AcrExtensions) unused = NULL;
     g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, &error);
     if (!repo || !acr_verb_load_extensions(host, spec, acr_repo_workdir(repo), &unused, &error) ||

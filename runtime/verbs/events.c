@@ -17,8 +17,8 @@
 
 struct AcrEvents {
     AcrProgress progress;
-    int fd;  /* owned; -1: no more events are written */
-    int err; /* errno of the reason for that */
+    int fd;  /* owned; -1 if no more events are written */
+    int err; /* errno of the failure after which no more events are written */
     pthread_mutex_t lock;
 };
 
@@ -60,19 +60,19 @@ const AcrProgress *acr_events_progress(const AcrEvents *events)
     return &events->progress;
 }
 
-/* Duplicates a descriptor that this process inherited (our own are close-on-exec). -1: it cannot
- * be written to. */
+/* Duplicates a descriptor that this process inherited (our own are close-on-exec). Returns -1 if
+ * nothing can be written to it. */
 static int take_descriptor(gint64 number)
 {
     bool is_handed = number > STDIN_FILENO && fcntl((int)number, F_GETFD) == 0 &&
                      (fcntl((int)number, F_GETFL) & O_ACCMODE) != O_RDONLY;
     int fd = is_handed ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
     if (fd >= 0 && number > STDERR_FILENO)
-        close((int)number); /* the duplicate is not inherited by child processes */
+        close((int)number); /* child processes do not inherit the duplicate */
     return fd;
 }
 
-/* Whether events may be appended to an existing file: if it has other contents, it belongs to
+/* Whether events may be appended to an existing file. If it has other contents, it belongs to
  * the user. */
 static bool holds_events(int fd)
 {
@@ -84,8 +84,8 @@ static bool holds_events(int fd)
            memcmp(first, FIRST_BYTES, sizeof first) == 0;
 }
 
-/* Opens the file of events; -1 with `error`. A file is also opened for reading; a FIFO only for
- * writing, without waiting for a reader. */
+/* Opens the file of events; -1 with `error`. A regular file is opened for reading, too; a FIFO
+ * only for writing, without waiting for a reader. */
 static int open_events_file(const char *where, GError **error)
 {
     const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

@@ -1,5 +1,5 @@
-/* acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes its
- * streams and exit code on, or prints all as one JSON object. */
+/* acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes the
+ * command's streams and exit code on, or prints them as one JSON object. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "project/project.h"
 #include "sandbox/sandbox.h"
 
-/* The exit codes that `timeout` and `docker run` use. */
+/* The exit codes that `timeout` and `docker run` use, too. */
 #define EXIT_TIMED_OUT 124
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128
@@ -85,7 +85,8 @@ static int execute_command(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sa
         acr_verb_say("cannot write to standard output or error: %s", g_strerror(passing.failed));
         return ACR_EXIT_ENVIRONMENT;
     }
-    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code does not show this */
+    /* the exit code does not show that a limit was exceeded */
+    if (!spec->json && executed.limit != ACR_LIMIT_NONE)
         acr_verb_say("the limit on %s was reached", acr_sandbox_limit_words(executed.limit));
     if (!spec->json)
         return exit_code(&executed);
@@ -120,7 +121,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_usage("%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say("%s", *at); /* now including remarks about the execution */
+        acr_verb_say("%s", *at); /* the remarks now include those about the execution */
     return code;
 }
 

@@ -1,11 +1,11 @@
-/* Private to verbs: shared by the verbs that grade. */
+/* Private to verbs: functions that the verbs that grade share. */
 #pragma once
 
 #include "eval/eval.h"
 #include "verbs/verbs_private.h"
 
-/* Checks --run-id and reads the user's recipes; *out_recipes: owned, NULL: none. Errors: USAGE of
- * task, those of base. */
+/* Checks --run-id and reads the user's recipes; *out_recipes is owned, and NULL if there are
+ * none. Errors: USAGE of task, those of base. */
 bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes,
                             GError **error) ACR_MUST_USE;
 
@@ -13,35 +13,35 @@ bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes,
 bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const char *recipes,
                             GError **error) ACR_MUST_USE;
 
-/* Prints the grades: a table or JSON on stdout, the sums on stderr. */
+/* Prints the grades: a table or JSON on stdout, the totals on stderr. */
 AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json) ACR_MUST_USE;
 
-/* The exit code of a verb that would end with `code`. If no test could be run, reports that and
- * returns ENVIRONMENT. */
+/* The exit code of a verb that would otherwise end with `code`. If no test could be run, reports
+ * that and returns ENVIRONMENT. */
 AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code);
 
-/* Like acr_verb_fail; invalid input is reported as a usage error. */
+/* Like acr_verb_fail, but reports invalid input as a usage error. */
 int acr_verb_fail_grading(AcrHost *host, const GError *error);
 
 /* ---- Of a batch: its rows, and where its code runs (batch_rows.c) ---- */
 
-/* The complete rows of a batch's tasks. The processes of the tasks never get them, because they
- * contain the hidden tests. */
+/* The complete rows of a batch's tasks. The processes of the tasks never get these rows, because
+ * they contain the hidden tests. */
 typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances; /* the rows without tests; borrowed */
     GPtrArray *rows;            /* the rows of the data set */
-    GPtrArray *tasks;           /* the instances with tests, in their order; borrowed from `rows` */
-    GHashTable *by_id;          /* id -> AcrInstance, borrowed from `rows` */
-    /* a prediction for each task, without a patch until the task has ended */
+    GPtrArray *tasks;           /* the instances with tests, in order; borrowed from `rows` */
+    GHashTable *by_id;          /* id of a task -> AcrInstance, borrowed from `rows` */
+    /* a prediction for each task; it has no patch until the task has ended */
     GPtrArray *predictions;
     char *recipes;
     AcrPython *python;
     AcrExtensions *extensions;
     AcrEvalOptions options;       /* the options for grading */
     AcrEvalOptions running;       /* the options for running the tasks' code */
-    struct AcrEvalImages *images; /* NULL: no task needs an image */
-    const char *place; /* the word for the place of the tasks' code; NULL: the options decide */
+    struct AcrEvalImages *images; /* NULL if no task needs an image */
+    const char *place; /* the word for the place of the tasks' code; NULL if the options decide */
 } AcrBatchRows;
 /* Whether the batch needs the tasks' rows. */
 bool acr_batch_needs_rows(const AcrRunSpec *spec);
@@ -54,21 +54,22 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
 /* Callback of AcrBatchOptions: makes the environment of a task, or finds its image. */
 bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                           AcrTaskPlace *out, GError **error);
-/* Callback of AcrBatchOptions if the batch does not grade: the task no longer needs its image. */
+/* Callback of AcrBatchOptions for a batch that does not grade: the task no longer needs its
+ * image. */
 void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
 
 /* ---- Of a batch, as its tasks end (batch_grading.c) ---- */
 
 typedef struct AcrBatchGrading AcrBatchGrading;
-/* Prepares grading of the predictions; all borrowed; `spent_microusd` is read at the end. Owned.
- * Errors: those of eval. */
+/* Prepares the grading of the predictions; owned. All arguments are borrowed; `spent_microusd`
+ * is read at the end. Errors: those of eval. */
 AcrBatchGrading *acr_batch_grading_new(AcrBatchRows *rows, const gint64 *spent_microusd,
                                        GError **error) ACR_MUST_USE;
 void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
 /* Callback of AcrBatchOptions: grades the prediction of a task. */
 void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
-/* Writes the final report and prints the grades; *out_code: `code` (of the batch), or the code
+/* Writes the final report and prints the grades. *out_code is `code` (of the batch), or the code
  * of a failure in this function. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;

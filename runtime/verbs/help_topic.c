@@ -1,6 +1,6 @@
-/* acr-host help TOPIC|VERB: prints a guide of docs/, or if a verb has no guide, its --help. The
- * topic `skill` is the file from which other agents learn the program; their rules determine its
- * name and folder. */
+/* acr-host help TOPIC|VERB: prints a guide of docs/ or, if a verb has no guide, its --help. The
+ * topic `skill` is the file from which other agents learn to use the program; the rules of these
+ * agents determine the file's name and folder. */
 #include <string.h>
 
 #include "search/search.h"

@@ -62,7 +62,7 @@ static AcrOut print_counts(const AcrJson *json)
     return acr_out_text(text->str);
 }
 
-/* Clears the cache. Without a repository, that is all to do. */
+/* Clears the cache. If no repository is given, nothing else is done. */
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;

@@ -1,6 +1,6 @@
-/* Reads an issue from its URL on GitHub or GitLab, or on a server with the same API: title, text
- * and comments. A token is sent only to the public server that issued it, or to the server that
- * --issue-api names. */
+/* Reads an issue (title, text and comments) from its URL on GitHub or GitLab, or on a server
+ * with the same API. A token is sent only to the public server that issued it, or to the server
+ * that --issue-api names. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "http/http.h"
 #include "report/report.h"
 
-#define PAGE 100      /* number of comments in one answer, the maximum of both servers */
-#define MAX_PAGES 100 /* limit of pages of comments, for issues with very many */
+#define PAGE 100      /* number of comments in one answer; both servers allow no more */
+#define MAX_PAGES 100 /* maximum number of pages of comments, for issues with very many */
 #define TIMEOUT_MS 60000
 #define MAX_MOVES 3
 
@@ -30,12 +30,12 @@ static const Dialect dialects[] = {
 };
 // clang-format on
 
-/* The parts of an issue's address; texts are owned. */
+/* The parts of an issue's address. Strings are owned. */
 typedef struct {
     const Dialect *dialect;
     char *api;       /* URL of the issue in the API */
     char *host;      /* for messages */
-    bool is_trusted; /* the user's token is for this host */
+    bool is_trusted; /* the user's token is meant for this host */
     guint moves;
 } Page;
 
@@ -50,7 +50,7 @@ bool acr_issue_is_page(const char *text)
     return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
 }
 
-/* Finds the dialect, project and number of a URL: accepts URLs of pages (including GitLab's work
+/* Finds the dialect, project and number of a URL. Accepts URLs of pages (including GitLab's work
  * items and old form) and of APIs. */
 static const Dialect *find_dialect(const char *host, const char *path, char **out_project,
                                    char **out_number)
@@ -120,7 +120,7 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-/* The new URL of a renamed repository, if it is on the same server; owned. */
+/* The new URL of a renamed repository, if the new URL is on the same server; owned. */
 static char *moved_to(const char *url, const AcrHttpResponse *response)
 {
     const char *place = acr_http_header(response->headers, "location");
@@ -176,7 +176,7 @@ static void add_page_text(GString *text, const char *more)
 }
 
 /* Adds a comment of a person, if it was made before the given day or time. All times have the
- * same form (UTC), so they are compared as texts. */
+ * same form (UTC), so they are compared as strings. */
 static void add_comment(const Dialect *dialect, const AcrJson *comment, const char *before,
                         GString *text)
 {

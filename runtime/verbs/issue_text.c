@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The issue's bytes as UTF-8: rejects UTF-16; reads other bytes that are not UTF-8 as latin-1,
+/* The issue's bytes as UTF-8. Rejects UTF-16; reads other bytes that are not UTF-8 as latin-1,
  * with a warning. */
 static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
 {

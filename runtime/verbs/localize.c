@@ -23,7 +23,7 @@ static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *basel
         ACR_JSON("lines", acr_suspects_to_json(index, found->lines, MAX_LINES, false)), NULL);
 }
 
-/* Suspects of one score share their ranks. */
+/* Suspects with the same score share their ranks. */
 static void append_rank(GString *text, const AcrSuspect *suspect)
 {
     g_autofree char *tied = suspect->rank.first < suspect->rank.last

@@ -1,5 +1,5 @@
-/* acr-host mcp: serves search calls to other agents by the Model Context Protocol: on standard
- * input and output until the input ends, or over HTTP until it is interrupted. */
+/* acr-host mcp: serves search calls to other agents by the Model Context Protocol, either on
+ * standard input and output until the input ends, or over HTTP until it is interrupted. */
 #include "verbs/verbs_private.h"
 
 #include <unistd.h>

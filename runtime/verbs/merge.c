@@ -1,7 +1,7 @@
 /* acr-host merge: joins the shards of a batch or evaluation. */
 #include "verbs/grading.h"
 
-#define MAX_LINES 10u /* limit of shards that a message names */
+#define MAX_LINES 10u /* maximum number of shards that a message names */
 
 static void tell_missing(const GPtrArray *missing)
 {
@@ -11,7 +11,7 @@ static void tell_missing(const GPtrArray *missing)
         acr_verb_say("%u more shards are not complete", missing->len - MAX_LINES);
 }
 
-/* Merges the grades, if there are any; returns `code` (of the merge of the batch), or the code
+/* Merges the grades, if there are any. Returns `code` (of the merge of the batch), or the code
  * of a failure. */
 static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
                         AcrExit code)

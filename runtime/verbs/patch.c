@@ -14,7 +14,7 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
         ACR_JSON("edits", acr_edits_to_json(result->edits, false)), NULL);
 }
 
-/* Shows the name of each file on a terminal; piped output stays a patch. */
+/* Shows the name of each file on a terminal. Piped output has no names, so it stays a patch. */
 static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json,
                          bool is_one_of_many)
 {
@@ -67,8 +67,8 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     return apply_text(patching, text, out, error);
 }
 
-/* Handles one answer from a file or, if `file` is NULL, from standard input. *out_more: whether
- * standard output accepts more. */
+/* Handles one answer from a file or, if `file` is NULL, from standard input. *out_more is set to
+ * whether standard output accepts more. */
 static int handle(Patching *patching, const char *file, bool *out_more)
 {
     AcrHost *host = patching->host;

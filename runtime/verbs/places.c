@@ -6,11 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* limit of run folders of one repository that begin in the same second */
+/* maximum number of run folders of one repository that begin in the same second */
 #define MOST_OF_A_SECOND 100
 
 /* Whether `folder` has a ".git". Another user's repository is used only if the user names it,
- * because it may have been planted. */
+ * because an attacker may have put it there. */
 static bool is_repository(const char *folder, bool *out_is_foreign)
 {
     struct stat status;
@@ -95,7 +95,8 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
                        of_run = ACR_FOR_REPORT | ACR_FOR_REPLAY | ACR_FOR_PR | ACR_FOR_WATCH,
                        looks = issue | ACR_FOR_RUNS | ACR_FOR_SEARCH | ACR_FOR_PATCH |
                                ACR_FOR_INDEX | ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
-    if (spec->repo && !*spec->repo) /* from an unset variable in a user's script */
+    /* an empty string comes from an unset variable in a user's script */
+    if (spec->repo && !*spec->repo)
         return acr_task_refuse(error, "--repo is empty");
     if (spec->out && !*spec->out)
         return acr_task_refuse(error, "--out is empty");

@@ -1,5 +1,5 @@
-/* acr-host pr: makes a draft pull or merge request from a run: prints it and, by options, opens it.
- */
+/* acr-host pr: makes a draft pull or merge request from a run. Prints the request and, if
+ * options say so, opens it. */
 #include <string.h>
 
 #include "report/report.h"

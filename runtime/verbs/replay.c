@@ -1,4 +1,4 @@
-/* acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch,
+/* acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch
  * or the reproducer. */
 #include "verbs/verbs_private.h"
 

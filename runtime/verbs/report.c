@@ -14,8 +14,8 @@ static const char *form_of(const AcrRunSpec *spec)
     return spec->json ? "json" : forms[spec->report_form];
 }
 
-/* The file for the report; owned; NULL: standard output. By default a page is written to the
- * folder. */
+/* The file for the report; owned; NULL means standard output. By default, a page is written to
+ * the folder. */
 static char *report_place(const AcrRunSpec *spec)
 {
     if (spec->report_file)

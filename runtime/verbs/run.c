@@ -1,4 +1,4 @@
-/* acr-host run: fixes one issue of one repository. The patch is printed on stdout and written to
+/* acr-host run: fixes one issue of one repository. Prints the patch on stdout, and writes it to
  * the run folder. */
 #include <string.h>
 
@@ -20,11 +20,12 @@ static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
         acr_console_log(console, "the project's tests took %s last time", time);
 }
 
-/* Names the new run folder once it is in use: a run that cannot begin leaves no folder. */
+/* Names the new run folder after the run has begun to use it, because a run that cannot begin
+ * leaves no folder. */
 typedef struct {
     AcrProgress progress;
     AcrConsole *console;
-    const char *folder; /* NULL: it was named, or the user chose it */
+    const char *folder; /* NULL if it was already named, or if the user chose the folder */
 } FolderNote;
 
 static void take_folder_note(void *ctx, const AcrProgressEvent *event)

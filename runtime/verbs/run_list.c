@@ -1,6 +1,6 @@
-/* acr-host runs: lists the run folders of a repository below the user's state folder, the latest
- * first; also finds the run for a verb without arguments. All data come from the folders; a damaged
- * folder is skipped. */
+/* acr-host runs: lists the run folders of a repository in the user's state folder, beginning
+ * with the latest. Also finds the run for a verb without arguments. All data come from the
+ * folders; a damaged folder is skipped. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 60 /* limit of a title in characters */
+#define MAX_TITLE 60 /* maximum length of a title in characters */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
 typedef struct {
     char *path, *title;
-    AcrJson *meta, *result; /* result NULL: the run is not finished */
+    AcrJson *meta, *result; /* `result` is NULL if the run is not finished */
     const char *state;      /* "running", "finished", "unfinished" */
     gint64 changed_s;       /* when its state last changed, in seconds since 1970 */
 } Run;
@@ -57,8 +57,8 @@ static const char *repo_of(const AcrJson *meta)
     return acr_json_get_string(acr_json_get(meta, "options"), "repo");
 }
 
-/* Reads the run in a folder; owned; NULL if it cannot be read, or is of another repository than
- * `repo` (NULL: any). */
+/* Reads the run in a folder; owned; NULL if it cannot be read, or belongs to another repository
+ * than `repo` (NULL: any). */
 static Run *read_run(const char *path, const char *repo)
 {
     g_auto(AcrFolder) folder = {0};
@@ -82,7 +82,7 @@ static Run *read_run(const char *path, const char *repo)
     return run;
 }
 
-/* The runs (Run) of one repository, or of all (NULL), the latest first; owned. */
+/* The runs (array of Run) of one repository (NULL: of all), beginning with the latest; owned. */
 static GPtrArray *read_runs(const char *repo)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(free_run);
@@ -182,8 +182,8 @@ static char *list_text(const AcrJson *rows)
 
 /* ---- Pruning ---- */
 
-/* Whether --prune removes a run: it ended without a patch or has not changed for KEPT_DAYS, and it
- * is not running. */
+/* Whether --prune removes a run. It does if the run ended without a patch, or has not changed
+ * for KEPT_DAYS, and is not running. */
 static bool is_prunable(const Run *run)
 {
     bool is_old = g_get_real_time() / G_USEC_PER_SEC - run->changed_s > KEPT_DAYS * DAY_S,

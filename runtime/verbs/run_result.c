@@ -18,7 +18,7 @@ static void add_tiers(GString *line, const AcrCostSum *cost)
                                (double)acr_microusd(cost->standard_pico) / 1e6);
 }
 
-/* The usage of the run in one line; owned; NULL: nothing is known. */
+/* The usage of the run in one line; owned; NULL if nothing is known. */
 static char *cost_line(const AcrCostSum *cost)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
@@ -58,7 +58,7 @@ static void say_line(AcrConsole *console, AcrTone tone, const char *what, const 
     acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
 }
 
-/* What may help a run without a patch, by the status of its answers. */
+/* Advice for a run without a patch, by the status of its answers. */
 static const char *const hints[] = {
     [ACR_NO_PATCH] = "another model, or more --attempts",
     [ACR_RAW_PATCH_BUT_UNPARSED] = "another model, or more --tries",
@@ -102,7 +102,8 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
              result->is_reproduction ? "not reproduced: " : "no patch: ", line);
 }
 
-/* Prints the verdict on a patch and its reason; nothing if code was not run on purpose. */
+/* Prints the verdict on a patch and the reason. Prints nothing if the user did not want code to
+ * be run. */
 static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     static const char *const words[] = {"verified: yes", "validated: yes", "verified: no",
@@ -152,7 +153,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
 /* ---- What the user has now, and can do with it ---- */
 
 #define MAX_SHOWN_FILES 10
-#define HEADER "diff --git " /* cannot be confused with lines of a hunk, which begin with a mark */
+#define HEADER "diff --git " /* not confused with lines of a hunk, which begin with a mark */
 
 GPtrArray *acr_changed_files(GBytes *diff)
 {
@@ -164,7 +165,7 @@ GPtrArray *acr_changed_files(GBytes *diff)
     bool in_hunk = false;
     for (guint i = 0; lines[i]; i++) {
         const char *line = lines[i];
-        if (g_str_has_prefix(line, HEADER)) { /* "a/PATH b/PATH": the path is its second half */
+        if (g_str_has_prefix(line, HEADER)) { /* in "a/PATH b/PATH", the path is the second half */
             const char *paths = line + strlen(HEADER);
             path = paths + strlen(paths) / 2 + strlen(" b/");
             in_hunk = false;
@@ -205,7 +206,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
                         bool is_over, AcrConsole *console)
 {
     bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
-    if (!spec->out) /* a replay has no own run folder */
+    if (!spec->out) /* a replay has no run folder of its own */
         return;
     if (result->was_finished)
         acr_console_log(console, "nothing was run: this is the saved result of '%s'", spec->out);

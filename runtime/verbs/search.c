@@ -12,23 +12,23 @@ typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
     AcrWorkspace *workspace;
-    AcrSnapshot *latest; /* at a prompt: the last snapshot of the working tree; owned */
+    AcrSnapshot *latest; /* for use at a prompt: the last snapshot of the working tree; owned */
     const AcrCalls *calls;
     guint answered;
     bool has_missed, is_prompt;
 } Search;
 
-/* Where a question is answered; what is not found goes on to the next. */
+/* Where a question is answered. If nothing is found in one place, the next is searched. */
 enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
 
 /* How to parse a call and how to show its answer. */
 typedef struct {
     const AcrRunSpec *spec; /* its options */
-    bool is_words;          /* a person wrote words; it is not a call in a model's form */
+    bool is_words;          /* a person wrote the call in words, not in the form that models use */
     bool is_exact;          /* accept only results of the requested kind */
-    guint width;            /* where to search: IN_CODE ... */
-    guint from, to;         /* the only lines to show; 0: all */
-    char *mark;             /* the text that the person searches for, to emphasise it; owned */
+    guint width;            /* where to search: IN_CODE, … */
+    guint from, to;         /* only these lines are shown; 0: all */
+    char *mark;             /* the text that the person searches for, which is emphasised; owned */
 } Manner;
 static void manner_clear(Manner *manner)
 {
@@ -59,7 +59,7 @@ static bool is_mistake(const GError *error)
            error->domain == G_SHELL_ERROR;
 }
 
-/* Parses the call in a text; *out_wrong (owned): why it is not a valid call, or NULL. */
+/* Parses the call in a text. *out_wrong (owned) says why it is not a valid call, or is NULL. */
 static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner *manner,
                       char **out_wrong, GError **error)
 {
@@ -138,7 +138,7 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
     return acr_search_run(self->workspace->search, call, out, error);
 }
 
-/* Tells where the results are, if that is not where the question was meant. */
+/* Says where the results are, if that is another place than the question meant. */
 static void tell_width(const Manner *manner)
 {
     if (manner->width == IN_TESTS && !manner->spec->with_tests)
@@ -147,7 +147,7 @@ static void tell_width(const Manner *manner)
         acr_verb_say("found in no Python file; these are files of other types");
 }
 
-/* The widest search that can find more than the first. */
+/* The widest search that can find more than the first search. */
 static guint widest(const AcrCall *call, const Manner *manner)
 {
     const char *name = call->spec->name;
@@ -157,12 +157,12 @@ static guint widest(const AcrCall *call, const Manner *manner)
     return g_str_has_prefix(name, "search_code") ? IN_ALL_FILES : IN_TESTS;
 }
 
-/* Runs a call, if nothing is found in tests and other files, too; keeps the first miss. */
+/* Runs a call. If nothing is found, searches tests and other files, too. Keeps the first miss. */
 static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAnswer *out,
                        GError **error)
 {
     guint last = widest(call, manner);
-    bool is_all = last == IN_ALL_FILES && manner->spec->in_file; /* a named folder, as a whole */
+    bool is_all = last == IN_ALL_FILES && manner->spec->in_file; /* search a named folder once */
     for (manner->width = is_all ? last : IN_CODE; manner->width <= last; manner->width++) {
         g_auto(AcrAnswer) answer = {0};
         if (!run_call(self, call, manner, &answer, error))
@@ -217,7 +217,7 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
 
 /* ---- A person's question ---- */
 
-/* Moves the results of `from` behind those of `into`. */
+/* Appends the results of `from` to those of `into`. */
 static void append_answer(AcrAnswer *into, AcrAnswer *from)
 {
     guint n = into->lines->len,
@@ -244,7 +244,7 @@ static void named_clear(Named *named)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Named, named_clear)
 
-/* Searches for the name as `word`. Several answers become one for a person. */
+/* Searches for the name as `word`. For a person, combines several answers into one. */
 static bool ask_name(Search *self, const char *word, const char *name, Manner *manner, Named *named,
                      GError **error)
 {
@@ -270,7 +270,7 @@ static bool ask_name(Search *self, const char *word, const char *name, Manner *m
     return true;
 }
 
-/* Searches for classes and functions of the name; if there are none, for other things. */
+/* Searches for classes and functions with that name; if there are none, for other kinds. */
 static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *named, GError **error)
 {
     bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');
@@ -283,7 +283,7 @@ static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *nam
            ask_name(self, is_class ? "class" : "method", name, manner, named, error);
 }
 
-/* Answers a bare name with what has that name, otherwise with lines that hold it as a text. */
+/* Answers a bare name with its definitions or, if there are none, with lines that contain it. */
 static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
 {
     g_auto(Named) named = {.out = ACR_OUT_WRITTEN};
@@ -333,7 +333,7 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     return out;
 }
 
-/* Chooses the exit code; `left`: number of calls that were not answered. */
+/* Chooses the exit code. `left` is the number of calls that were not answered. */
 static AcrExit exit_code(const Search *self, guint left)
 {
     if (!acr_interrupted(self->host->interrupt))
@@ -422,7 +422,7 @@ static const char prompt_help[] =
     "Options may follow: -l files, -c counts, -t tests too, -e a pattern, --all, -g FOLDER or "
     "FILE.\n";
 
-/* Handles a line that is a command such as help; false: the line is not a command. */
+/* Handles a line that is a command, such as help. Returns false if the line is not a command. */
 static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
 {
     *out_quits = strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0;

@@ -1,5 +1,5 @@
-/* Reads the input of search: lines of a pipe or file as they arrive, or lines that a person types,
- * with readline. */
+/* Reads the input of search: lines of a pipe or file as they arrive, or lines that a person
+ * types, with readline. */
 #include "verbs/search_input.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 #define LIBRARY "libreadline.so.8"
 #define PROMPT "search> "
-#define MAX_BYTES (64u * 1024 * 1024) /* limit of unread input, and of a line */
+#define MAX_BYTES (64u * 1024 * 1024) /* maximum size of unread input, and of a line, in bytes */
 #define READ_BYTES 65536
 #define WAIT_MS 200
 #define QUIET_MS 300 /* after a pause of this length, the writer probably waits for an answer */
@@ -22,7 +22,7 @@
 
 typedef char *Generator(const char *text, int state);
 
-/* The functions of readline that we call, by their own names. */
+/* The functions of readline that we call, under their own names. */
 static struct {
     char *(*readline)(const char *prompt);
     void (*add_history)(const char *line);
@@ -67,7 +67,7 @@ static bool load_readline(void)
     return handle;
 }
 
-/* The n-th of the words and calls that may begin a line; NULL: no more. */
+/* Name n of the words and calls that may begin a line; NULL if there are no more. */
 static const char *name_at(gsize i)
 {
     static const char *const others[] = {"help", "list", "quit"};
@@ -132,7 +132,7 @@ static char *read_typed(AcrSearchInput *input)
 
 /* ---- Lines ---- */
 
-/* Takes the first line of the input so far; NULL: none. */
+/* Takes the first line of the input so far; NULL if there is none. */
 static char *take_input_line(AcrSearchInput *input)
 {
     const guint8 *data = input->waiting->data + input->taken;
@@ -147,7 +147,7 @@ static char *take_input_line(AcrSearchInput *input)
     return acr_utf8_repair(data, len);
 }
 
-/* Waits for more input; *out_quiet: whether none arrived in that time. */
+/* Waits for more input. *out_quiet is set to whether none arrived in that time. */
 static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GError **error)
 {
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};

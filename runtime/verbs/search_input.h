@@ -10,18 +10,18 @@
 
 /* Whether the word begins a call in words: "class", "method", "code" or "line". */
 bool acr_search_is_word(const char *word);
-/* The one that a mistyped word may mean; NULL: none. */
+/* The word that a mistyped word may mean; NULL if there is none. */
 const char *acr_search_nearest_word(const char *word);
-/* Makes the call that the words and --in, --regex express. Errors: USAGE of task. */
+/* Makes the call that the words and the options --in and --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
 /* The file and lines in "FILE:NUMBER" or "FILE:FROM-TO". */
 typedef struct {
-    gsize file_len; /* number of bytes of FILE at the beginning of the text */
-    guint from, to; /* equal if the text names one line */
+    gsize file_len; /* length of FILE in bytes, at the beginning of the text */
+    guint from, to; /* these are equal if the text names one line */
     bool is_range;
 } AcrSearchLines;
-/* Parses such a text; false if it has neither form. */
+/* Parses such a text. Returns false if it has neither form. */
 bool acr_search_word_lines(const char *text, AcrSearchLines *out);
 /* The words that begin a call, in order; NULL after the last. */
 const char *acr_search_word(guint i);
@@ -31,36 +31,37 @@ bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unkno
 /* Whether the text is the name of a call and its arguments in the form of a shell, "name 'a b'
  * 3". */
 bool acr_search_is_plain(const AcrCalls *calls, const char *text);
-/* The call that these words express; words[0] is the name of a call. Errors: BAD_CALL of search. */
+/* The call that these words express; words[0] is the name of the call. Errors: BAD_CALL of
+ * search. */
 bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out,
                            GError **error) ACR_MUST_USE;
-/* Whether a line has the form of a call in words; *out_word is owned, *out_text points into the
+/* Whether a line has the form of a call in words. *out_word is owned; *out_text is a part of the
  * line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
 
-/* A question of a person: its word is one of those above, or ACR_SEARCH_NAME if only a name was
- * given. */
+/* A question that a person asks. Its word is one of those that begin a call, or ACR_SEARCH_NAME
+ * if only a name was given. */
 #define ACR_SEARCH_NAME "name"
 typedef struct {
     const char *word;
-    char *text, *where; /* owned; where: a file, folder or pattern, NULL: everywhere */
+    char *text, *where; /* owned; `where` is a file, folder or pattern, or NULL for everywhere */
 } AcrQuestion;
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
-/* Makes a question of words: [WORD] TEXT [WHERE], at least one. */
+/* Makes a question from at least one word: [WORD] TEXT [WHERE]. */
 void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
                          AcrQuestion *out);
 /* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
                             char ***out_words, GError **error) ACR_MUST_USE;
-/* The search calls with their signatures, a line each; owned. */
+/* The search calls with their signatures, one on each line; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 
 /* ---- Answers for people (search_print.c) ---- */
 
-/* Prints the results in the form that the options select, and notes or the lack of results on
- * stderr. `mark` (may be NULL) is emphasised on a terminal. */
+/* Prints the results in the form that the options select. Prints notes, or that there are no
+ * results, on stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
 
@@ -69,20 +70,21 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 typedef struct {
     const AcrInterrupt *interrupt; /* borrowed */
     bool is_terminal;              /* input is read with a prompt, editing and history */
-    char *history;                 /* the history file; owned; NULL: none */
+    char *history;                 /* the history file; owned; NULL if there is none */
     GByteArray *waiting;           /* input that has arrived; owned */
     gsize taken;                   /* number of bytes of `waiting` that were already returned */
     gsize searched;                /* `waiting` has no line end before this byte */
     bool is_ended;
 } AcrSearchInput;
 
-/* Reads standard input: with readline at a terminal, if that is installed; otherwise until its end,
- * or until its writer seems to wait for an answer. Errors: TOO_BIG, FAILED of base. */
+/* Reads standard input. At a terminal it uses readline, if that is installed. Otherwise it reads
+ * until the end of the input, or until the writer seems to wait for an answer. Errors: TOO_BIG,
+ * FAILED of base. */
 bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out,
                            GError **error) ACR_MUST_USE;
 void acr_search_input_clear(AcrSearchInput *input);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchInput, acr_search_input_clear)
-/* The next non-empty line, stripped, as UTF-8; *out is owned; NULL: the input has ended, or a
+/* The next non-empty line, stripped, as UTF-8. *out is owned; NULL if the input has ended, or a
  * signal arrived. Errors: TOO_BIG, FAILED of base. */
 bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error) ACR_MUST_USE;
 /* Takes and counts the remaining non-empty lines; 0 if the input has not ended. */

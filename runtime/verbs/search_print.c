@@ -19,7 +19,7 @@ typedef struct {
     bool was_block;
 } Printer;
 
-/* Appends a text; on a terminal, without control characters. */
+/* Appends a string; on a terminal, without control characters. */
 static void put_text(Printer *self, const char *colour, const char *text)
 {
     g_autofree char *visible = self->is_screen ? acr_text_visible(text) : NULL;
@@ -91,8 +91,8 @@ static bool is_definition(const char *line)
            g_str_has_prefix(text, "class ");
 }
 
-/* The line that represents the lines from..to of a result: the definition of the searched name;
- * else a line with the text; else the line of any definition (not of a decorator). */
+/* The line that represents the lines from..to of a result: the definition of the searched name,
+ * otherwise a line with the text, otherwise the line of any definition (not of a decorator). */
 static const AcrShownLine *line_of_place(const Printer *self, guint from, guint to)
 {
     const AcrShownLine *definition = NULL, *holder = NULL;
@@ -126,7 +126,7 @@ static guint put_results(Printer *self, guint limit, guint in_full)
     return shortened;
 }
 
-/* Prints the path of each file with results; with --count also the number of results. */
+/* Prints the path of each file with results, and with --count also the number of results. */
 static void put_files(Printer *self, guint limit)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
@@ -152,8 +152,8 @@ static void put_files(Printer *self, guint limit)
     }
 }
 
-/* Converts a text for models to one for people, without tags: "CLASS.NAME" for a class and its
- * method; owned. */
+/* Converts a text for models to a text for people, without tags: "CLASS.NAME" for a class and
+ * its method; owned. */
 static char *without_tags(const char *told)
 {
     static const char *const tags[] = {"<file>",  "<class>",  "<func>",  "<code>",

@@ -4,8 +4,8 @@
 
 #include "verbs/search_input.h"
 
-/* A kind of search: its word and the calls that it stands for; the list shows `usage` after the
- * word. */
+/* A kind of search: its word, and the calls for which the word stands. The list shows `usage`
+ * after the word. */
 typedef struct {
     const char *word, *usage, *call, *call_in_file, *call_in_class;
 } Kind;
@@ -80,8 +80,8 @@ static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError *
     return true;
 }
 
-/* Makes the call for "CLASS.NAME" if no file is named; otherwise for NAME, in the file or
- * anywhere. */
+/* Makes the call for "CLASS.NAME" if no file is named. Otherwise makes the call for NAME, in the
+ * file or anywhere. */
 static AcrCall named_call(const Kind *kind, const char *text, const char *file)
 {
     const char *dot = kind->call_in_class && !file ? strrchr(text, '.') : NULL;
@@ -136,7 +136,7 @@ const char *acr_search_nearest_word(const char *word)
     return acr_search_is_word(word) ? NULL : acr_nearest_name(word, words);
 }
 
-/* The name of a call in a model's form (its end may be missing), or NULL; owned. */
+/* The name of a call in a model's form (the end of the call may be missing), or NULL; owned. */
 static char *name_of_call(const char *text)
 {
     gsize len = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
@@ -238,7 +238,7 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
     out->where = g_strdup(where);
 }
 
-/* Whether a typed word is an option rather than a part of a text, such as "->". */
+/* Whether a typed word is an option, and not a part of a text, such as "->". */
 static bool is_typed_option(const char *word)
 {
     return word[0] == '-' &&

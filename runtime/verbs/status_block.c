@@ -1,6 +1,6 @@
 /* Lays out parts of text in lines that fit a terminal, with the control sequences that draw and
- * erase them (ECMA-48). It writes to a buffer only, so that tests can read what a terminal would
- * get. */
+ * erase the lines (ECMA-48). It writes only to a buffer, so that tests can read what a terminal
+ * would get. */
 #include "verbs/status_block.h"
 
 #include "loops/progress.h"
@@ -41,7 +41,7 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
         g_string_append_c(out, '\r');
     if (rows > 1)
         g_string_append_printf(out, "\033[%uA", rows - 1);
-    /* without this order, tmux would keep an erased character in the corner */
+    /* in another order, tmux would keep an erased character in the corner */
     if (rows > 0)
         g_string_append(out, "\033[K\033[C\033[J\r");
     block->n = 0;

@@ -1,23 +1,24 @@
-/* The lines at the bottom of a terminal that are redrawn; functions make the bytes for that
- * (status_block.c). */
+/* The lines at the bottom of a terminal that are redrawn. The functions only make the bytes that
+ * draw and erase these lines (status_block.c). */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
 #define ACR_STATUS_MAX_LINES 24
-#define ACR_STATUS_LINES 4 /* limit of the lines over which the parts are distributed */
+#define ACR_STATUS_LINES 4 /* maximum number of lines over which the parts are distributed */
 
 /* The block on the screen; the cursor is at the end of its last line. */
 typedef struct {
-    guint n, widths[ACR_STATUS_MAX_LINES]; /* widths of the lines, in columns */
+    guint n, widths[ACR_STATUS_MAX_LINES]; /* number of lines, and their widths in columns */
 } AcrStatusBlock;
 
-/* Appends the bytes that erase the block from a terminal with that many columns. (A terminal
- * that became narrower has wrapped its lines.) */
+/* Appends the bytes that erase the block from a terminal with that number of columns. (If a
+ * terminal became narrower, it has wrapped the lines.) */
 void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out);
 /* Appends the block made of these parts (char *, UTF-8 without control characters): each line
- * gets as many as fit, on at most `lines` lines (up to ACR_STATUS_MAX_LINES); a part that begins
- * with a line feed begins a new line. Call it only while no block is on the screen. */
+ * gets as many parts as fit, and there are at most `lines` lines (up to ACR_STATUS_MAX_LINES). A
+ * part that begins with a line feed begins a new line. Call it only while no block is on the
+ * screen. */
 void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
                            guint lines, bool has_colour, GString *out);

@@ -1,5 +1,5 @@
-/* Writes standard output (whose reader may close it, and whose disk may be full), and reads
- * standard input. */
+/* Writes standard output, whose reader may close it and whose disk may be full. Reads standard
+ * input. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>

@@ -19,8 +19,8 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
         acr_console_say(console, ACR_TONE_BAD, "warning: %s", warning);
 }
 
-/* Warns if the tasks' code ran in another place than grading uses, because the code may pass in
- * one place and fail in the other. */
+/* Warns if the tasks' code ran in another place than grading uses, because code may pass in one
+ * place and fail in the other. */
 static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
 {
     bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
@@ -84,8 +84,8 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* Reports errors that would fail every task, before the first task starts. *out_digest (owned):
- * digest of the options that all tasks share. */
+/* Reports errors that would make every task fail, before the first task starts. *out_digest
+ * (owned) is a digest of the options that all tasks share. */
 static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
                          GError **error)
 {
@@ -182,7 +182,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     return report_grades(host, grading, console, code);
 }
 
-/* Ends a shard that has no tasks to run: writes earlier or empty results, so that merging does
+/* Ends a shard that has no tasks to run. Writes earlier or empty results, so that merging does
  * not miss the shard. */
 static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances)
 {

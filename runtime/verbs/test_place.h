@@ -10,7 +10,7 @@ typedef struct {
     AcrWorkspace workspace; /* not indexed */
     AcrSandbox *sandbox;
     AcrRefereeWorker *worker;
-    AcrGradingPlan plan; /* only set for a benchmark task */
+    AcrGradingPlan plan; /* set only for a benchmark task */
     AcrSetUp set_up;     /* the command that --setup auto has chosen */
     char *work_tree, *python, *cache, *baselines, *environment;
 } AcrTestPlace;
@@ -19,13 +19,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestPlace, acr_test_place_clear)
 /* Opens the repository of --repo or the task of --dataset, and the sandbox. */
 bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place,
                          GError **error) ACR_MUST_USE;
-/* The project for the functions of tests; borrows from the place. */
+/* The project, for the functions that run tests; borrowed from the place. */
 AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host,
                                   const AcrRunSpec *spec);
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
-/* Makes the environment of --environment, if given, and sets --python, --setup and --test-cmd by
- * it. Errors: USAGE of task, those of project and vcs. */
+/* If --environment is given, makes the environment and sets --python, --setup and --test-cmd
+ * accordingly. Errors: USAGE of task, those of project and vcs. */
 bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
 /* Makes the console show which tests run. */

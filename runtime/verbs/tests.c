@@ -1,8 +1,9 @@
 /* acr-host tests: runs a project's tests, and compares them with a patch. */
 #include "verbs/test_place.h"
 
-#define SHOWN 20u   /* limit of test names in a list for a person */
-#define FAILING 10u /* limit of failing tests that are named without a patch; --list names all */
+#define SHOWN 20u /* maximum number of test names in a list for a person */
+/* maximum number of failing tests that are named if there is no patch; --list names all */
+#define FAILING 10u
 
 /* ---- Telling ---- */
 
@@ -50,7 +51,7 @@ static AcrJson *describe_tests(const AcrRunSpec *spec, const AcrBaseline *baseli
         acr_test_comparison_to_json(found, true, json);
     }
     acr_json_set(json, "not_run",
-                 /* lists their names, not only their number */
+                 /* this lists the names of the tests, not only their number */
                  acr_json_new_texts(last->not_run));
     return json;
 }
@@ -160,7 +161,7 @@ static int compare_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPla
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     acr_test_place_show(&project, console);
-    if (overlay) /* half of the time for the baseline, half for the patch */
+    if (overlay) /* the baseline gets half of the time, the patch the other half */
         project.time_ms = MAX(project.time_ms / 2, 1);
     bool ok =
         acr_project_baseline(&project, (const char *const *)changed, &baseline, &error) &&

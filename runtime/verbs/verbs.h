@@ -1,5 +1,5 @@
-/* verbs: the subcommands of the program. Each file ends with its table entry. Results go to stdout,
- * progress and messages to stderr. */
+/* verbs: the subcommands of the program. Each verb's file ends with the verb's table entry.
+ * Results go to stdout, progress and messages to stderr. */
 #pragma once
 
 #include "base/base.h"
@@ -10,15 +10,16 @@
 
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
-    const char *name, *short_name; /* NULL: the verb has no short name */
-    /* one line for the list of verbs; NULL: the verb is not listed */
+    const char *name, *short_name; /* short_name: NULL if the verb has none */
+    /* one line for the list of verbs; NULL if the verb is not listed */
     const char *summary;
-    /* the verb's bit in the table of options; 0: `start` gets the arguments unparsed */
+    /* the verb's bit in the table of options; 0 if `start` gets the arguments unparsed */
     AcrForVerb takes;
-    const char *arguments; /* arguments besides options, as text for --help; NULL: none */
-    bool is_command;       /* the arguments are a command after "--" */
+    /* the arguments besides options, as text for --help; NULL if there are none */
+    const char *arguments;
+    bool is_command; /* the arguments are a command after "--" */
     bool uses_network;
-    /* `host`: the program's own files and settings, with the cache and jobs from the options;
+    /* `host` has the program's own files and settings, with the cache and jobs from the options;
      * the verb sets host->progress. Returns an AcrExit, or for `exec` the command's exit code. */
     int (*run)(AcrHost *host, AcrRunSpec *spec);
     int (*start)(AcrHost *host, int argc, char **argv);
@@ -27,9 +28,10 @@ struct AcrVerb {
 /* All verbs in the order of the list; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
-/* The verb that a user may have meant by `name`; NULL: none. */
+/* The verb that a user may have meant by `name`; NULL if there is none. */
 const char *acr_verb_nearest(const char *name);
-/* Prints --version: a line, or one JSON object with the libraries' versions. Returns an AcrExit. */
+/* Prints --version: one line, or one JSON object with the libraries' versions. Returns an
+ * AcrExit. */
 int acr_version_print(bool as_json);
 /* Runs a verb with options from argv (argv[0] is its name), the environment and the configuration
  * file. Returns the program's exit code. */

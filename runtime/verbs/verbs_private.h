@@ -4,12 +4,12 @@
 
 /* ---- Messages (messages.c) ---- */
 
-/* Prints on stderr. Makes the text safe by acr_text_visible, because it may quote models,
+/* Prints on stderr. Makes the text safe with acr_text_visible, because it may quote models,
  * repositories and servers. */
 void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* Makes a text one line that is safe for a terminal; owned. */
+/* The text in one line that is safe for a terminal; owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
-/* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the current
+/* Prints "acr-host VERB: message" as one line, and returns the exit code. VERB is the current
  * verb (g_get_prgname). `error` may be NULL after a signal. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
@@ -23,17 +23,18 @@ AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 typedef enum {
     ACR_OUT_WRITTEN,
-    ACR_OUT_CLOSED, /* the reader closed the pipe (| head): no error, so nothing is printed */
+    /* the reader closed the pipe (| head); not an error; nothing is printed */
+    ACR_OUT_CLOSED,
     ACR_OUT_FAILED, /* the failure was already reported on stderr */
 } AcrOut;
-/* Writes data to stdout; on a terminal, makes them safe by acr_text_visible. After any result
- * but WRITTEN the caller must stop writing. */
+/* Writes data to stdout; on a terminal, makes them safe with acr_text_visible. After any result
+ * except WRITTEN, the caller must stop writing. */
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
 /* Writes a text that is already safe for a terminal, such as one with colours. */
 AcrOut acr_out_safe(const char *text) ACR_MUST_USE;
-/* Like acr_out_safe, through the pager if there is one and stdout is a terminal. (pager.c) */
+/* Like acr_out_safe, but on a terminal through the pager. (pager.c) */
 AcrOut acr_out_paged(const char *text) ACR_MUST_USE;
 /* Returns `code`, unless the output could not be written. */
 AcrExit acr_out_exit(AcrOut out, AcrExit code);
@@ -45,9 +46,9 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 /* Sets options and arguments from argv, without defaults. Errors: USAGE of task. */
 bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
                             GError **error) ACR_MUST_USE;
-/* Applies the spec's cache, jobs and time limit: the process gets a SIGALRM at the time limit if
- * that must end the verb (ends_at_alarm), otherwise ACR_GRACE_S later. Returns the cache's path,
- * owned; the host borrows it. */
+/* Applies the spec's cache, jobs and time limit. The process gets a SIGALRM at the time limit if
+ * the signal must end the verb (ends_at_alarm), otherwise ACR_GRACE_S later. Returns the cache's
+ * path, owned; the host borrows it. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
 /* Sets the defaults: the enclosing repository, and a new run folder, which is created and
  * reported on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
@@ -56,32 +57,32 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec);
 /* Makes a new run folder in the state folder; owned. Errors: those of task. (places.c) */
 char *acr_verb_new_run_folder(const char *repo, GError **error) ACR_MUST_USE;
-/* The names of the guides that `help` prints, sorted (char *); owned. (help_topic.c) */
+/* The sorted names (char *) of the guides that `help` prints; owned. (help_topic.c) */
 GPtrArray *acr_help_topics(const AcrHost *host) ACR_MUST_USE;
 /* The usual values of an option and its default, for --help: "auto, never; default: auto";
  * owned. */
 char *acr_option_values(const AcrOption *option) ACR_MUST_USE;
-/* The text of --help, with rare options for --help-all; owned. */
+/* The text of --help or, with `is_all`, of --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 
 /* ---- Events (events.c) ---- */
 
 /* Progress as JSON lines, from any thread. */
 typedef struct AcrEvents AcrEvents;
-/* `where`: the number of a descriptor, or a file. The file is created, or appended to if it
- * contains events. Errors: USAGE of task. */
+/* `where` is the number of a descriptor, or a file, which is created, or extended if it contains
+ * events. Errors: USAGE of task. */
 AcrEvents *acr_events_open(const char *where, GError **error) ACR_MUST_USE; /* owned */
 void acr_events_free(AcrEvents *events);
 const AcrProgress *acr_events_progress(const AcrEvents *events); /* borrowed */
 
 /* ---- Progress (console.c) ---- */
 
-/* Progress on stderr: on a terminal a block that is redrawn, otherwise a dated line for each
- * stage; with --verbose each step, with --quiet nothing. While there is a block, only the
- * console writes to the terminal. Thread-safe. */
+/* Shows progress on stderr: on a terminal as a block that is redrawn, otherwise as a dated line
+ * for each stage. With --verbose it shows each step, with --quiet nothing. While there is a
+ * block, only the console writes to the terminal. Thread-safe. */
 typedef struct AcrConsole AcrConsole;
-/* Reads --verbose, --quiet and the limits from `spec`, and shows how much of the limits is used.
- * Owned. */
+/* Makes a console; owned. Reads --verbose, --quiet and the limits from `spec`, and shows how
+ * much of the limits is used. */
 AcrConsole *acr_console_new(const AcrRunSpec *spec) ACR_MUST_USE;
 void acr_console_free(AcrConsole *console); /* ends the console */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
@@ -89,22 +90,22 @@ const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
 /* From now on, also writes progress events to `where` (NULL: nowhere). Errors: those of
  * acr_events_open. */
 bool acr_console_open_events(AcrConsole *console, const char *where, GError **error) ACR_MUST_USE;
-/* Shows `text` (copied) instead of the stage, for a verb that runs many tasks: its first line
- * before the usage, and each further line on its own line. */
+/* Shows `text` (copied) instead of the stage of a run. Its first line is
+ * shown before the usage, each further line on a line of its own. */
 void acr_console_status(AcrConsole *console, const char *text);
 /* Whether the user's environment allows colours: https://no-color.org,
  * https://bixense.com/clicolors */
 bool acr_wants_colour(void);
-/* Shows what the verb is waiting for (copied; NULL: the wait is over): in the block; without a
- * terminal once as a line; with --verbose always as a line. */
+/* Shows what the verb is waiting for (copied; NULL: the wait is over): in the block, or without
+ * a terminal once as a line; with --verbose always as a line. */
 void acr_console_await(AcrConsole *console, const char *line);
-/* Writes a permanent line of progress, with its date if stderr is not a terminal; nothing with
- * --quiet. */
+/* Writes a permanent line of progress, with its date if stderr is not a terminal. Silent
+ * with --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Like acr_console_log; but if the block shows `line`, only with --verbose. */
+/* Like acr_console_log, but if the block shows `line`, only with --verbose. */
 void acr_console_step(AcrConsole *console, const char *line);
-/* Shows the progress of another process that began `ms` ago, with these ceilings (members <= 0:
- * none). */
+/* Shows the progress of another process that began `ms` ago, with these ceilings (a member <= 0
+ * is no ceiling). */
 void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms);
 /* Erases the block permanently. After that, other code may write to the terminal. */
 void acr_console_end(AcrConsole *console);
@@ -122,7 +123,7 @@ void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
 /* Opens the repository of `spec`; reports skipped files on stderr. */
 bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out,
                          GError **error) ACR_MUST_USE;
-/* Indexes the repository. With --verbose (but not with --json) reports files that cannot be
+/* Indexes the repository. With --verbose, but not --json, reports files that cannot be
  * parsed. */
 bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
                           GError **error) ACR_MUST_USE;
@@ -136,22 +137,23 @@ bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char 
  * (extensions.c) */
 bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Gets data for a run from the extensions of `spec`: the text of an issue that they provide
- * ("jira:ABC-12"), and their prompts. `extensions` NULL: none. Errors: those of
+ * ("jira:ABC-12"), and their prompts. `extensions` is NULL if there are none. Errors: those of
  * acr_extensions_issue. (extensions.c) */
 bool acr_verb_ask_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
-/* Applies the diff in a file ("-": in standard input). Errors: those of vcs and base. */
+/* Applies the diff in a file ("-" means standard input). Errors: those of vcs and base. */
 bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
                           GError **error) ACR_MUST_USE;
 
 /* ---- Runs (run.c, run_result.c, issue_text.c) ---- */
 
-/* The run folders of one repository, or of all (NULL), the latest first; rows as in `runs
+/* The run folders of one repository (NULL: of all), beginning with the latest; as in `runs
  * --json`; owned. */
 AcrJson *acr_runs_list(const char *repo) ACR_MUST_USE;
-/* The latest run folder of a repository below the user's state folder; owned; NULL: none. (run_list.c) */
+/* The latest run folder of a repository in the user's state folder; owned; NULL if there is
+ * none. (run_list.c) */
 char *acr_runs_latest(const char *repo) ACR_MUST_USE;
-/* The latest unfinished run with the verb and the issue of `spec`. Errors: USAGE of task if
+/* The latest unfinished run that has the verb and the issue of `spec`. Errors: USAGE of task if
  * there is none. */
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Prints the plan of `run` (dry_run.c); returns an AcrExit. */
@@ -159,8 +161,8 @@ int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);
 /* Performs `run` or `reproduce` and prints the result. */
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec);
 
-/* Whether --issue is a URL; acr_issue_page_text fetches the issue as text; owned. Errors: USAGE
- * and ENVIRONMENT of task. (issue_page.c) */
+/* Whether --issue is a URL. acr_issue_page_text fetches it as text; owned. Errors:
+ * USAGE and ENVIRONMENT of task. (issue_page.c) */
 bool acr_issue_is_page(const char *text);
 GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
                             GError **error) ACR_MUST_USE;
@@ -168,10 +170,11 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
 /* Sets `issue_text` to the issue as UTF-8, from the source in `spec`. Errors: USAGE of task. */
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error) ACR_MUST_USE;
-/* The files that a diff in git's format changes: "path (+2 -1)" each (char *), in order. Owned.
- * `diff` may be NULL. */
+/* The files that a diff in git's format changes, in order; owned array of char *, "path (+2
+ * -1)". `diff` may be NULL. */
 GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
-/* Prints the result of a run: patch or script on stdout, or with --json the result; then on stderr
- * what to do next, the cost, the verdict, and `error` (may be NULL). Returns the exit code. */
+/* Prints the result of a run. On stdout: the patch or the script, or with --json the result. On
+ * stderr: what to do next, the cost, the verdict, and `error` (may be NULL). Returns the exit
+ * code. */
 int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                          const GError *error, AcrConsole *console);

@@ -1,4 +1,4 @@
-/* acr-host watch: shows a running batch or run from the files in its folder. Writes and locks
+/* acr-host watch: shows a running batch or run from the files in its folder. It writes and locks
  * nothing. */
 #include <string.h>
 
@@ -9,12 +9,12 @@
 #define STEP_MS 50
 #define LINGER_MS 5000 /* how long browsers can still fetch the last state */
 
-/* The state of what was already shown. */
+/* What was already shown. */
 typedef struct {
     AcrConsole *console;
-    AcrWatchPage *page; /* NULL: no page is served */
-    GHashTable *ended;  /* ids of ended tasks */
-    GHashTable *lines;  /* name of a shard or id of a task -> the last line shown about it */
+    AcrWatchPage *page; /* NULL if no page is served */
+    GHashTable *ended;  /* set of the ids of the tasks that have ended */
+    GHashTable *lines;  /* name of a shard, or id of a task -> the last line shown about it */
     bool is_first;
 } Shown;
 
@@ -27,7 +27,7 @@ static void shown_clear(Shown *shown)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
 
-/* Shows a line (taken), unless it equals the last one of that name. */
+/* Shows a line (taken), unless it equals the last line with that name. */
 static void tell_line(Shown *shown, const char *name, char *line)
 {
     if (g_strcmp0(g_hash_table_lookup(shown->lines, name), line) != 0)
@@ -40,7 +40,7 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
     const GPtrArray *parts = state->parts, *running = state->running;
     for (guint i = 0; i < parts->len; i++) {
         const AcrBatchPart *part = parts->pdata[i];
-        /* end after the last state of a single part */
+        /* if there is a single part, the verb ends after the part's last state */
         bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER;
         if (!is_last)
             tell_line(shown, part->name, acr_watched_process(state, part));
@@ -86,7 +86,7 @@ static void show_state(Shown *shown, const AcrBatchState *state)
         acr_watch_page_send(shown->page, state);
 }
 
-/* Waits until the next refresh; false if a signal arrived. */
+/* Waits until the next refresh. Returns false if a signal arrived. */
 static bool wait_a_moment(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < EVERY_MS; ms += STEP_MS) {

@@ -8,16 +8,16 @@
 #include "http/server.h"
 #include "report/report.h"
 
-#define KEPT_MS 1000 /* a page that is not older is sent again */
+#define KEPT_MS 1000 /* a page that is not older than this is sent again */
 
 struct AcrWatchPage {
     AcrHttpServer *server;
     AcrPython *python;
     char *out, *url;
-    GBytes *made; /* the last page; NULL: none was made yet */
+    GBytes *made; /* the last page; NULL if none was made yet */
     gint64 made_ms;
-    guint ended;          /* number of ended tasks in the state that was last sent */
-    pthread_mutex_t lock; /* protects the following members */
+    guint ended;          /* number of tasks that had ended in the state that was last sent */
+    pthread_mutex_t lock; /* protects all following members */
     GPtrArray *asked, *streams;
     char *state; /* the state that was last sent */
 };
@@ -27,7 +27,7 @@ static void refuse_request(AcrHttpIncoming *incoming, int status, const char *wh
     acr_http_incoming_answer(incoming, status, "text/plain", why, strlen(why));
 }
 
-/* Called in the server's thread. */
+/* Records a request. Called in the server's thread. */
 static void take_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrWatchPage *page = ctx;

@@ -1,5 +1,5 @@
-/* Writes the state of a batch or run as text and as JSON. Its files are untrusted: each text from
- * them is first made one safe line. */
+/* Writes the state of a batch or run as text and as JSON. The folder's files are untrusted, so
+ * each string from them is first made one safe line. */
 #include "verbs/watch.h"
 
 #include <string.h>
@@ -7,14 +7,14 @@
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
 
-#define MAX_SHOWN 40u /* limit of running tasks that are shown */
-#define MAX_WORDS 8u  /* limit of different counts in a line */
-#define MAX_NAME 80u  /* limit of a task's name in bytes */
+#define MAX_SHOWN 40u /* maximum number of running tasks that are shown */
+#define MAX_WORDS 8u  /* maximum number of different counts in a line */
+#define MAX_NAME 80u  /* maximum length of a task's name in bytes */
 #define MAX_WHY 300u
 
 /* ---- Words ---- */
 
-/* An untrusted text as one safe line of at most `max` bytes. */
+/* An untrusted string as one safe line of at most `max` bytes. */
 static char *line_of(const char *text, gsize max)
 {
     g_autofree char *line = acr_one_line(text);
@@ -28,7 +28,8 @@ static gint by_count(gconstpointer a, gconstpointer b)
     return n != m ? (n < m ? 1 : -1) : strcmp(acr_json_key(one), acr_json_key(other));
 }
 
-/* Adds "2 patch, 1 failed", the most frequent first, separated by `between`. */
+/* Adds "2 patch, 1 failed", beginning with the most frequent word; `between` separates the
+ * parts. */
 static void add_word_counts(GString *text, const AcrJson *counts, const char *between)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
@@ -181,7 +182,7 @@ static void add_spent(GString *text, const AcrBatchState *state)
                                (double)ceiling / 1e6);
 }
 
-/* Adds how a single run has ended: "patch" and its verdict, or its error. */
+/* Adds how a single run has ended: "patch" and the verdict, or the error. */
 static void add_run_end(GString *text, const AcrBatchState *state)
 {
     const AcrJson *const counts[] = {state->by_status, state->by_verdict, state->by_error_class};
