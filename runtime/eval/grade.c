@@ -24,6 +24,7 @@ typedef struct {
     /* results of the checks of a resolved task; NULL if it was not checked */
     AcrJson *trust, *repeats;
     AcrJson *reward; /* written by the verifier of a Harbor task; NULL if there is none */
+    AcrJson *saved;  /* with --regrade: the saved verdict; NULL if there is none */
 } Work;
 
 static void grading_clear(Work *work)
@@ -36,6 +37,7 @@ static void grading_clear(Work *work)
     acr_json_free(work->trust);
     acr_json_free(work->repeats);
     acr_json_free(work->reward);
+    acr_json_free(work->saved);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, grading_clear)
 
@@ -81,37 +83,70 @@ static char *digest_grading(const Work *work)
 
 /* ---- What an earlier run left ---- */
 
-/* Whether an earlier verdict was made from the same input, has its report, and does not blame
- * the environment. */
-static bool take_kept_grade(const Work *work, AcrGraded *out)
+/* The verdict that the folder holds; owned; NULL: none of this version. */
+static AcrJson *read_verdict(const Work *work)
 {
-    g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT),
-                      report = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_REPORT);
+    g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT);
     g_autoptr(AcrJson) verdict = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
-    g_autoptr(AcrJson) reported = report ? acr_json_parse_bytes(report, NULL) : NULL;
+    bool is_known = acr_json_get_int(verdict, "schema_version", 0) == VERDICT_VERSION;
+    return is_known ? g_steal_pointer(&verdict) : NULL;
+}
+
+static AcrEvalCost read_cost(const AcrJson *verdict)
+{
+    return (AcrEvalCost){
+        acr_json_get_int(verdict, "total_ms", 0), acr_json_get_int(verdict, "wall_ms", 0),
+        acr_json_get_int(verdict, "peak_bytes", 0), acr_json_get_int(verdict, "image_bytes", 0)};
+}
+
+static AcrGraded read_grade(const AcrJson *verdict)
+{
     const char *error = acr_json_get_string(verdict, "error");
-    const AcrJson *task = acr_json_get(reported, work->task->instance_id);
-    bool is_whole = acr_json_type(acr_json_get(task, "resolved")) == ACR_JSON_BOOL;
-    if (acr_json_get_int(verdict, "schema_version", 0) != VERDICT_VERSION ||
-        g_strcmp0(acr_json_get_string(verdict, "digest"), work->digest) != 0 ||
-        (!is_whole && !error))
-        return false;
     bool is_resolved = acr_json_get_bool(verdict, "official_resolved", false);
     const AcrJson *audit = acr_json_get(verdict, "audit");
-    *out = (AcrGraded){
+    return (AcrGraded){
         .grade = error         ? ACR_GRADE_ERROR
                  : is_resolved ? ACR_GRADE_RESOLVED
                                : ACR_GRADE_UNRESOLVED,
         .is_kept = true,
         .error = g_strdup(error),
         .failure = g_strdup(acr_json_get_string(verdict, "failure")),
-        .cost = {acr_json_get_int(verdict, "total_ms", 0), acr_json_get_int(verdict, "wall_ms", 0),
-                 acr_json_get_int(verdict, "peak_bytes", 0),
-                 acr_json_get_int(verdict, "image_bytes", 0)},
+        .cost = read_cost(verdict),
         .doubt = is_resolved ? g_strdup(acr_json_get_string(verdict, "why")) : NULL,
         .audit = audit ? acr_json_copy(audit) : NULL,
     };
+}
+
+/* Whether an earlier verdict was made from the same input, has its report, and does not blame
+ * the environment. */
+static bool take_kept_grade(const Work *work, AcrGraded *out)
+{
+    g_autoptr(GBytes) report = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_REPORT);
+    g_autoptr(AcrJson) verdict = read_verdict(work);
+    g_autoptr(AcrJson) reported = report ? acr_json_parse_bytes(report, NULL) : NULL;
+    const char *error = acr_json_get_string(verdict, "error");
+    const AcrJson *task = acr_json_get(reported, work->task->instance_id);
+    bool is_whole = acr_json_type(acr_json_get(task, "resolved")) == ACR_JSON_BOOL;
+    if (!verdict || g_strcmp0(acr_json_get_string(verdict, "digest"), work->digest) != 0 ||
+        (!is_whole && !error))
+        return false;
+    *out = read_grade(verdict);
     return true;
+}
+
+/* Reads the saved verdict, whose trust, times and memory --regrade cannot find out again. */
+static void take_saved_verdict(Work *work)
+{
+    work->saved = read_verdict(work);
+    const AcrJson *repeats = acr_json_get(work->saved, "repeats"),
+                  *evidence = acr_json_get(work->saved, "evidence");
+    work->ungradable = g_strdup(acr_json_get_string(work->saved, "why_not_gradable"));
+    work->is_partial = work->saved && !acr_json_get_string(work->saved, "digest");
+    work->repeats = repeats ? acr_json_copy(repeats) : NULL;
+    if (acr_json_get_bool(work->saved, "has_experiments", false))
+        work->trust =
+            acr_json_of("evidence", evidence ? acr_json_copy(evidence) : acr_json_new_array(),
+                        ACR_BOOL("weak", acr_json_get_bool(work->saved, "is_weak", false)), NULL);
 }
 
 /* ---- Running ---- */
@@ -177,7 +212,8 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set_bool(json, "resolved", false);
     else
         acr_json_set(json, "resolved", work->trust ? acr_json_new_bool(true) : acr_json_new_null());
-    acr_json_set_string(json, "why", graded->doubt);
+    if (graded->doubt || !work->saved) /* other rules may resolve the task again */
+        acr_json_set_string(json, "why", graded->doubt);
     acr_json_set_bool(json, "is_gradable", !work->ungradable);
     acr_json_set_string(json, "why_not_gradable", work->ungradable);
     acr_json_set_bool(json, "has_experiments", work->trust != NULL);
@@ -190,11 +226,12 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
 static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
-    AcrJson *json = acr_json_of(ACR_INT("schema_version", VERDICT_VERSION),
-                                ACR_STRING("digest", work->is_partial ? NULL : work->digest),
-                                ACR_BOOL("official_resolved", graded->grade == ACR_GRADE_RESOLVED),
-                                ACR_STRING("error", graded->error),
-                                ACR_STRING("failure", graded->failure), NULL);
+    AcrJson *json = work->saved ? acr_json_copy(work->saved) : acr_json_new_object();
+    acr_json_set_int(json, "schema_version", VERDICT_VERSION);
+    acr_json_set_string(json, "digest", work->is_partial ? NULL : work->digest);
+    acr_json_set_bool(json, "official_resolved", graded->grade == ACR_GRADE_RESOLVED);
+    acr_json_set_string(json, "error", graded->error);
+    acr_json_set_string(json, "failure", graded->failure);
     describe_trust(work, graded, json);
     if (graded->audit)
         acr_json_set(json, "audit", acr_json_copy(graded->audit));
@@ -218,7 +255,9 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
 {
     const AcrEvalRun *run = &work->run;
     gint64 total_ms = (g_get_monotonic_time() - work->begun_us) / 1000;
-    graded->cost = (AcrEvalCost){total_ms, run->wall_ms, run->peak_bytes, run->image_bytes};
+    graded->cost = work->saved
+                       ? read_cost(work->saved)
+                       : (AcrEvalCost){total_ms, run->wall_ms, run->peak_bytes, run->image_bytes};
     g_autoptr(AcrJson) json = describe_verdict(work, graded);
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
@@ -291,8 +330,12 @@ static bool is_late(const Work *work)
 static void doubt(Work *work, AcrGraded *out)
 {
     g_autoptr(GError) error = NULL;
-    if (out->grade != ACR_GRADE_RESOLVED || !work->run.output)
+    if (out->grade != ACR_GRADE_RESOLVED)
         return;
+    if (!work->run.output) {
+        out->doubt = g_strdup(acr_json_get_string(work->saved, "why"));
+        return;
+    }
     bool is_seen = look_closer(work, out, &error);
     if (is_seen && !is_late(work))
         return;
@@ -338,9 +381,14 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
                                    : grade_log(work, work->run.output, out, error);
 }
 
-/* Grades the existing log again. Skips predictions without a log, as the official harness does. */
+/* Grades the existing log again. Skips predictions without a log, as the official harness does.
+ * Keeps a saved error (the patch does not apply, the tests took too long), which is not in a log. */
 static bool grade_again(Work *work, AcrGraded *out, GError **error)
 {
+    if (acr_json_get_string(work->saved, "error")) {
+        *out = read_grade(work->saved);
+        return true;
+    }
     g_autoptr(GBytes) log = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_OUTPUT);
     if (log)
         return grade_log(work, log, out, error);
@@ -373,6 +421,8 @@ static bool prepare_grading(Work *work, GError **error)
     if (!make_plan(work, error) ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
+    if (spec->regrade)
+        take_saved_verdict(work);
     work->digest = digest_grading(work);
     return true;
 }

@@ -183,6 +183,22 @@ def test_what_has_no_saved_output_is_an_error_of_its_own(host: Host, folder: Pat
     assert "no saved output" in result.err
 
 
+@pytest.mark.parametrize("error", [None, "the patch does not apply"])
+def test_grading_again_keeps_what_it_cannot_find_out(host: Host, folder: Path, error: str | None) -> None:
+    kept = {"resolved": False, "why": "a doubt", "has_experiments": True, "is_weak": False, "evidence": ["a fact"]}
+    kept |= {"failure": None, "is_gradable": True, "why_not_gradable": None}
+    kept |= {"wall_ms": 1500, "total_ms": 2000, "peak_bytes": 7, "error": error, "official_resolved": not error}
+    place = saved(folder, PASSED)
+    if error:
+        (place / "test_output.txt").unlink()
+    (place / "verdict.json").write_text(json.dumps({"schema_version": 3, "digest": "0"} | kept))
+    for _ in range(2):
+        result = grade(host, folder, "--regrade").check()
+        assert (f"error (kept): {error}" if error else "resolved, not believed: a doubt") in result.err
+        assert json.loads((place / "verdict.json").read_text()).items() >= kept.items()
+        assert "2.0 s" in result.out
+
+
 def test_a_link_in_place_of_a_folder_is_not_followed(host: Host, folder: Path) -> None:
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
