@@ -35,7 +35,7 @@ BUDGETS = {
     "runtime": 220,
     "runtime/agents": 1_210,
     "runtime/batch": 2_640,
-    "runtime/eval": 2_925,
+    "runtime/eval": 2_960,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
     "runtime/loops": 6_000,
