@@ -225,13 +225,30 @@ static bool write_note(const char *dir, const AcrJson *note, Part part, GError *
     return was || acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
+/* Locks the folder of a batch without shards, so that no other batch works in it. */
+static bool lock_batch(const AcrRunSpec *spec, AcrLock **out_lock, GError **error)
+{
+    g_autofree char *shared = acr_batch_shared_dir(spec->out),
+                    *lock = g_build_filename(shared, ACR_FILE_LOCK, NULL);
+    g_autoptr(GError) reason = NULL;
+    if (g_file_test(shared, G_FILE_TEST_IS_SYMLINK))
+        return true; /* acr_batch_run refuses it */
+    if (acr_dir_make(shared, &reason) && (*out_lock = acr_lock_take(lock, &reason)))
+        return true;
+    return g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY)
+               ? refuse(error,
+                        "another batch is using '%s'; wait for it, or give another --out: %s",
+                        spec->out, reason->message)
+               : acr_pass_error(error, &reason);
+}
+
 bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
                      AcrLock **out_lock, GError **error)
 {
     Part part = {0};
     *out_lock = NULL;
-    if (!spec->shard)
-        return true;
+    if (!spec->shard) /* the lock of an evaluation is that of its RUN_ID */
+        return bound->predictions || lock_batch(spec, out_lock, error);
     if (!read_part_note(spec->shard, &part, error))
         return false;
     g_autoptr(AcrJson) note = make_note(rows, bound, part);

@@ -17,8 +17,9 @@ typedef struct {
  * the environment (SLURM_ARRAY_TASK_ID, which begins at 1; JOB_COMPLETION_INDEX, which begins at
  * 0). Keeps only the shard's tasks in `rows` (none if there are more shards than tasks, or if
  * --retry-failed finds none), and sets the shard's folder and limits in `spec`. Locks the folder
- * until *out_lock (owned) is freed. Does nothing without --shard. Errors: DATASET (no such
- * shard; `spec->out` has shards of another batch), those of acr_lock_take and base. */
+ * until *out_lock (owned) is freed. Without --shard, only locks the folder of a batch. Errors:
+ * DATASET (no such shard; another batch works in `spec->out`, or left shards there), those of
+ * acr_lock_take and base. */
 bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
                      AcrLock **out_lock, GError **error) ACR_MUST_USE;
 

@@ -3,6 +3,7 @@ anything, and elsewhere a dated line for each stage."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import shlex
@@ -240,6 +241,9 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
     host.run(*batch, "--slice", "6:").one_line(2, "there are 6 tasks")
     host.run(*batch, "--slice", "x").one_line(2, "--slice must be A:B")
     host.run(*batch, "--retry-failed").one_line(2, "no task of", "has failed")
+    with (tmp_path / "out" / "shared" / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        host.run(*batch).one_line(2, "another batch is using", "give another --out")
     host.run(*batch, "--slice", "1:2").check(3)
     assert started(tmp_path)[-1] == "bill-2"
     again = host.run(*batch, "--retry-failed").check(3)
