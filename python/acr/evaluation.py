@@ -10,7 +10,7 @@ from acr import layout
 from acr.grading import reports
 from acr.grading.audit import CLASSES
 from acr.grading.audit import table as audit_table
-from acr.grading.failures import Failure
+from acr.grading.failures import ENVIRONMENT, Failure
 
 _Z95 = 1.959963984540054  # the normal distribution's 97.5%
 _MB = 1024.0 * 1024
@@ -34,6 +34,8 @@ _WORDS = {
 def finish(argument: bytes) -> bytes:
     """Make the texts of a run's files and of the terminal (JSON) from the JSON that runtime/eval/final.c sends."""
     run = json.loads(argument)
+    if run["keeps"]:
+        _keep(run)
     graded = [row for row in run["rows"] if row["grade"]]
     endings = {row["task"]: row["grade"] for row in graded}
     failures = {row["task"]: Failure(*row["sign"]) for row in run["rows"] if row.get("sign")}
@@ -50,6 +52,37 @@ def finish(argument: bytes) -> bytes:
     if run["results"]:
         told["results"] = json.dumps(reports.results(run["tasks"], endings, run["results"]), indent=4) + "\n"
     return json.dumps(told).encode()
+
+
+def _keep(run: dict) -> None:
+    """Add the tasks of an earlier report that this run did not select, with their grades."""
+    report, summary = _load(Path(run["path"])), _load(Path(run["keeps"]))
+    if not isinstance(report, dict) or not _is_final(report):
+        return
+    known = summary.get("instances", {}) if isinstance(summary, dict) else {}
+    own, reasons = set(run["tasks"]), report.get("failure_reasons", {})
+    for name in ("resolved", "unresolved", "error", "empty_patch", "incomplete"):
+        for task in report.get(f"{name}_ids", ()):
+            if task in own:
+                continue
+            run["tasks"].append(task)
+            grade = name.removesuffix("_patch")
+            if name != "incomplete":
+                tier = ENVIRONMENT if task in report.get("infra_failure_ids", ()) else ""
+                sign = [reasons[task], tier] if task in reasons else None
+                found = known.get(task, {})
+                found = found if found.get("grade") == grade else {}
+                run["rows"].append({"task": task, "grade": grade, "late": False, "sign": sign, **_row(found)})
+
+
+def _row(instance: dict) -> dict:
+    """The other members of a task's row, as _instance wrote them."""
+    times = {
+        name: round(1000 * instance.get(key, 0))
+        for name, key in (("total_ms", "seconds"), ("tests_ms", "test_seconds"))
+    }
+    sizes = {key: instance.get(key, 0) for key in ("peak_bytes", "image_bytes")}
+    return times | sizes | {key: instance.get(key) for key in ("failure", "error", "audit")}
 
 
 def _table(graded: list[dict]) -> str:

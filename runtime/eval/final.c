@@ -64,13 +64,21 @@ AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error
     return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, "%s", fault));
 }
 
-static AcrJson *describe_run(const AcrEvalSums *sums, const char *path)
+/* Whether the command selects some of the tasks, so that those outside keep their grades. */
+static bool is_subset(const AcrRunSpec *spec)
+{
+    return spec->retry_failed || spec->slice || spec->instance_set || spec->instances;
+}
+
+/* Describes the run for python/acr/evaluation.py. `summary` is the path of an earlier summary. */
+static AcrJson *describe_run(const AcrEvalSums *sums, const char *path, const char *summary)
 {
     const gint64 *spent = sums->options->spent_microusd;
     return acr_json_of(
         "rules", acr_json_new_int(sums->options->spec->rules), "path", ACR_TEXT(path), "tasks",
         acr_json_copy(sums->tasks), "rows", acr_json_copy(sums->rows), "other",
-        acr_json_copy(sums->other), "results", ACR_TEXT(sums->results_name), "usd",
+        acr_json_copy(sums->other), "results", ACR_TEXT(sums->results_name), "keeps",
+        ACR_TEXT(is_subset(sums->options->spec) ? summary : NULL), "usd",
         spent ? acr_json_new_double((double)*spent / MICROS) : acr_json_new_null(), NULL);
 }
 
@@ -114,16 +122,16 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     const char *model = acr_json_get_string(acr_json_first(sums->rows), "model");
     g_autofree char *name = g_strdup_printf(ACR_FILE_FINAL_REPORT, model, spec->run_id);
     out->path = g_build_filename(spec->out, name, NULL);
-    g_autoptr(AcrJson) run = describe_run(sums, out->path);
+    g_autofree char *path =
+        g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, ACR_FILE_SUMMARY, NULL);
+    g_autoptr(AcrJson) run = describe_run(sums, out->path, path);
     g_autoptr(AcrJson) told =
         acr_python_json(sums->options->python, MODULE, "finish", run, PYTHON_MS, error);
     if (!told || !acr_eval_write_final(spec, out->path, acr_json_get_string(told, "report"), error))
         return false;
     const AcrJson *line = acr_json_get(told, "line");
     const char *results = acr_json_get_string(told, "results");
-    g_autofree char *pretty = acr_json_print_pretty(acr_json_get(line, "summary")),
-                    *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id,
-                                             ACR_FILE_SUMMARY, NULL);
+    g_autofree char *pretty = acr_json_print_pretty(acr_json_get(line, "summary"));
     if (results) {
         g_autofree char *own = g_build_filename(spec->out, sums->results_name, NULL);
         if (!write_text(own, results, error))

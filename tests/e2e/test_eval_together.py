@@ -264,6 +264,9 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     assert (report["empty_patch_ids"], report["incomplete_ids"]) == ([EMPTY], [GONE])
     text = batch.host.run("watch", batch.out, "--once").check().out
     assert text.splitlines()[0] == "4 of 4 tasks, 2 patch, 1 failed, 1 none, 3 of 4 graded, 1 resolved"
+    for subset in (["--retry-failed"], ["--slice", "1:2"]):  # the grades of the others stay
+        assert "1 of 4 tasks resolved" in batch.graded(*subset).err
+        assert batch.report() == (path, report)
     # `eval` says the same of preds.jsonl, and keeps what was graded.
     options = batch.options("--predictions", str(batch.out / "preds.jsonl"), "--run-id", "swe-bench", "--verbose")
     options += ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
