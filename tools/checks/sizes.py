@@ -29,7 +29,7 @@ BUDGETS = {
     "native/search": 6_540,
     "native/spectrum": 180,
     "native/vcs": 6_650,
-    "python/acr": 13_600,
+    "python/acr": 13_614,
     "python/acr_host": 320,
     "python/examples": 280,
     "runtime": 220,
