@@ -110,6 +110,34 @@ static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForV
     return true;
 }
 
+/* Whether a batch sets the option for each of its tasks. */
+static bool is_of_task(const AcrOption *option)
+{
+    static const char *const names[] = {"repo",  "rev",    "repo-notes",   "sandbox",     "image",
+                                        "setup", "python", "test-command", "regressions", NULL};
+    return g_strv_contains(names, option->name);
+}
+
+bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch, GError **error)
+{
+    AcrRunSpec task = *batch; /* borrows all strings of `batch` */
+    task.verb = ACR_FOR_RUN;
+    if (batch->reproduce_only || g_strcmp0(acr_json_get_string(recorded, "verb"), "run") != 0)
+        return true;
+    g_autoptr(AcrJson) given = acr_run_spec_to_json(&task, ACR_OPTION_BOUND);
+    const AcrJson *options = acr_json_get(recorded, "options");
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        g_autofree char *key = acr_option_key(option);
+        if ((option->flags & ACR_OPTION_BOUND) && (option->verbs & ACR_FOR_RUN) &&
+            (option->verbs & ACR_FOR_SWE_BENCH) && !is_of_task(option) &&
+            acr_run_spec_is_given(batch, option) &&
+            !check_option(option, acr_json_get(options, key), acr_json_get(given, key), error))
+            return false;
+    }
+    return true;
+}
+
 static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))

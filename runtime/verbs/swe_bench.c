@@ -8,6 +8,8 @@
 #include "task/run_folder.h"
 #include "verbs/batch_tools.h"
 
+#define MAX_META_BYTES ((gsize)1024 * 1024)
+
 static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
 {
     g_autofree char *text = acr_batch_summary_text(summary);
@@ -196,6 +198,21 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
     return ACR_EXIT_OK;
 }
 
+/* Rejects options that the first task with a folder was not started with, before anything is
+ * written. */
+static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)
+{
+    g_autoptr(AcrJson) meta = NULL;
+    for (guint i = 0; !meta && i < instances->len; i++) {
+        const AcrInstance *instance = instances->pdata[i];
+        g_autofree char *path =
+            g_build_filename(spec->out, instance->instance_id, ACR_FILE_META, NULL);
+        g_autoptr(GBytes) bytes = acr_file_read(path, MAX_META_BYTES, NULL);
+        meta = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
+    }
+    return !meta || acr_meta_check_batch(meta, spec, error);
+}
+
 static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -218,6 +235,8 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
         int code = acr_verb_fail(host, error);
         return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : code;
     }
+    if (!check_begun_tasks(spec, instances, &error))
+        return acr_verb_fail(host, error);
     return instances->len > 0 ? run_batch(host, spec, instances)
                               : end_without_tasks(host, spec, instances);
 }
