@@ -43,8 +43,7 @@ static const Pair codes[] = {
 typedef struct {
     const char *text; /* borrowed */
     GString *answer, *thoughts;
-    /* no code with these marks ends after the current position, so the opening mark is plain
-     * text */
+    /* no closing mark follows the current position, so the opening mark is plain text */
     bool endless[G_N_ELEMENTS(codes)];
     /* no thoughts with these marks end after the current position, so the opening mark is plain
      * text */

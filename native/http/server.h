@@ -22,7 +22,7 @@ typedef struct AcrHttpServer AcrHttpServer;
 /* A request and its answer; shared. */
 typedef struct AcrHttpIncoming AcrHttpIncoming;
 
-/* Zero-initialise; `answer` and `body_limit` are required. Copied. */
+/* Zero-initialise; `answer` and `body_limit` are required. The server copies it. */
 typedef struct {
     guint port; /* 0: any free port */
     gsize body_limit;

@@ -232,7 +232,7 @@ static Call *read_envelope(AcrHttpIncoming *incoming)
 }
 
 /* Called in the server's thread. Answers a request from the file if possible; otherwise the
- * request waits for its batch, or for being pooled. */
+ * request waits for its batch, or to be pooled. */
 static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;

@@ -327,7 +327,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     return best->code;
 }
 
-/* Decides by the word in the body first, then by the word in a header, then by the status. */
+/* Decides by the error code in the body first, then by the code in a header, then by the status. */
 static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                           const char *should_retry)
 {

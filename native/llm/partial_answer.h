@@ -27,12 +27,12 @@ typedef struct {
     bool has_calls;      /* tool calls */
     bool calls_too_much; /* there are too many calls, or calls that are too long */
     GPtrArray *calls;    /* array of owned AcrToolCall, as far as they have arrived */
-    /* owned; the thoughts that are still arriving, as an item for `kept` */
-    AcrJson *kept;
-    GString *thoughts, *signature; /* owned; text and signature of these thoughts */
-    GString *shown_thoughts;       /* owned; all thoughts that arrived as text */
-    bool is_blocked;               /* the prompt was blocked: the call fails with CONTENT_FILTER */
-    AcrFailure failure;            /* set with ACR_PARSE_FAILED */
+    AcrJson *kept;       /* owned; an array of items that the provider wants back unchanged */
+    /* owned; text and signature of the thoughts that are still arriving, for `kept` */
+    GString *thoughts, *signature;
+    GString *shown_thoughts; /* owned; all thoughts that arrived as text */
+    bool is_blocked;         /* the prompt was blocked: the call fails with CONTENT_FILTER */
+    AcrFailure failure;      /* set with ACR_PARSE_FAILED */
     /* number of pieces of text, thoughts and calls that have arrived */
     gint64 pieces;
     gint64 content_us; /* when content (not a ping) last arrived (g_get_monotonic_time) */

@@ -220,8 +220,8 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     bool again = file && !file->source && g_bytes_equal(file->after, text);
     if (!again && (file || is_in_the_way(work, path))) {
         acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
-                         g_strdup(file ? "an earlier edit of this answer makes the same file"
-                                       : "an earlier edit of this answer makes a file where this "
+                         g_strdup(file ? "an earlier edit in this answer already creates this file"
+                                       : "an earlier edit in this answer creates a file where this "
                                          "one needs a folder, or the other way round"));
         return;
     }

@@ -23,11 +23,11 @@ typedef struct {
 
 /* What is known about a refused edit. */
 typedef struct {
-    guint number; /* borrowed; NULL if there is no such file */
+    guint number; /* number of the edit, from 1 */
     const AcrEdit *edit;
     const AcrEditOutcome *outcome;
-    const AcrSource *source; /* array of AcrPlace if the edit was ambiguous; otherwise NULL */
-    const GArray *places;    /* array of AcrPlace if the edit was ambiguous; else NULL */
+    const AcrSource *source; /* borrowed; NULL if there is no such file */
+    const GArray *places;    /* array of AcrPlace if the edit was ambiguous; otherwise NULL */
     AcrLines quote;          /* lines of the edit's quote; views into the edit */
     GArray *regions;         /* owned array of AcrRegion in `source`; may be NULL */
     AcrElsewhere elsewhere;

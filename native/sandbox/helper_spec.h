@@ -21,13 +21,13 @@
 typedef struct {
     char *at;     /* the path of the folder, which is created */
     char *source; /* absolute; "": none */
-    guint32 mode; /* mode of a folder without source */
+    guint32 mode; /* mode of a folder that has no source */
     bool is_overlay;
 } AcrHelperMount;
 
 typedef struct {
-    char *path;      /* mode of a folder that has no source */
-    guint32 mode;    /* path relative to the folder to which the file is written */
+    char *path;      /* where the file is written: relative to the folder */
+    guint32 mode;    /* git's mode; 0 if the file must be removed */
     GBytes *content; /* NULL if the file must be removed */
 } AcrHelperFile;
 

@@ -429,7 +429,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        /* a killed process left the folder, and its children may still write there */
+        /* a killed process left this folder behind, and children of the process may still write to it */
         if (fd >= 0) {
             if (!acr_dir_remove(path, NULL))
                 set_aside(store, path);

@@ -62,7 +62,7 @@ typedef struct {
 enum { ACR_NEAR_NAMED, ACR_NEAR_FOLDER, ACR_NEAR_ELSEWHERE };
 guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry);
 
-/* The identifiers in a text without repetition, beginning with the last; owned. */
+/* The distinct identifiers in a text, beginning with the last; owned. */
 GPtrArray *acr_words_of(const char *text) ACR_MUST_USE;
 /* Whether `word` is in the text as a whole word. */
 bool acr_has_word(const char *text, gsize len, const char *word);

@@ -81,7 +81,8 @@ static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
     bool is_found = match_tail_as_is(match, search, tail);
-    for (gsize i = 0; i < G_N_ELEMENTS(forms) && !is_found; i++) {
+    bool is_text = g_utf8_validate(tail, -1, NULL); /* else GLib may read beyond its end */
+    for (gsize i = 0; i < G_N_ELEMENTS(forms) && is_text && !is_found; i++) {
         g_autofree char *form = g_utf8_normalize(tail, -1, forms[i]);
         is_found = form && strcmp(form, tail) != 0 && match_tail_as_is(match, search, form);
     }

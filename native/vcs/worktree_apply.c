@@ -18,7 +18,7 @@ typedef struct {
     const char *path;           /* borrowed from the list of paths */
     const AcrVcsChange *change; /* borrowed from the overlay */
     const AcrEntry *entry;      /* the snapshot's entry; NULL for a new file */
-    struct stat seen;           /* name of the staged file in the same folder, or NULL */
+    struct stat seen;           /* state of an existing file at the time of the check */
     char *temp;                 /* name of the staged file in the same folder, or NULL */
     bool done;                  /* the file already has its new contents */
 } Step;

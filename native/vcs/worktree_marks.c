@@ -99,7 +99,7 @@ typedef struct {
     const GArray *marks;
     int root;
     guint first, step;
-    gint *is_changed; /* this thread checks one part itself */
+    gint *is_changed; /* shared by all threads */
 } Look;
 
 static void *look_at_mark(void *data)

@@ -192,7 +192,7 @@ static char *read_tool_call(const AcrCalls *calls, const AcrJson *asked, AcrExtr
     if (!spec)
         return g_strdup_printf("There is no tool %s.", shown);
     if (out->calls->len >= ACR_EXTRACT_MAX_CALLS)
-        return g_strdup_printf("Not made: at most %u calls are answered at once.",
+        return g_strdup_printf("This call was not made: at most %u calls of one answer are made.",
                                ACR_EXTRACT_MAX_CALLS);
     if (!acr_call_from_json(spec, arguments, NULL, call, &reason))
         return g_strdup(reason->message);

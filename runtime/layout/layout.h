@@ -9,7 +9,7 @@
 #define ACR_FILE_ISSUE "issue.md" /* the issue */
 #define ACR_FILE_JOURNAL "journal.jsonl" /* everything that came from outside the run */
 #define ACR_FILE_LEDGER                                                                            \
-    "ledger.jsonl" /* reserved and spent money and tokens; of a batch: in `shared` */
+    "ledger.jsonl" /* reserved and spent money and tokens; a batch keeps it in `shared` */
 #define ACR_FILE_BATCHES "batches.jsonl" /* in `shared` of a batch: traffic of a batch interface */
 #define ACR_FILE_LIVE "live.json"        /* the current state of the run; of a batch: in `shared` */
 #define ACR_FILE_GRADING "grading.json"  /* in `shared` of a batch: the progress of grading */

@@ -18,7 +18,7 @@ typedef enum {
     ACR_PROGRESS_WAITING, /* the run waits for a model's answer */
     ACR_PROGRESS_NOTE,    /* something happened, such as "validation accepted patch 1" */
     ACR_PROGRESS_ACTION,  /* a search call was made, or a script executed */
-    ACR_PROGRESS_WARNING, /* sent after each call of a model */
+    ACR_PROGRESS_WARNING, /* something that the user must not miss: it was skipped or repaired */
     ACR_PROGRESS_SPENT,   /* sent after each call of a model */
     ACR_PROGRESS_TASK,    /* a task of a batch has ended */
     ACR_PROGRESS_GRADED,  /* a prediction has been graded */

@@ -20,8 +20,8 @@ static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
         acr_console_log(console, "the project's tests took %s last time", time);
 }
 
-/* Names the new run folder after the run has begun to use it, because a run that cannot begin
- * leaves no folder. */
+/* Prints the path of the new run folder only once the run uses it: a run that cannot begin leaves no
+ * folder. */
 typedef struct {
     AcrProgress progress;
     AcrConsole *console;

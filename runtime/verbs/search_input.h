@@ -87,5 +87,5 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchInput, acr_search_input_clear)
 /* The next non-empty line, stripped, as UTF-8. *out is owned; NULL if the input has ended, or a
  * signal arrived. Errors: TOO_BIG, FAILED of base. */
 bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error) ACR_MUST_USE;
-/* Takes and counts the remaining non-empty lines; 0 if the input has not ended. */
+/* Consumes the remaining non-empty lines and returns their number; 0 if more input may follow. */
 guint acr_search_input_left(AcrSearchInput *input);

@@ -1,5 +1,5 @@
 /* Writes the state of a batch or run as text and as JSON. The folder's files are untrusted, so
- * each string from them is first made one safe line. */
+ * each string from them is first converted to one safe line. */
 #include "verbs/watch.h"
 
 #include <string.h>

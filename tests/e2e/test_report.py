@@ -222,7 +222,7 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
 def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
-    run_host("report").one_line(2, "give one folder")
+    run_host("report").one_line(2, "give at most one folder")
     batch = many(tmp_path / "batch", run_folder, ["none"], [])
     run_host("report", batch, "--compare", run_folder).one_line(2, "is the folder of one run, but")
     run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "makes a page only")

@@ -81,7 +81,7 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["class"], "'class' takes NAME"),
+        (["class"], "'class' takes one argument, NAME"),
         (["method", "a", "b"], "no file matches 'b'; quote an argument that contains spaces"),
         (["return x", "b"], "no file matches 'b'; quote an argument that contains spaces"),
         (["line", "app/box.py"], "FILE:NUMBER"),

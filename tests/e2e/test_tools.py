@@ -137,7 +137,7 @@ def test_what_is_wrong_with_a_call_is_its_result(run_host: RunHost, sample_repo:
         "No place could be read: each needs a file, a class or a method.",
     ]
     assert "class_name" in first[1]["content"]
-    assert "where no search call is made" in second[3]["content"] and "season_starts" in second[4]["content"]
+    assert "that makes no search calls" in second[3]["content"] and "season_starts" in second[4]["content"]
 
 
 @pytest.mark.parametrize("peer", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])

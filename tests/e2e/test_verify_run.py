@@ -84,8 +84,14 @@ def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> No
 @pytest.mark.parametrize(
     ("counts", "why"),
     [
-        ("'Ran 2 tests in 0.1s' if app.half(9) == 4 else 'Ran 3 tests in 0.1s'", "ran 3 tests, with the patch it ran 2"),
-        ("'' if app.half(9) == 4 else '5 passed, 2 skipped in 0.12s'", "ran 5 tests, with the patch it printed no summary"),
+        (
+            "'Ran 2 tests in 0.1s' if app.half(9) == 4 else 'Ran 3 tests in 0.1s'",
+            "ran 3 tests, with the patch it ran 2",
+        ),
+        (
+            "'' if app.half(9) == 4 else '5 passed, 2 skipped in 0.12s'",
+            "ran 5 tests, with the patch it printed no summary",
+        ),
         ("'==== 4 passed in 1s ====' if app.half(9) == 4 else '==== 1 failed, 3 passed in 1s ===='", ""),
         ("'no tests here'", ""),
         (

@@ -166,7 +166,10 @@ def test_what_the_reference_patch_shows_too_is_excused() -> None:
 def test_tests_that_pass_with_the_decoy_decide_against_a_patch() -> None:
     by_annotation = FIX.replace("sum(p)", "0") + "def more() -> globals().update(total=sum):\n    pass\n"
     verdict = Bench(by_annotation).judge()
-    assert verdict["why"] == "the tests that the patch must fix also pass with a decoy that keeps only the names of the patch"
+    assert (
+        verdict["why"]
+        == "the tests that the patch must fix also pass with a decoy that keeps only the names of the patch"
+    )
     bench = Bench(by_annotation, by_annotation)
     assert bench.judge()["resolved"]
     assert bench.runs[2:] == ["decoy mine", "survey gold", "decoy gold"]

@@ -69,7 +69,7 @@ class Edit:
         """The expected side with another value; None if it cannot be changed, or no try is left."""
         new = copy.deepcopy(node)
         if self.shift:
-            self.words = f"`{_short(node)}` shifted while the script runs"
+            self.words = f"`{_short(node)}` replaced by a shifted value while the script runs"
             return self.gated(node, ast.Call(ast.Name(self.shift, ast.Load()), [new], []))
         kept = {id(y) for x in ast.walk(new) for y in _keys(x)}
         found = [x for x in ast.walk(new) if isinstance(x, ast.Constant) and id(x) not in kept]

@@ -226,7 +226,9 @@ def _experiments(
     if not any(found.values()) and lab.must and _passes_as_decoy(lab, patch, changes, back):
         changed = sorted(set(named_in(reference)))
         if not reference or not _passes_as_decoy(lab, reference, lab.survey(reference, changed, [])[0], []):
-            found["decoy"] = ["the tests that the patch must fix also pass with a decoy that keeps only the names of the patch"]
+            found["decoy"] = [
+                "the tests that the patch must fix also pass with a decoy that keeps only the names of the patch"
+            ]
     return found
 
 
