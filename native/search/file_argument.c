@@ -186,11 +186,29 @@ static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *pat
     return match->entries->len > 0;
 }
 
+/* Matches several arguments, one a line. */
+static void match_each_line(AcrFileMatch *match, AcrSearch *search, const char *lines)
+{
+    g_auto(GStrv) arguments = g_strsplit(lines, "\n", -1);
+    for (gsize i = 0; arguments[i]; i++) {
+        g_auto(AcrFileMatch) one = {0};
+        acr_file_match_init(&one, search, arguments[i]);
+        for (guint k = 0; k < one.entries->len; k++)
+            add_matching_file(match, g_array_index(one.entries, gsize, k));
+        if (!match->note)
+            match->note = g_steal_pointer(&one.note);
+    }
+}
+
 void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *argument)
 {
     match->entries = g_array_new(FALSE, FALSE, sizeof(gsize));
     match->set = g_hash_table_new(g_direct_hash, g_direct_equal);
     match->note = NULL;
+    if (search->mode.globs && strchr(argument, '\n')) {
+        match_each_line(match, search, argument);
+        return;
+    }
     g_autofree char *path = plain_path(argument);
     if (*path ? match_tail(match, search, path) : !search->mode.globs || *argument != '.')
         return;

@@ -168,7 +168,9 @@ typedef struct {
     bool others; /* search for text in files of other types, too, within their limit */
     /* if something does not occur exactly as written, nothing similar is shown instead */
     bool literal;
-    bool globs;       /* a file argument may be a glob pattern, a folder, or a file of any type */
+    /* a file argument may be a glob pattern, a folder, or a file of any type, or several of these,
+     * one a line */
+    bool globs;
     bool exact;       /* a name of another kind than requested does not count */
     const char *only; /* search for callers only in these files; borrowed; NULL: in all files */
 } AcrSearchMode;

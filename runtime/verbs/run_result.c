@@ -196,7 +196,8 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
     g_autofree char *run = acr_shell_word(spec->out), *repo = acr_shell_word(spec->repo),
                     *real = acr_path_real(patch), *word = acr_shell_word(real ? real : patch);
     const char *same = host->command ? host->command : "the same command with";
-    g_autofree char *apply = spec->rev ? g_strdup("") : g_strdup_printf(", or %s --apply", same);
+    g_autofree char *apply =
+        spec->rev || spec->apply ? g_strdup("") : g_strdup_printf(", or %s --apply", same);
     acr_console_log(console, "next: git -C %s apply %s%s; acr-host replay %s", repo, word, apply,
                     run);
 }

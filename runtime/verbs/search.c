@@ -372,19 +372,14 @@ static AcrOut answer_plain(Search *self, GError **error)
     return answer_call(self, text, &call, NULL, &manner, error);
 }
 
-/* Answers a question in arguments: a text to search for, and a place. */
+/* Answers a question in arguments: a text to search for, and places. */
 static AcrOut answer_words(Search *self, char *const *words, GError **error)
 {
     g_auto(AcrQuestion) question = {0};
     acr_search_question(self->workspace->search, words, self->spec, &question);
     acr_search_set_mode(self->workspace->search, (AcrSearchMode){.globs = true});
-    if (question.where && !acr_search_has_file(self->workspace->search, question.where)) {
-        const char *kind = acr_search_nearest_word(words[0]);
-        (void)acr_task_refuse(error, "no file matches '%s'; %s%s%s", question.where,
-                              kind ? "did you mean '" : "quote an argument that contains spaces",
-                              kind ? kind : "", kind ? "' as the first word?" : "");
+    if (!acr_search_check_places(self->workspace->search, question.where, words[0], error))
         return ACR_OUT_FAILED;
-    }
     return answer_question(self, &question, self->spec, error);
 }
 
@@ -480,7 +475,7 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     AcrRunSpec asked = *self->spec; /* borrows the members of the spec and of `options` */
     AcrOut out = ACR_OUT_FAILED;
     if (acr_search_typed_words(&acr_verb_search, line, &options, &words, &reason)) {
-        asked.in_file = options.in_file ? options.in_file : asked.in_file;
+        asked.in_file = options.in_file;
         asked.limit = options.limit > 0 ? options.limit : asked.limit;
         asked.regex = asked.regex || options.regex;
         asked.any_case = asked.any_case || options.any_case;
@@ -491,6 +486,7 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
         asked.vimgrep = asked.vimgrep || options.vimgrep;
         asked.json = asked.json || options.json;
         acr_search_question(self->workspace->search, words, &asked, &question);
+        asked.in_file = options.in_file ? options.in_file : self->spec->in_file;
         out = answer_question(self, &question, &asked, &reason);
     }
     if (!reason)
@@ -593,7 +589,7 @@ const AcrVerb acr_verb_search = {
     .short_name = "s",
     .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
-    .arguments = "[WHAT [WHERE]] - a NAME, a TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
+    .arguments = "[WHAT [WHERE...]] - a NAME, a TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
                  "none: a prompt",
     .run = run_search,
 };

@@ -10,8 +10,6 @@
 
 /* Whether the word begins a call in words: "class", "method", "code" or "line". */
 bool acr_search_is_word(const char *word);
-/* The word that a mistyped word may mean; NULL if there is none. */
-const char *acr_search_nearest_word(const char *word);
 /* Makes the call that the words and the options --in and --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
@@ -44,13 +42,16 @@ bool acr_search_split_words(const char *line, char **out_word, const char **out_
 #define ACR_SEARCH_NAME "name"
 typedef struct {
     const char *word;
-    char *text, *where; /* owned; `where` is a file, folder or pattern, or NULL for everywhere */
+    char *text, *where; /* owned; where: files, folders or patterns, a line each; NULL: all */
 } AcrQuestion;
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
-/* Makes a question from at least one word: [WORD] TEXT [WHERE]. */
+/* Makes a question of words: [WORD] TEXT [WHERE]..., at least one; --in adds to WHERE. */
 void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
                          AcrQuestion *out);
+/* Checks that each place matches a file. Errors: USAGE of task, with the first that does not. */
+bool acr_search_check_places(AcrSearch *search, const char *where, const char *first_word,
+                             GError **error) ACR_MUST_USE;
 /* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,

@@ -128,7 +128,7 @@ const char *acr_search_word(guint i)
     return i < G_N_ELEMENTS(kinds) ? kinds[i].word : NULL;
 }
 
-const char *acr_search_nearest_word(const char *word)
+static const char *nearest_word(const char *word)
 {
     const char *words[G_N_ELEMENTS(kinds) + 1] = {NULL};
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
@@ -225,7 +225,7 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
                          AcrQuestion *out)
 {
     bool has_word = words[1] && acr_search_is_word(words[0]);
-    const char *where = words[has_word ? 2 : 1];
+    char *const *where = words + (has_word ? 2 : 1);
     if (has_word) {
         out->word = find_kind(words[0], strlen(words[0]))->word;
         out->text = g_strdup(words[1]);
@@ -235,7 +235,25 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
     } else {
         guess_question(search, words[0], out);
     }
-    out->where = g_strdup(where);
+    g_autofree char *places = g_strjoinv("\n", (char **)where);
+    if (*where)
+        out->where = spec->in_file ? g_strconcat(places, "\n", spec->in_file, NULL)
+                                   : g_steal_pointer(&places);
+}
+
+bool acr_search_check_places(AcrSearch *search, const char *where, const char *first_word,
+                             GError **error)
+{
+    g_auto(GStrv) places = g_strsplit(where ? where : "", "\n", -1);
+    for (guint i = 0; places[i]; i++) {
+        const char *kind = nearest_word(first_word);
+        if (!acr_search_has_file(search, places[i]))
+            return acr_task_refuse(error, "no file matches '%s'; %s%s%s", places[i],
+                                   kind ? "did you mean '"
+                                        : "quote an argument that contains spaces",
+                                   kind ? kind : "", kind ? "' as the first word?" : "");
+    }
+    return true;
 }
 
 /* Whether a typed word is an option, and not a part of a text, such as "->". */
@@ -246,7 +264,7 @@ static bool is_typed_option(const char *word)
                                      : word[1] == '-' && g_ascii_isalpha(word[2]));
 }
 
-/* Whether the last of several words can only be a place (WHERE). */
+/* Whether the last words of several can only be places (WHERE). */
 static bool is_typed_place(const char *word)
 {
     return word[0] != '/' && (g_str_has_suffix(word, "/") || g_str_has_suffix(word, ".py"));
@@ -272,12 +290,14 @@ bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *o
         g_ptr_array_add(words, g_steal_pointer(&word));
     else
         rest = text;
-    const char *last = strrchr(rest, ' ');
-    bool has_place = words->len == 0 && last && is_typed_place(last + 1);
-    g_ptr_array_add(words, has_place ? g_strndup(rest, (gsize)(last - rest)) : g_strdup(rest));
-    if (has_place)
-        g_ptr_array_add(words, g_strdup(last + 1));
+    bool has_word = words->len > 0;
+    g_autofree char *what = g_strdup(rest);
     g_ptr_array_add(words, NULL);
+    for (char *last; !has_word && (last = strrchr(what, ' ')) && is_typed_place(last + 1);) {
+        g_ptr_array_insert(words, 0, g_strdup(last + 1));
+        *last = '\0';
+    }
+    g_ptr_array_insert(words, has_word, g_strdup(what));
     *out_words = g_strdupv((char **)words->pdata);
     return *rest || acr_task_refuse(error, "give a name or a text to search for");
 }

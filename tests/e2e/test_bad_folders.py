@@ -331,7 +331,9 @@ def test_apply_refuses_what_has_changed_meanwhile(
     run_host(*arguments).check()
     _changed(tiny, tmp_path / "elsewhere.py", how)
     before = deep_digest(tiny.path), deep_digest(tmp_path / "out" / "attempt_0").keys()
-    run_host(*arguments, "--apply").one_line(ENVIRONMENT, "app.py")
+    refused = run_host(*arguments, "--apply")
+    refused.one_line(ENVIRONMENT, "app.py")
+    assert not any("with --apply" in line for line in refused.progress)
     assert (
         deep_digest(tiny.path),
         deep_digest(tmp_path / "out" / "attempt_0").keys(),

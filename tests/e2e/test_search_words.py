@@ -91,6 +91,7 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
         (["-i", "class", "Box"], "--regex and --ignore-case work with 'code TEXT' only"),
         (["-e", "["], "cannot search for '[': it is not a valid pattern"),
         ([""], "give a name or a text to search for"),
+        (["put", "box.py", "b"], "no file matches 'b'"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
         (["--in", "x", 'search_class("Box")'], "--in, --regex and --ignore-case need a name or a text"),
         (["--in", "x", 'search_class("Box"'], "--in, --regex and --ignore-case need a name or a text"),
@@ -138,6 +139,9 @@ TEST = {
         ("key --vimgrep", 'app.toml:1:1:key = "value"\n'),
         ("put -c", "app/box.py:2\napp/shelf.py:1\n"),
         ("/return -l -g app/s*.py", "app/shelf.py\n"),
+        ("code value app.toml doc/ -l", "app.toml\ndoc/conf.py\ndoc/value.txt\n"),
+        ("put box.py app/shelf.py -c", "app/box.py:2\napp/shelf.py:1\n"),
+        ("Box( use.py -g tests/ -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("line box.py:2-3", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
     ],
 )
