@@ -145,17 +145,14 @@ static GPtrArray *find_disputed(const GPtrArray *candidates)
 static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
 {
     g_autoptr(GPtrArray) disputed = find_disputed(work->candidates);
-    AcrStep step = ACR_STEP_DONE;
-    for (guint i = 0; work->run->may.dispute && disputed->len > 0 && i < work->candidates->len;
-         i++) {
+    for (guint i = 0; disputed->len > 0 && i < work->candidates->len; i++) {
         AcrCandidate *candidate = work->candidates->pdata[i];
         const AcrTestComparison *tests = candidate->tests;
         bool is_partial =
             tests && (tests->why || tests->is_cut || acr_candidate_suspects(candidate) > 0);
-        if (is_open(candidate) && is_partial)
-            step = acr_step_regress_only(work, candidate, disputed, error);
-        if (step == ACR_STEP_FAILED)
-            return step;
+        if (is_open(candidate) && is_partial &&
+            acr_step_regress_only(work, candidate, disputed, error) == ACR_STEP_FAILED)
+            return ACR_STEP_FAILED;
     }
     return ACR_STEP_DONE;
 }
@@ -312,12 +309,14 @@ bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates)
 static void doubt_given(const AcrAttemptWork *work, const GPtrArray *scripts)
 {
     const GPtrArray *all = work->candidates;
-    bool are_right = work->run->may.refute && scripts->len > 0;
+    if (!work->run->may.refute || scripts->len == 0)
+        return;
     for (guint i = 0; i < all->len; i++) {
         const AcrCandidate *candidate = all->pdata[i];
-        are_right = are_right && candidate->proof < ACR_PROOF_APPROVED && !candidate->passes;
+        if (candidate->proof >= ACR_PROOF_APPROVED || candidate->passes)
+            return;
     }
-    for (guint i = 0; i < all->len && are_right; i++) {
+    for (guint i = 0; i < all->len; i++) {
         AcrCandidate *candidate = all->pdata[i];
         if (candidate->attempt == ACR_GIVEN_ATTEMPT && is_open(candidate))
             acr_candidate_prove(candidate, ACR_PROOF_DOUBTED,
@@ -338,7 +337,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
         if (step == ACR_STEP_FAILED)
             return step;
     }
-    if (settle_disputes(work, error) == ACR_STEP_FAILED)
+    if (work->run->may.dispute && settle_disputes(work, error) == ACR_STEP_FAILED)
         return ACR_STEP_FAILED;
     step = compare_examples(work, error);
     if (step != ACR_STEP_FAILED)
