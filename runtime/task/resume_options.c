@@ -97,25 +97,28 @@ static bool check_option(const AcrOption *option, const AcrJson *then, const Acr
                            written);
 }
 
-static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verb,
-                          GError **error)
-{
-    for (guint i = 0; i < acr_n_options; i++) {
-        const AcrOption *option = &acr_options[i];
-        g_autofree char *key = acr_option_key(option);
-        if ((option->flags & ACR_OPTION_BOUND) && (option->verbs & verb) &&
-            !check_option(option, acr_json_get(recorded, key), acr_json_get(given, key), error))
-            return false;
-    }
-    return true;
-}
-
 /* Whether a batch sets the option for each of its tasks. */
 static bool is_of_task(const AcrOption *option)
 {
     static const char *const names[] = {"repo",  "rev",    "repo-notes",   "sandbox",     "image",
                                         "setup", "python", "test-command", "regressions", NULL};
     return g_strv_contains(names, option->name);
+}
+
+/* Checks the options that belong to all `verbs`; of a batch (NULL: none), only those that it was
+ * given, and passes on to all of its tasks. */
+static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verbs,
+                          const AcrRunSpec *batch, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        g_autofree char *key = acr_option_key(option);
+        bool is_bound = (option->flags & ACR_OPTION_BOUND) && (option->verbs & verbs) == verbs;
+        if (is_bound && (!batch || (!is_of_task(option) && acr_run_spec_is_given(batch, option))) &&
+            !check_option(option, acr_json_get(recorded, key), acr_json_get(given, key), error))
+            return false;
+    }
+    return true;
 }
 
 bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch, GError **error)
@@ -125,17 +128,8 @@ bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch, GErr
     if (batch->reproduce_only || g_strcmp0(acr_json_get_string(recorded, "verb"), "run") != 0)
         return true;
     g_autoptr(AcrJson) given = acr_run_spec_to_json(&task, ACR_OPTION_BOUND);
-    const AcrJson *options = acr_json_get(recorded, "options");
-    for (guint i = 0; i < acr_n_options; i++) {
-        const AcrOption *option = &acr_options[i];
-        g_autofree char *key = acr_option_key(option);
-        if ((option->flags & ACR_OPTION_BOUND) && (option->verbs & ACR_FOR_RUN) &&
-            (option->verbs & ACR_FOR_SWE_BENCH) && !is_of_task(option) &&
-            acr_run_spec_is_given(batch, option) &&
-            !check_option(option, acr_json_get(options, key), acr_json_get(given, key), error))
-            return false;
-    }
-    return true;
+    return check_options(acr_json_get(recorded, "options"), given, ACR_FOR_RUN | ACR_FOR_SWE_BENCH,
+                         batch, error);
 }
 
 static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
@@ -175,7 +169,7 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
                                then ? then : "", now);
     AcrForVerb verb = strcmp(now, "reproduce") == 0 ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
     if (!check_options(acr_json_get(recorded, "options"), acr_json_get(given, "options"), verb,
-                       error))
+                       NULL, error))
         return false;
     if (!acr_json_equal(acr_json_get(recorded, "issue"), acr_json_get(given, "issue"), NULL))
         return acr_task_refuse(error,

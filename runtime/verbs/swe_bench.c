@@ -8,8 +8,6 @@
 #include "task/run_folder.h"
 #include "verbs/batch_tools.h"
 
-#define MAX_META_BYTES ((gsize)1024 * 1024)
-
 static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
 {
     g_autofree char *text = acr_batch_summary_text(summary);
@@ -207,7 +205,7 @@ static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances
         const AcrInstance *instance = instances->pdata[i];
         g_autofree char *path =
             g_build_filename(spec->out, instance->instance_id, ACR_FILE_META, NULL);
-        g_autoptr(GBytes) bytes = acr_file_read(path, MAX_META_BYTES, NULL);
+        g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, NULL);
         meta = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
     }
     return !meta || acr_meta_check_batch(meta, spec, error);
