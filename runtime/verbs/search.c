@@ -288,12 +288,15 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
 {
     g_auto(Named) named = {.out = ACR_OUT_WRITTEN};
     bool is_text = false;
-    for (guint step = 0; !named.is_found && step <= 2 * IN_ALL_FILES + 1; step++) {
-        is_text = step > IN_ALL_FILES;
-        manner->width = is_text && manner->spec->in_file ? IN_ALL_FILES : step % (IN_ALL_FILES + 1);
-        if (!(is_text ? ask_name(self, "code", name, manner, &named, error)
-                      : ask_kinds(self, name, manner, &named, error)))
-            return ACR_OUT_FAILED;
+    for (guint pass = 0; pass < 2 && !named.is_found; pass++) {
+        is_text = pass == 1;
+        guint width = is_text && manner->spec->in_file ? IN_ALL_FILES : IN_CODE;
+        for (; width <= IN_ALL_FILES && !named.is_found; width++) {
+            manner->width = width;
+            if (!(is_text ? ask_name(self, "code", name, manner, &named, error)
+                          : ask_kinds(self, name, manner, &named, error)))
+                return ACR_OUT_FAILED;
+        }
     }
     if (!named.is_found)
         return print_answer(self, named.missed_call, &named.missed, manner);
