@@ -46,6 +46,7 @@ LIKE = {
 _NONE = {"assertIsNone": "Is", "assertIsNotNone": "IsNot"}
 _EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
 _KINDS = {*dir(types), *collections.abc.__all__}  # classes of functions, iterators and the like
+_FOREIGN = LIBRARY | {"numpy", "pytest"}
 _ASSERTING = ("assert", "check", "expect", "verify", "ensure", "require", "must")
 
 
@@ -195,13 +196,14 @@ def _givers(tree: ast.AST) -> dict[str, list[ast.AST]]:
 
 def project_names(tree: ast.AST) -> set[str]:
     """The names that a script imports from the project."""
-    known = LIBRARY | {"numpy", "pytest"}
-    found = [(x, a) for x in ast.walk(tree) if isinstance(x, (ast.Import, ast.ImportFrom)) for a in x.names]
-    return {
-        (a.asname or a.name).split(".")[0]
-        for x, a in found
-        if (getattr(x, "module", None) or a.name).split(".")[0] not in known
-    }
+    if not hasattr(tree, "project"):
+        found = [(x, a) for x in ast.walk(tree) if isinstance(x, (ast.Import, ast.ImportFrom)) for a in x.names]
+        tree.project = {  # type: ignore[attr-defined]
+            (a.asname or a.name).split(".")[0]
+            for x, a in found
+            if (getattr(x, "module", None) or a.name).split(".")[0] not in _FOREIGN
+        }
+    return tree.project  # type: ignore[attr-defined]
 
 
 def _value_parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
