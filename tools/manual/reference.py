@@ -35,10 +35,10 @@ def _said(option: Row) -> str:
 def options_page(told: Row) -> Iterator[str]:
     """docs/options.md: exit codes, variables, and each option with the verbs that take it."""
     yield from ["# Options, variables and exit codes", "", MADE, ""]
-    yield "Every option of every verb, with its default. `acr-host VERB --help` prints the options of one verb; the last column names the verbs that have an option."
+    yield "This page lists every option of every verb, with its default. The last column names the verbs that have the option. `acr-host VERB --help` prints the options of one verb."
     yield from ["", "## Exit codes", "", *table("code|meaning", [(code, text) for code, text in EXITS])]
     yield from ["", "## Where a value comes from", ""]
-    yield "An option on the command line takes precedence over the environment, which takes precedence over the configuration file"
+    yield "An option on the command line takes precedence over an environment variable, which takes precedence over the configuration file"
     yield "`$XDG_CONFIG_HOME/acr-host/config` (lines `option = value`). `acr-host` reads no settings from the repository that it works on. `acr-host config` prints each value and its source."
     rows: dict[tuple[str, str], dict[str, list[str]]] = {}
     for verb in told["verbs"]:
@@ -59,14 +59,14 @@ def options_page(told: Row) -> Iterator[str]:
         for one in told["providers"]
     ]
     yield from ["", "## Variables of model providers", ""]
-    yield "The first variable that is set and not empty is used. [Models and money](models-and-money.md) lists further variables."
+    yield "acr-host uses the first variable that is set and not empty. [Models and money](models-and-money.md) lists further variables."
     yield from ["", *table("`--model`|key|address", lines)]
 
 
 def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
     """docs/files.md: the files that the program leaves, and the JSON that it prints."""
     yield from ["# Files and JSON", "", MADE, ""]
-    yield "The files that runs, batches and evaluations leave on disk. `N` stands for a number."
+    yield "This page lists the files that runs, batches and evaluations leave on disk. In names, `N` stands for a number."
     for part in re.split(r"/\* ---- (?=.*? ---- \*/)", layout)[1:]:
         title = part.partition(" ---- ")[0]
         found = re.findall(
@@ -78,7 +78,7 @@ def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
             lines.append((f"`{shown}`", re.sub(r"\s*\n[\s*]*", " ", text)))
         yield from ["", f"## {title}", "", *table("name|what it holds", lines)]
     yield from ["", "## JSON", ""]
-    yield "Each schema is installed to `share/acr-host/schemas` (in the source: `runtime/schemas`). Members may be added, but none is removed or renamed."
+    yield "Each schema is installed to `share/acr-host/schemas` (in the source tree: `runtime/schemas`). Later versions may add members, but remove or rename none."
     yield from ["", *table("schema|what it describes", [(f"`{name}`", one["title"]) for name, one in schemas.items()])]
 
 
