@@ -18,7 +18,7 @@ EXITS = [
     ("0", "a patch (or result) was produced, and nothing rejected it"),
     ("1", "no patch (or result) was produced, or it was rejected"),
     ("2", "wrong usage"),
-    ("3", "the environment lacks something: a tool, a key, a repository"),
+    ("3", "something is missing, such as a tool, a key or a repository"),
     ("4", "a ceiling of money, tokens or time was reached"),
     ("130", "interrupted; rerun the same command to resume"),
 ]
@@ -107,7 +107,7 @@ def help_of(option: Row) -> str:
     """What an option does, with its values, default and variable."""
     more = f" ({option['values']})" if option["values"] else ""
     more += f"; without a value: {option['implicit']}" if option["implicit"] else ""
-    more += f"; also by the variable {option['variable']}" if option["variable"] else ""
+    more += f"; environment variable: {option['variable']}" if option["variable"] else ""
     return option["help"] + more + "."
 
 
