@@ -343,7 +343,7 @@ bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
     if (!g_file_test(out, G_FILE_TEST_EXISTS))
         return acr_task_refuse(error, "'%s' does not exist", out);
     if (!is_run && !is_batch(out))
-        return acr_task_refuse(error, "'%s' is neither a run folder nor a folder of a batch", out);
+        return acr_task_refuse(error, "'%s' is neither a run folder nor a batch folder", out);
     *state = (AcrBatchState){
         .out = g_strdup(out),
         .is_run = is_run,

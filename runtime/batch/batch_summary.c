@@ -201,11 +201,10 @@ char *acr_batch_summary_warning(const AcrBatchSummary *summary)
         n += why != NULL;
         first = first ? first : why;
     }
-    return n >= WARN_TASKS
-               ? g_strdup_printf("for %u patches no test of the project was compared, "
-                                 "so regressions may go unnoticed; the first reason: %s",
-                                 n, first)
-               : NULL;
+    return n >= WARN_TASKS ? g_strdup_printf("no project tests were compared for %u patches, so "
+                                             "regressions may go unnoticed; the first reason: %s",
+                                             n, first)
+                           : NULL;
 }
 
 /* Counts the rows by the value of a member; returns {value: number} in the order of the rows;

@@ -55,11 +55,11 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
         values[i] = acr_json_get_string(row, keys[i]);
         if (!values[i] && (i < 2 || set->use == ACR_DATASET_SOLVE))
             return ACR_NULL(
-                refuse(error, "row %u of '%s' has no text \"%s\"", number, path, keys[i]));
+                refuse(error, "row %u of '%s' lacks the string \"%s\"", number, path, keys[i]));
     }
     bool is_safe = acr_name_is_safe(values[0], "");
     if (!is_safe || !acr_name_is_safe(values[1], "/+"))
-        return ACR_NULL(refuse(error, "row %u of '%s': the id '%s' cannot be the name of a folder",
+        return ACR_NULL(refuse(error, "row %u of '%s': the id '%s' cannot be used as a folder name",
                                number, path, is_safe ? values[1] : values[0]));
     if (is_own_name(values[0]))
         return ACR_NULL(
@@ -188,10 +188,10 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances, GError
     }
     guint others = g_hash_table_size(missing);
     g_autofree char *also =
-        others > 1 ? g_strdup_printf(" and of %u more", others - 1) : g_strdup("");
+        others > 1 ? g_strdup_printf(" or %u others", others - 1) : g_strdup("");
     return !others ||
            acr_task_refuse(error,
-                           "no repository of '%s'%s in '%s' (accepted: owner/name, owner+name, "
-                           "owner__name, each also with .git); %s",
+                           "no repository of '%s'%s in '%s' (accepted names: owner/name, "
+                           "owner+name, owner__name, each also with .git); %s",
                            first, also, dir, commands->str);
 }

@@ -48,9 +48,9 @@ static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError
         return refuse(error, "'%s' is larger than %u bytes", path, ACR_DATASET_MAX_BYTES);
     if (spawned->exit_code == 0)
         return true;
-    return *told
-               ? refuse(error, "%s", told)
-               : refuse(error, "the reader of '%s' was ended by signal %d", path, spawned->signal);
+    return *told ? refuse(error, "%s", told)
+                 : refuse(error, "the process that read '%s' was ended by signal %d", path,
+                          spawned->signal);
 }
 
 static GBytes *print_rows(const AcrHost *host, const AcrRunSpec *spec, GError **error)

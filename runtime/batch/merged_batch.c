@@ -63,11 +63,10 @@ static bool check_replaced(const Merging *merging, GError **error)
         g_autofree char *run = g_build_filename(merging->shards->out, id, NULL);
         other = g_file_test(run, G_FILE_TEST_IS_DIR) ? id : NULL;
     }
-    return !other ||
-           refuse(
-               error,
-               "'%s' holds results of a batch without shards ('%s'); move those or the shards away",
-               merging->shards->out, other);
+    return !other || refuse(error,
+                            "'%s' holds shards and also the results of a batch without shards "
+                            "('%s'); move one of them away",
+                            merging->shards->out, other);
 }
 
 static bool has_ended(void *ctx, guint number, const char *id)

@@ -42,8 +42,8 @@ static bool take_line(void *ctx, const AcrJson *line, guint number, GError **err
     const Saved *saved = ctx;
     return take_saved(saved->answers, line) ||
            acr_task_refuse(error,
-                           "'%s', line %u: a saved answer is a JSON object with "
-                           "\"instance_id\" and \"answer\", a text or a list of texts",
+                           "'%s', line %u: a saved answer must be an object with \"instance_id\" "
+                           "and \"answer\" (a string or a list of strings)",
                            saved->path, number);
 }
 
@@ -84,6 +84,7 @@ GHashTable *acr_saved_answers_read(const char *path, GError **error)
     if (!(is_folder ? read_folder : read_lines)(path, answers, &reason))
         return ACR_NULL(acr_task_refuse(error, "--extract-patches: %s", reason->message));
     if (g_hash_table_size(answers) == 0)
-        return ACR_NULL(acr_task_refuse(error, "--extract-patches: '%s' has no answer", path));
+        return ACR_NULL(
+            acr_task_refuse(error, "--extract-patches: '%s' contains no saved answer", path));
     return g_steal_pointer(&answers);
 }

@@ -113,7 +113,7 @@ static const char *difference(const AcrJson *one, const AcrJson *other)
     const char *predictions = acr_json_get_string(one, PREDICTIONS),
                *others = acr_json_get_string(other, PREDICTIONS);
     if (!predictions != !others)
-        return "commands (eval and swe-bench)";
+        return "verbs (eval and swe-bench)";
     if (g_strcmp0(acr_json_get_string(one, "ids"), acr_json_get_string(other, "ids")) != 0)
         return "tasks";
     if (g_strcmp0(predictions, others) != 0)
@@ -147,7 +147,8 @@ static bool read_engine(const char *text, Part *out, GError **error)
     if (read_number(g_getenv("SLURM_ARRAY_TASK_ID"), &number)) {
         out->number = number;
         return (number >= 1 && number <= out->of) ||
-               refuse(error, "--shard %s: SLURM_ARRAY_TASK_ID is %u; start it with --array=1-%s",
+               refuse(error,
+                      "--shard %s: SLURM_ARRAY_TASK_ID is %u; submit the job with --array=1-%s",
                       text, number, text);
     }
     if (!read_number(g_getenv("JOB_COMPLETION_INDEX"), &number))
@@ -203,8 +204,8 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
         if (!read_folder_name(name, &other))
             continue;
         if (other.of != part.of)
-            return refuse(error, "'%s' has %u shards, but --shard says %u; give another --out", out,
-                          other.of, part.of);
+            return refuse(error, "'%s' has %u shards, but --shard asks for %u; give another --out",
+                          out, other.of, part.of);
         if (then)
             continue;
         g_free(where);
@@ -311,10 +312,9 @@ static bool find_parts(AcrShards *shards, GError **error)
         if (!read_folder_name(name, &part))
             continue;
         if (shards->of && shards->of != part.of)
-            return refuse(error,
-                          "'%s' holds shards of two splits, one into %u shards and one into %u; "
-                          "move the shards of one split away",
-                          shards->out, shards->of, part.of);
+            return refuse(
+                error, "'%s' holds two sets of shards, one of %u and one of %u; move one set away",
+                shards->out, shards->of, part.of);
         shards->of = part.of;
     }
     return shards->of || refuse(error, "'%s' has no folder shard-I-of-N", shards->out);
@@ -329,8 +329,8 @@ static bool take_note(AcrShards *shards, guint number, GError **error)
     shards->notes->pdata[number] = note;
     const char *what = note && shards->first ? difference(shards->first, note) : NULL;
     if (what)
-        return refuse(error, "'%s' was run with other %s than shard %" G_GINT64_FORMAT, dir, what,
-                      acr_json_get_int(shards->first, "shard", 0));
+        return refuse(error, "'%s' was run with different %s from shard %" G_GINT64_FORMAT, dir,
+                      what, acr_json_get_int(shards->first, "shard", 0));
     shards->first = shards->first ? shards->first : note;
     const AcrJson *tasks = acr_json_get(note, "tasks");
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {

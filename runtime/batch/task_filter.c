@@ -37,7 +37,8 @@ static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
     if (failed) {
         char why[200];
         regerror(failed, &pattern, why, sizeof why);
-        return refuse(error, "--instances: '%s' is neither a file nor a pattern: %s", text, why);
+        return refuse(error, "--instances: '%s' is neither a file nor a valid pattern: %s", text,
+                      why);
     }
     keep_wanted(rows, matches, &pattern);
     regfree(&pattern);
@@ -121,7 +122,8 @@ static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
         return refuse(error, "--slice must be A:B, such as 0:50, not '%s'", text);
     guint n = rows->len;
     if (from >= MIN(to, n))
-        return refuse(error, "--slice %s: there are %u tasks, numbered from 0", text, n);
+        return refuse(error, "--slice %s selects no task: there are %u tasks, numbered from 0",
+                      text, n);
     if (to < n)
         g_ptr_array_set_size(rows, (gint)to);
     if (from > 0)
@@ -139,7 +141,7 @@ bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
     if (is_retry && !acr_dataset_keep_failed(rows, spec, error))
         return false;
     if (is_retry && rows->len == 0)
-        return refuse(error, "--retry-failed: no task of '%s' has failed", spec->out);
+        return refuse(error, "--retry-failed: no task in '%s' has failed", spec->out);
     if (spec->shuffle >= 0)
         shuffle(rows, spec->shuffle);
     return !spec->slice || keep_slice(rows, spec->slice, error);

@@ -340,8 +340,8 @@ static void doubt(Work *work, AcrGraded *out)
     if (is_seen && !is_late(work))
         return;
     g_free(out->doubt);
-    out->doubt = is_seen ? g_strdup("--max-time reached while its tests were repeated")
-                         : g_strdup_printf("its tests could not be run again: %s", error->message);
+    out->doubt = is_seen ? g_strdup("--max-time reached while the tests were repeated")
+                         : g_strdup_printf("the tests could not be run again: %s", error->message);
     work->is_partial = true;
 }
 
@@ -457,13 +457,13 @@ static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *t
     const char *patch = acr_json_get_string(row, "patch");
     g_autofree char *why = NULL, *why_gold = NULL;
     if (!patch || !*patch)
-        return g_strdup("the data set has no reference patch for it");
+        return g_strdup("the data set has no reference patch for this task");
     if (grade_reference(options, task, EMPTY, NULL, deadline_us, &why) == ACR_GRADE_RESOLVED)
-        return g_strdup("its tests pass without a patch");
+        return g_strdup("the task's tests pass without a patch");
     if (grade_reference(options, task, GOLD, patch, deadline_us, &why_gold) == ACR_GRADE_RESOLVED)
         return NULL;
-    return g_strconcat("its tests fail with the reference patch", why_gold ? ": " : NULL, why_gold,
-                       NULL);
+    return g_strconcat("the task's tests fail with the reference patch", why_gold ? ": " : NULL,
+                       why_gold, NULL);
 }
 
 void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,

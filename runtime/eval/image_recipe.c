@@ -20,7 +20,7 @@ static bool git(const AcrEvalOptions *options, const char *folder, const char *c
     g_autofree char *last = acr_bytes_last_line(spawned.err);
     return spawned.exit_code == 0 ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                         "the project cannot be prepared for its image: %s", last);
+                         "cannot copy the project for its image: %s", last);
 }
 
 static bool lay_project(const AcrEvalOptions *options, const AcrInstance *task, const char *folder,

@@ -26,7 +26,7 @@ static bool fail_parser(const AcrExecuted *executed, GError **error)
                          "the data set's log parser found no test outcomes: %s",
                          executed->limit ? acr_sandbox_limit_name(executed->limit)
                          : *line         ? line
-                                         : "it printed nothing");
+                                         : "the parser printed nothing");
 }
 
 static bool run_source(AcrSandbox *sandbox, const char *program, const char *source,

@@ -150,8 +150,7 @@ static bool take_part(Merging *merging, guint number, GError **error)
     const char *one = acr_json_get_string(merging->first, "options"),
                *other = acr_json_get_string(part, "options");
     if (strcmp(one, other) != 0)
-        return refuse(error, "'%s' was graded with different options from the shards before it",
-                      dir);
+        return refuse(error, "'%s' was graded with different options from the earlier shards", dir);
     return take_grade_rows(merging, number, path, error);
 }
 
@@ -195,7 +194,8 @@ static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GErro
                                                  acr_json_get_string(at, "model"), NULL);
         if (g_file_test(path, G_FILE_TEST_IS_DIR))
             return refuse(
-                error, "'%s' belongs to an evaluation without shards; move it or the shards away",
+                error,
+                "'%s' belongs to an evaluation without shards; move this file or the shards away",
                 path);
     }
     return true;

@@ -67,14 +67,15 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
     const AcrJson *patch = is_text ? json : get_any(json, "model_patch", "patch");
     AcrJsonType type = acr_json_type(patch);
     if (!id)
-        return refuse(error, "prediction %u of '%s' has no text \"instance_id\"", number,
+        return refuse(error, "prediction %u of '%s' lacks the string \"instance_id\"", number,
                       reader->source);
     if (!patch || (type != ACR_JSON_STRING && type != ACR_JSON_NULL))
-        return refuse(error, "prediction %u of '%s' (%s) has no text \"model_patch\"", number,
+        return refuse(error, "prediction %u of '%s' (%s) lacks the string \"model_patch\"", number,
                       reader->source, id);
     g_autofree char *name = acr_prediction_model(model ? model : "None");
     if (!name)
-        return refuse(error, "prediction %u of '%s' (%s): its model cannot be the name of a folder",
+        return refuse(error,
+                      "prediction %u of '%s' (%s): its model cannot be used as a folder name",
                       number, reader->source, id);
     if (!g_hash_table_contains(reader->tasks, id)) {
         g_ptr_array_add(reader->unknown, g_strdup(id));
@@ -257,7 +258,10 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
                   : read_predictions_of(&reader, error);
     g_autofree char *names = name_unknown(&reader);
     if (ok && names && !ignore_unknown)
-        ok = refuse(error, "no prediction in '%s' is for a task of the data set %s", source, names);
+        ok = refuse(error,
+                    "'%s' has predictions for tasks that the data set lacks %s; drop them with "
+                    "--ignore-unknown",
+                    source, names);
     if (!ok)
         return NULL;
     if (out->len == 0)

@@ -39,16 +39,17 @@ static char *make_image_name(const char *pattern, const char *row, GError **erro
         g_autofree char *field = g_strndup(at + 1, (gsize)(end - at - 1)),
                         *value = image_value(field, json);
         if (!value)
-            return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
-                                          "--image-template: the row of '%s' has no text \"%s\"",
-                                          acr_json_get_string(json, "instance_id"), field));
+            return ACR_NULL(
+                acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
+                              "--image-template: the row of '%s' lacks the string \"%s\"",
+                              acr_json_get_string(json, "instance_id"), field));
         g_string_append(name, value);
         at = end + 1;
     }
     if (name->len > 0 && name->len <= MAX_NAME_BYTES)
         return g_strdup(name->str);
     return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
-                                  "--image-template gives an empty name"));
+                                  "--image-template produces an empty name"));
 }
 
 bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,

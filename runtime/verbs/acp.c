@@ -8,11 +8,11 @@
 
 /* Shown to a person who starts the verb by hand. */
 static const char connecting[] =
-    "An editor starts acr-host acp and talks to it by the Agent Client Protocol (stdio). Set it up "
-    "like this:\n"
+    "An editor starts acr-host acp and talks to it over the Agent Client Protocol (stdio). Set it "
+    "up like this:\n"
     "  Zed        settings.json: {\"agent_servers\": {\"acr-host\": {\"command\": \"acr-host\", "
     "\"args\": [\"acp\", \"--model\", \"MODEL\"]}}}\n"
-    "  JetBrains  ~/.jetbrains/acp.json: the same member agent_servers\n"
+    "  JetBrains  ~/.jetbrains/acp.json: the same member \"agent_servers\"\n"
     "  others     start acr-host acp --model MODEL\n"
     "Waiting for requests; Ctrl-D ends it.\n";
 
@@ -21,7 +21,8 @@ static int run_acp(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
     if (!runs)
-        return acr_verb_usage("there is no home folder for runs; set XDG_STATE_HOME");
+        return acr_verb_usage(
+            "there is no home folder to store runs in; set HOME or XDG_STATE_HOME");
     AcrAcpOptions options = {
         .host = host,
         .spec = spec,

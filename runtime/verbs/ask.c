@@ -169,7 +169,7 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
         !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    g_autofree char *line = g_strconcat("waiting for an answer of ", spec->models[0], NULL);
+    g_autofree char *line = g_strconcat("waiting for an answer from ", spec->models[0], NULL);
     AcrModelOptions options = acr_model_options_of(spec, &limits, host->interrupt);
     options.on_wait = on_wait;
     options.on_wait_ctx = console;

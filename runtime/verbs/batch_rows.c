@@ -59,7 +59,7 @@ static const char *find_first_place(AcrBatchRows *rows, GString *why)
     g_autofree char *python =
         rows->tasks->len ? make_task_environment(rows, 0, 0, &plan, &no_environment) : NULL;
     if (python || rows->tasks->len == 0) {
-        g_string_append(why, "the first task's environment could be made");
+        g_string_append(why, "the environment of the first task could be created");
         return ACR_IN_ENVIRONMENT;
     }
     g_autoptr(AcrImages) engine = acr_images_open(rows->options.host->interrupt, &no_engine);
@@ -104,7 +104,8 @@ static bool read_rows(const AcrHost *host, AcrBatchRows *rows, GError **error)
     const AcrRunSpec *spec = rows->spec;
     g_autofree char *models = acr_batch_model(spec), *model = acr_prediction_model(models);
     if (!model)
-        return acr_task_refuse(error, "the model '%s' cannot be the name of a folder", models);
+        return acr_task_refuse(error, "the model name '%s' cannot be used as a folder name",
+                               models);
     rows->rows = acr_dataset_load(host, spec, ACR_DATASET_GRADE,
                                   (const char *const *)spec->instances, error);
     if (!rows->rows)

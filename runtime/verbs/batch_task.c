@@ -38,7 +38,7 @@ static bool read_spec(AcrHost *host, AcrRunSpec *spec, const AcrVerb **out_verb,
     g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, error);
     *out_verb = find_verb(acr_json_get_int(json, "verb", ACR_FOR_RUN));
     if (!json || !*out_verb)
-        return json && acr_task_refuse(error, "a batch has no such verb");
+        return json && acr_task_refuse(error, "the spec of the task names an unknown verb");
     die_with((pid_t)acr_json_get_int(json, "parent", 0));
     *spec = acr_run_spec_of((*out_verb)->takes);
     spec->arguments = acr_json_strings(acr_json_get(json, "arguments"));

@@ -389,8 +389,8 @@ int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instan
     g_autoptr(AcrBatchRows) rows = NULL;
     host->progress = acr_console_progress(console);
     if (spec->shard)
-        (void)acr_task_refuse(&error, "--shard does not go with --sbfl-only and "
-                                      "--extract-patches; take parts of the tasks with --slice");
+        (void)acr_task_refuse(&error, "--shard cannot be combined with --sbfl-only or "
+                                      "--extract-patches; use --slice to take a part of the tasks");
     else if (spec->extract_patches)
         answers = acr_saved_answers_read(spec->extract_patches, &error);
     else if (acr_batch_needs_rows(spec))

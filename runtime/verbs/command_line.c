@@ -76,7 +76,7 @@ static bool take_argument(Parser *parser, const char *word, bool is_after, GErro
     if (!parser->verb->arguments)
         return acr_task_refuse(error, "unexpected argument '%s'", word);
     if (parser->verb->is_command && !is_after)
-        return acr_task_refuse(error, "put the command after --: '%s'", word);
+        return acr_task_refuse(error, "write -- before the command '%s'", word);
     g_ptr_array_add(parser->arguments, g_strdup(word));
     return true;
 }

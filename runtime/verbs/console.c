@@ -82,10 +82,9 @@ static GPtrArray *parts_of(const AcrConsole *console)
     if (spent->calls > 0)
         add_block_line(parts, used, true);
     double share = console->max_ms > 0 ? MIN((double)ms / (double)console->max_ms, 1) : 0;
-    g_ptr_array_add(parts,
-                    console->max_ms > 0
-                        ? g_strdup_printf("in all %s (%.0f%% of the ceiling)", time, share * 100)
-                        : g_strconcat("in all ", time, NULL));
+    g_ptr_array_add(parts, console->max_ms > 0 ? g_strdup_printf("total %s (%.0f%% of the ceiling)",
+                                                                 time, share * 100)
+                                               : g_strconcat("total ", time, NULL));
     for (guint i = 1; lines[i]; i++)
         add_block_line(parts, lines[i], false);
     return parts;

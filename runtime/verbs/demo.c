@@ -37,7 +37,7 @@ static char *make_demo_folder(const char *named, GError **error)
         return g_dir_make_tmp("acr-host-demo-XXXXXX", error);
     if (g_mkdir(named, 0755) == 0)
         return g_canonicalize_filename(named, NULL);
-    const char *why = errno == EEXIST ? "it exists; name a new folder" : g_strerror(errno);
+    const char *why = errno == EEXIST ? "it already exists; name a new folder" : g_strerror(errno);
     return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
                                   "cannot create '%s': %s", named, why));
 }
@@ -112,8 +112,8 @@ static int start_demo(AcrHost *host, int argc, char **argv)
     }
     const char *named = argc == 2 && argv[1][0] != '-' ? argv[1] : NULL;
     if (argc > 1 && !named)
-        return acr_verb_usage("demo takes at most the name of a new folder; use acr-host run for a "
-                              "repository of yours");
+        return acr_verb_usage("'demo' takes at most one argument, the name of a new folder; use "
+                              "'acr-host run' on your own repository");
     g_autofree char *folder = copy_sample(host, named, &error);
     if (!folder || (named && !commit_sample(folder, &error)))
         return acr_verb_fail(host, error);

@@ -27,7 +27,7 @@ static void add_model(GString *text, const AcrJson *model)
         strcmp(price, "free") == 0
             ? g_strdup("free")
             : g_strdup_printf(
-                  "%g USD a million tokens in, %g out%s",
+                  "%g USD per million tokens in, %g USD out%s",
                   acr_json_get_double(model, "usd_per_million_in", 0),
                   acr_json_get_double(model, "usd_per_million_out", 0),
                   strcmp(price, "known") == 0

@@ -94,7 +94,7 @@ static int open_events_file(const char *where, GError **error)
     int fd = is_file ? open(where, O_RDWR | O_CREAT | flags, 0600) : open(where, O_WRONLY | flags);
     if (fd < 0)
         acr_task_refuse(error, "--events: cannot open '%s': %s", where,
-                        errno == ENXIO ? "no process reads it" : g_strerror(errno));
+                        errno == ENXIO ? "no process is reading from it" : g_strerror(errno));
     if (fd < 0 || holds_events(fd))
         return fd;
     close(fd);
@@ -110,8 +110,7 @@ AcrEvents *acr_events_open(const char *where, GError **error)
          is_good = is_number && acr_count_parse(where, G_MAXINT32, &number);
     int fd = is_good ? take_descriptor(number) : is_number ? -1 : open_events_file(where, error);
     if (fd < 0 && is_number)
-        acr_task_refuse(error, "--events %s: there is no descriptor of that number to write to",
-                        where);
+        acr_task_refuse(error, "--events %s: this file descriptor is not open for writing", where);
     if (fd < 0)
         return NULL;
     AcrEvents *events = g_new0(AcrEvents, 1);

@@ -140,7 +140,7 @@ static int run_exec(AcrHost *host, AcrRunSpec *spec)
     if (code != ACR_EXIT_OK || !spec->repo)
         return code;
     if (!spec->arguments[0])
-        return acr_verb_usage("give a command after --");
+        return acr_verb_usage("give a command after '--'");
     return run_command(host, spec);
 }
 

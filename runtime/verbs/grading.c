@@ -7,7 +7,7 @@ bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes, GError *
 {
     *out_recipes = NULL;
     if (!acr_name_is_safe(spec->run_id, ""))
-        return acr_task_refuse(error, "--run-id: '%s' cannot be the name of a folder",
+        return acr_task_refuse(error, "--run-id: '%s' cannot be used as a folder name",
                                spec->run_id);
     if (!spec->environments)
         return true;

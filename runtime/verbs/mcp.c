@@ -8,15 +8,15 @@
 
 /* Shown to a person who starts the verb by hand. */
 static const char connecting[] =
-    "Other agents start acr-host mcp and talk to it by the Model Context Protocol (stdio). Set it "
-    "up like this:\n"
+    "Other agents start acr-host mcp and talk to it over the Model Context Protocol (stdio). Set "
+    "it up like this:\n"
     "  Claude Code  claude mcp add acr-host -- acr-host mcp --repo DIR\n"
     "  Codex        codex mcp add acr-host -- acr-host mcp --repo DIR\n"
     "  VS Code      .vscode/mcp.json: {\"servers\": {\"acr-host\": {\"command\": \"acr-host\", "
     "\"args\": [\"mcp\", \"--repo\", \"DIR\"]}}}\n"
     "  others       {\"mcpServers\": {\"acr-host\": {\"command\": \"acr-host\", "
     "\"args\": [\"mcp\", \"--repo\", \"DIR\"]}}}\n"
-    "--http serves by HTTP on this machine. Waiting for requests; Ctrl-D ends it.\n";
+    "--http serves over HTTP on 127.0.0.1. Waiting for requests; Ctrl-D ends it.\n";
 
 /* Checks that no extension lies in one of the repositories. */
 static bool check_extensions(const AcrRunSpec *spec, const char *const *paths, GError **error)

@@ -53,7 +53,8 @@ char *acr_verb_new_run_folder(const char *repo, GError **error)
     g_autoptr(GDateTime) now = g_date_time_new_now_local();
     g_autofree char *time = g_date_time_format(now, "%Y%m%d-%H%M%S");
     if (!runs)
-        return ACR_NULL(acr_task_refuse(error, "there is no home folder for runs; give --out DIR"));
+        return ACR_NULL(
+            acr_task_refuse(error, "there is no home folder to store runs in; give --out DIR"));
     if (g_mkdir_with_parents(runs, 0700) != 0)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                                       "cannot create '%s': %s; give another place with --out", runs,

@@ -17,8 +17,7 @@ static void add_plan(GString *text, const AcrJson *out)
     const char *ref = acr_json_get_string(branch, "ref");
     g_string_append(text, "\n---- dry run: none of this is done ----\n");
     if (!branch)
-        g_string_append(text,
-                        "nothing would be written; give --branch NAME to see what would be\n");
+        g_string_append(text, "no branch, because --branch NAME was not given\n");
     if (branch)
         g_string_append_printf(
             text, "%s: %s with tree %s on commit %s\n", ref,
@@ -53,7 +52,7 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
     if (acr_json_get(out, "push"))
         acr_verb_say("push to %s: %s", spec->push, state_of(out, "push"));
     const char *url = acr_json_get_string(request, "url");
-    g_autofree char *shown = acr_text_shorten(url ? url : "without an address", 500);
+    g_autofree char *shown = acr_text_shorten(url ? url : "URL unknown", 500);
     if (request)
         acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
 }

@@ -118,7 +118,7 @@ char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error)
             return g_strdup(run->path);
     }
     return ACR_NULL(acr_task_refuse(
-        error, "--resume: no unfinished run of this issue in '%s'; acr-host runs lists the runs",
+        error, "--resume: no unfinished run of this issue in '%s'; 'acr-host runs' lists the runs",
         spec->repo));
 }
 

@@ -14,7 +14,7 @@ static void add_tiers(GString *line, const AcrCostSum *cost)
             g_string_append_printf(line, ", %" G_GUINT64_FORMAT " at the %s tier", calls[i],
                                    names[i]);
     if (calls[0] + calls[1] + calls[2] > 0 && cost->standard_pico > 0)
-        g_string_append_printf(line, " (%.6f USD at standard)",
+        g_string_append_printf(line, " (%.6f USD at the standard tier)",
                                (double)acr_microusd(cost->standard_pico) / 1e6);
 }
 
@@ -217,7 +217,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
         bool is_applied = spec->apply && is_over && !is_refused;
         g_autofree char *patch = g_build_filename(spec->out, ACR_FILE_PATCH, NULL);
         log_files(!is_applied           ? "changes"
-                  : result->was_applied ? "already in the files"
+                  : result->was_applied ? "already applied"
                                         : "written",
                   result->found.diff, console);
         acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);

@@ -411,7 +411,7 @@ static int answer_arguments(Search *self)
 static const char prompt_help[] =
     "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
     "NAME(                lines that call NAME, like 'callers NAME'\n"
-    "TEXT                 lines with TEXT, if not a name; /TEXT also for a name\n"
+    "TEXT                 lines with TEXT; write /TEXT if it is also a name\n"
     "class, method, code  followed by NAME or TEXT: only that kind\n"
     "history              followed by NAME or TEXT: the commits that change it\n"
     "FILE:10-20           lines of a file\n"
@@ -593,6 +593,6 @@ const AcrVerb acr_verb_search = {
     .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
     .arguments = "[WHAT [WHERE...]] - a NAME, a TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
-                 "none: a prompt",
+                 "without one: a prompt",
     .run = run_search,
 };

@@ -100,7 +100,7 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
         return refuse_words(kind ? kind : &kinds[0], error);
     bool is_pattern = spec->regex || spec->any_case;
     if (is_pattern && !is_code)
-        return acr_task_refuse(error, "--regex and --ignore-case work with 'code TEXT' only");
+        return acr_task_refuse(error, "--regex and --ignore-case work only with 'code TEXT'");
     if (spec->in_file && !kind->call_in_file)
         return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
     if (strcmp(kind->word, "line") == 0)
@@ -312,7 +312,7 @@ char *acr_search_list(const AcrCalls *calls)
     }
     g_string_append(text, "\nShort forms:\n"
                           "NAME or CLASS.NAME [WHERE]: classes and functions of that name\n"
-                          "TEXT [WHERE]: lines with TEXT, if not a name; /TEXT also for a name\n"
+                          "TEXT [WHERE]: lines with TEXT; write /TEXT if it is also a name\n"
                           "NAME( [WHERE]: lines that call NAME; FILE:FROM-TO: lines of a file\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,

@@ -191,8 +191,8 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
     if (!summary || !acr_predictions_write(spec, instances, &error) ||
         !acr_batch_summary_write(summary, &error))
         return acr_verb_fail(host, error);
-    acr_verb_say("'%s' has no task %s", spec->out,
-                 spec->retry_failed ? "that has failed" : "of the batch");
+    acr_verb_say("no task in '%s' %s", spec->out,
+                 spec->retry_failed ? "has failed" : "belongs to this batch");
     return ACR_EXIT_OK;
 }
 

@@ -45,9 +45,9 @@ static bool check_recipe_options(const AcrRunSpec *spec, GError **error)
     bool is_elsewhere = spec->sandbox && strcmp(spec->sandbox, ACR_IN_BUBBLEWRAP) != 0;
     if (!spec->dataset && !spec->setup && !spec->image && !is_elsewhere)
         return true;
-    return acr_task_refuse(error,
-                           "--environment sets the Python and the set-up in " ACR_IN_BUBBLEWRAP
-                           "; leave out --dataset, --setup, --image and --sandbox");
+    return acr_task_refuse(
+        error, "--environment sets the Python and the set-up of the sandbox '" ACR_IN_BUBBLEWRAP
+               "'; leave out --dataset, --setup, --image and --sandbox");
 }
 
 static bool find_recipe(AcrHost *host, const AcrRunSpec *spec, AcrGradingPlan *out, char **out_name,
@@ -70,7 +70,7 @@ bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error)
     if (!check_recipe_options(spec, error) || !find_recipe(host, spec, &plan, &name, error))
         return false;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    g_autofree char *line = g_strdup_printf("making the environment of %s", name);
+    g_autofree char *line = g_strdup_printf("creating the environment of %s", name);
     gint64 deadline_us = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : 0;
     acr_console_await(console, line);
     spec->python = acr_eval_environment(host, NULL, &plan, deadline_us, error);

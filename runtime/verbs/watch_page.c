@@ -141,6 +141,6 @@ void acr_watch_page_answer(AcrWatchPage *page)
         if (data)
             acr_http_incoming_answer(asked->pdata[i], 200, "text/html; charset=utf-8", data, len);
         else
-            refuse_request(asked->pdata[i], 500, "the page cannot be made; try again\n");
+            refuse_request(asked->pdata[i], 500, "cannot create the page; try again\n");
     }
 }

@@ -89,7 +89,8 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
     case ACR_PART_RUNS:
         return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " is running", name, pid);
     case ACR_PART_ELSEWHERE:
-        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " on '%s' is running, or was killed",
+        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT
+                               " on '%s' is still running or was killed",
                                name, pid, host);
     case ACR_PART_GONE:
         return g_strdup_printf(

@@ -104,8 +104,8 @@ def test_answers_of_a_folder(tasks: Set) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "has no answer"),
-        ("{}\n", "line 1: a saved answer is a JSON object"),
+        ("", "contains no saved answer"),
+        ("{}\n", "line 1: a saved answer must be an object"),
         ('{"instance_id": "o__n-1", "answer": "x"}\n{"instance_id": "o__n-2", "answer": [1]}\n', "line 2"),
     ],
 )

@@ -261,8 +261,8 @@ def test_a_bad_row_fails_and_the_others_go_on(shop: Shop) -> None:
     errors = shop.report("bad", "gold")["error_ids"]
     assert errors == ["own__shop-list", "row_2", "row_3", "row_4", "row_6"]
     for said in (
-        "row 2 of", "is not JSON", 'row 3 of', 'has no text "instance_id"', "row 4 of", "is not an object",
-        'row 5 of', '"FAIL_TO_PASS" is not a list of texts', "row 6 of", "repeats the instance 'own__shop-rebench'",
+        "row 2 of", "is not JSON", 'row 3 of', 'lacks the string "instance_id"', "row 4 of", "is not an object",
+        'row 5 of', '"FAIL_TO_PASS" is not a list of strings', "row 6 of", "repeats the instance 'own__shop-rebench'",
     ):  # fmt: skip
         assert said in result.err, result.err
 

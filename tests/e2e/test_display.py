@@ -24,7 +24,7 @@ STAGE = r"(?:(?:round|try) \d+: )?(?:snapshot|index|select|extract|search|analys
 # A line of the block, of which parts may stand in any line.
 PART = (
     rf"{STAGE}|waiting for an answer|\d+ s|\d+ min \d+ s|\d+ calls?|\d+ tokens(?: \(\d+% of the ceiling\))?"
-    r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|in all (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
+    r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|total (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
     r"|\d+ of \d+ tasks|\d+ with a patch|about .* to go"
 )
 BLOCK = re.compile(rf"(?:{PART})(?: · (?:{PART}))*")
@@ -53,7 +53,7 @@ def test_the_block_is_wiped_before_the_patch_and_the_summary(
     shown = on_screen(host, *run, columns=columns, env=server.environment)
     assert shown.exit == 0
     check_untorn(shown, columns)
-    for text in ("round 3: locate", "calls", "tokens (", "$", "% of the ceiling)", "in all "):
+    for text in ("round 3: locate", "calls", "tokens (", "$", "% of the ceiling)", "total "):
         assert any(text in line for view in shown.views for line in view), text
     out = "".join(shown.raw.decode().splitlines())
     patch = (tmp_path / "out" / "patch.diff").read_text("utf-8").splitlines()
@@ -182,7 +182,7 @@ def test_elsewhere_a_long_wait_has_its_line(host: Host, loopback_openai: Serve) 
     server.fail(Failure("stall"), at=0)
     words = ["ask", "hello", "--model", server.model, "--retries", "0"]
     result = host.run(*words, "--max-time", "3", env=server.environment).check(4)
-    assert result.progress == (f"waiting for an answer of {server.model}",), result.told()
+    assert result.progress == (f"waiting for an answer from {server.model}",), result.told()
     server.violations.clear()
 
 
@@ -240,7 +240,7 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
     host.run(*batch, "--instances", "(").one_line(2, "neither a file nor a pattern")
     host.run(*batch, "--slice", "6:").one_line(2, "there are 6 tasks")
     host.run(*batch, "--slice", "x").one_line(2, "--slice must be A:B")
-    host.run(*batch, "--retry-failed").one_line(2, "no task of", "has failed")
+    host.run(*batch, "--retry-failed").one_line(2, "no task in", "has failed")
     with (tmp_path / "out" / "shared" / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         host.run(*batch).one_line(2, "another batch is using", "give another --out")

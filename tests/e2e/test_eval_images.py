@@ -168,7 +168,7 @@ def test_a_template_names_images(grading: Grading) -> None:
     assert grading.ended([row], "--image-template", "acr-host-test/{flavour}") == {"a__b-1": "resolved"}
     said = grading.refused([row], "--no-pull", "--image-template", "x/{arch}.{id_1776}:{flavour}")
     assert f"no image 'x/{os.uname().machine}.a_1776_b-1:imaged'" in said
-    grading.run([row], "--image-template", "x/{nothing}").one_line(2, "row of 'a__b-1' has no text \"nothing\"")
+    grading.run([row], "--image-template", "x/{nothing}").one_line(2, "row of 'a__b-1' lacks the string \"nothing\"")
 
 
 # ---- Pulling ----
@@ -310,7 +310,7 @@ def test_missing_images_are_built_by_a_recipe(grading: Grading, root: Path) -> N
     assert grading.ended([row], *recipe) == {"a__b-1": "resolved"}
     assert not [name for name in grading.engine.images() if "recipe" in name]
     said = grading.refused([row | {"base_commit": "f" * 40}], *recipe)
-    assert "the project cannot be prepared for its image" in said
+    assert "cannot copy the project for its image" in said
     said = grading.refused([row | {"repo": "psf/requests"}], *recipe)
     assert "no repository of 'psf/requests'" in said
     recipe[1] = "exit 7"

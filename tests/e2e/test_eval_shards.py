@@ -216,14 +216,14 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
     aside, folder = unsolved.folder / "aside", unsolved.folder
     unsolved.run("--shard", "1/2").check()
     lines(folder / "turned.jsonl", unsolved.rows[::-1])
-    unsolved.run("--shard", "1/3").one_line(2, "has 2 shards, but --shard says 3")
+    unsolved.run("--shard", "1/3").one_line(2, "has 2 shards, but --shard asks for 3")
     unsolved.run("--shard", "3/2").one_line(2, "shard 3 does not exist; there are 2 shards")
 
     def refused(why: str, *more: str, **options: Any) -> None:
         unsolved.run("--shard", "2/2", *more, **options).one_line(2, f"started with different {why};")
         unsolved.run("--shard", "2/2", *more, out=aside, **options).check()
         (aside / "shard-2-of-2").rename(unsolved.out / "shard-2-of-2")
-        unsolved.merge().one_line(2, f"was run with other {why} than shard 1")
+        unsolved.merge().one_line(2, f"was run with different {why} from shard 1")
         (unsolved.out / "shard-2-of-2").rename(folder / f"away-{why}")
 
     refused("tasks", tasks="turned.jsonl")
@@ -233,7 +233,7 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
     assert not list(unsolved.out.glob("*.json"))
     swe_bench = ["swe-bench", "--dataset", str(folder / "tasks.jsonl"), "--repos", str(folder / "repos")]
     swe_bench += ["--model", "script:x", "--out", str(unsolved.out), "--shard", "2/2"]
-    unsolved.host.run(*swe_bench).one_line(2, "different commands (eval and swe-bench)")
+    unsolved.host.run(*swe_bench).one_line(2, "different verbs (eval and swe-bench)")
 
 
 def test_what_cannot_be_merged(unsolved: Evaluation) -> None:

@@ -363,7 +363,7 @@ def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
     batch.recipe(test="python -m unittest test_nothing")
     place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
     result = batch.run(*place, "--regressions=auto").check()
-    assert "warning: for 3 patches no test of the project was compared" in result.err
+    assert "warning: no project tests were compared for 3 patches" in result.err
     for row in json.loads((batch.out / "summary.json").read_text())["tasks"]:
         tests = json.loads((batch.out / row["instance_id"] / "result.json").read_text())["tests"]
         assert tests == {"why": row["not_compared"]} and tests["why"]
@@ -401,7 +401,7 @@ def test_the_time_of_a_batch_bounds_its_tests(batch: Batch) -> None:
         (["--timeout", "5"], "--timeout needs --grade"),
         (["--network"], "--network needs --grade"),
         (["--grade=nowhere"], "container, environment"),
-        (["--grade", "--run-id", "a/b"], "cannot be the name of a folder"),
+        (["--grade", "--run-id", "a/b"], "cannot be used as a folder name"),
         (["--grade", "--compare", "nowhere.json"], "nowhere.json"),
         (["--grade", "--environments", "nowhere.json"], "nowhere.json"),
         (["--environments", "x"], "--environments needs --sandbox environment"),

@@ -460,13 +460,13 @@ def test_a_verdict_of_an_earlier_version_is_made_again(bench: Bench) -> None:
     ("change", "why"),
     [
         ({}, None),
-        ({"patch": "empty"}, "its tests fail with the reference patch"),
+        ({"patch": "empty"}, "the task's tests fail with the reference patch"),
         pytest.param(
             {"FAIL_TO_PASS": '["tests/test_shop.py::test_name"]'},
-            "its tests pass without a patch",
+            "the task's tests pass without a patch",
             marks=pytest.mark.full,
         ),
-        pytest.param({"patch": ""}, "the data set has no reference patch for it", marks=pytest.mark.full),
+        pytest.param({"patch": ""}, "the data set has no reference patch for this task", marks=pytest.mark.full),
     ],
 )
 def test_a_task_that_cannot_be_graded_here_is_told(bench: Bench, change: dict[str, str], why: str | None) -> None:

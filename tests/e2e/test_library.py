@@ -74,7 +74,7 @@ def test_events_go_on_in_their_file_and_into_no_other(run_host: RunHost, sample_
 def test_a_fifo_that_nobody_reads_is_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     run_host(*arguments(sample_repo, tmp_path / "out"), "--events", tmp_path / "fifo").one_line(
-        2, "no process reads it"
+        2, "no process is reading from it"
     )
 
 

@@ -489,7 +489,7 @@ def test_one_that_is_open_is_found_behind_many(run_host: RunHost, out: Path, rep
     assert told["request"]["number"] == 71 and forge.made == forge.wrong == []
 
 
-@pytest.mark.parametrize("link,said", [(None, "without an address"), ("x\x1b[m" + "y" * 9999, "bytes left out")])
+@pytest.mark.parametrize("link,said", [(None, "URL unknown"), ("x\x1b[m" + "y" * 9999, "bytes left out")])
 def test_addresses_that_servers_give(run_host: RunHost, out: Path, repo: Repo, link: Any, said: str) -> None:
     with Forge("github") as forge:
         forge.add_row("fix/half")["html_url"] = link

@@ -326,7 +326,7 @@ def test_apply_after_the_run_needs_no_time_and_writes_nothing_again(
     first = run_host(*arguments(sample_repo, out)).check()
     before = folder_digest(out)
     late = [*arguments(sample_repo, out, "--apply", "--max-time", "0.001"), "--no-cache"]
-    for done in ("written", "already in the files"):
+    for done in ("written", "already applied"):
         result = run_host(*late).check()
         said = [line for line in result.progress if not line.startswith(("patch: ", "snapshot"))]
         assert result.stdout == first.stdout and said[1:] == [f"{done}: {CHANGED} (+2 -2)"], said

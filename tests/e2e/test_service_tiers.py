@@ -140,7 +140,7 @@ def test_refused_flex_goes_on_at_standard_and_says_so_once(
     cost = read_json(out / "cost.json")["total"]
     assert cost["cost_microusd"] == flex * RUN_STANDARD // 2 + (CALLS - flex) * RUN_STANDARD
     assert (cost["flex_calls"], cost["standard_microusd"]) == (flex, CALLS * RUN_STANDARD)
-    assert f"{flex} at the flex tier ({CALLS * RUN_STANDARD / 1e6:.6f} USD at standard)" in result.err
+    assert f"{flex} at the flex tier ({CALLS * RUN_STANDARD / 1e6:.6f} USD at the standard tier)" in result.err
     run_host(*arguments(sample_repo, out, model=server.model)).one_line(2, "--service-tier flex")
     assert run_host("replay", out).check().stdout == result.stdout
 

@@ -488,7 +488,7 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
         run_host(*run, "--shard", text).one_line(2, why)
     for number in ("0", "3"):
         result = run_host(*run, "--shard", "2", env={"SLURM_ARRAY_TASK_ID": number, "SLURM_ARRAY_TASK_MIN": number})
-        result.one_line(2, f"SLURM_ARRAY_TASK_ID is {number}; start it with --array=1-2")
+        result.one_line(2, f"SLURM_ARRAY_TASK_ID is {number}; submit the job with --array=1-2")
     assert not out.exists()
     run_host(*batch(dataset, repos, f"script:{SCRIPT}", Path("/proc/out")), "--shard", "1/2").one_line(3, "/proc/out")
     run_host("merge", out).one_line(2, "cannot read the folder", "No such file")
@@ -501,7 +501,7 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
         (out / "shard-1-of-2" / "shard.json").write_text(json.dumps(wrong))
         run_host("merge", out).one_line(2, "is damaged")
     (out / "shard-1-of-3").mkdir()
-    run_host("merge", out).one_line(2, "shards of two splits")
+    run_host("merge", out).one_line(2, "holds two sets of shards")
     (tmp_path / "many" / "shard-1-of-10000").mkdir(parents=True)
     lines = run_host("merge", tmp_path / "many").check(1).err.splitlines()
     assert len(lines) == 11 and lines[-1].endswith(": 9990 more shards are not complete")
@@ -538,14 +538,14 @@ def test_shards_of_different_batches_are_not_one(
         (batch(dataset, repos, other, out, "--shard", "2/2"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--rounds", "3"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--prompts", prompts), options),
-        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 shards, but --shard says 3"),
+        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 shards, but --shard asks for 3"),
     ):
         run_host(*words).one_line(2, why)
     assert [path.name for path in out.iterdir()] == ["shard-1-of-2"]
     for number, (tasks_of, more, why) in enumerate(
         (
-            (turned, (), "was run with other tasks than shard 1"),
-            (dataset, ("--rounds", "3"), "was run with other models, options or prompts than shard 1"),
+            (turned, (), "was run with different tasks from shard 1"),
+            (dataset, ("--rounds", "3"), "was run with different models, options or prompts from shard 1"),
         )
     ):
         run_host(*batch(tasks_of, repos, model, aside, "--shard", "2/2", *more)).check()
@@ -577,7 +577,7 @@ def test_merging_replaces_nothing_else(
     assert (out / "preds.jsonl").read_bytes() == before
     for number in ("5/5", "3/5", "2/5", "1/5"):
         result = run_host(*batch(dataset, repos, model, parts, "--shard", number)).check()
-        assert ("has no task of the batch" in result.err) == (number == "5/5")
+        assert ("belongs to this batch" in result.err) == (number == "5/5")
     run_host("merge", parts).check()  # it does not wait for shard 4, which has no task
     assert ids(parts) == [row["instance_id"] for row in read_json(parts / "summary.json")["tasks"]] == names
     told = json.loads(run_host("report", parts, "--json").check().stdout)
@@ -594,7 +594,7 @@ def test_a_shard_tries_again_what_failed(
         run_host(*batch(dataset, repos, model, out, "--shard", number)).check(code)
     note = (out / "shard-2-of-2" / "shard.json").read_bytes()
     again = [*batch(dataset, repos, model, out), "--retry-failed", "--shard"]
-    assert "has no task that has failed" in run_host(*again, "1/2").check().err
+    assert "no task in" in run_host(*again, "1/2").check().err
     assert "1 task: 0 with a patch, 0 without, 1 failed" in run_host(*again, "2/2").check(3).err
     assert (out / "shard-2-of-2" / "shard.json").read_bytes() == note
     assert ids(out / "shard-1-of-2") == [GOOD, EMPTY]

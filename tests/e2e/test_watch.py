@@ -186,7 +186,7 @@ def test_shards_are_one_batch(host: Host, batch: list[object], tmp_path: Path) -
 def test_what_is_no_folder_of_ours_is_refused(host: Host, tmp_path: Path) -> None:
     host.run("watch", tmp_path / "nothing").one_line(2, "does not exist")
     (tmp_path / "empty").mkdir()
-    host.run("watch", tmp_path / "empty", "--once").one_line(2, "is neither a run folder nor a folder of a batch")
+    host.run("watch", tmp_path / "empty", "--once").one_line(2, "is neither a run folder nor a batch folder")
     host.run("watch").one_line(2, "give at most one folder")
     host.run("watch", tmp_path, "--json").one_line(2, "--json needs --once")
 

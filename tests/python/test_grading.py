@@ -66,7 +66,7 @@ GOOD_RECIPE = {"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": [], "te
         ([{"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": []}], 'recipe 1 has no "test"'),
         ([{key: GOOD_RECIPE[key] for key in ("repo", "python", "pip", "test")}], 'recipe 1 has no "versions"'),
         ([{**GOOD_RECIPE, "python": 3.1}], 'recipe 1 has a "python" that is not a version as 3.9'),
-        ([{**GOOD_RECIPE, "pip": "x==1"}], 'recipe 1 has a "pip" that is not a list of texts'),
+        ([{**GOOD_RECIPE, "pip": "x==1"}], 'recipe 1 has a "pip" that is not a list of strings'),
         ([{**GOOD_RECIPE, "exclude": "("}], 'recipe 1 has a "exclude" that is not a regular expression'),
         ([{**GOOD_RECIPE, "env": {"A B": "c"}}], 'recipe 1 has a "env" that is not an object of texts'),
     ],

@@ -65,7 +65,7 @@ def canonical(row: Row, known: list[Row], folder: Path) -> Row:
             made.update(_turned(made))
     for key in ("instance_id", "repo"):
         if not isinstance(made.get(key), str) or not made[key]:
-            raise BadRow(f'has no text "{key}"')
+            raise BadRow(f'lacks the string "{key}"')
     for key in ("base_commit", "problem_statement"):
         made[key] = str(made.get(key) or "")
     return made
@@ -144,7 +144,7 @@ def _list(value: Any, field: str) -> list[str]:
     """A list of texts; the list itself may be given as text."""
     found = _parsed(value) if isinstance(value, str) and value.strip() else value or []
     if not isinstance(found, list) or not all(isinstance(at, str) for at in found):
-        raise BadRow(f'"{field}" is not a list of texts')
+        raise BadRow(f'"{field}" is not a list of strings')
     return found
 
 

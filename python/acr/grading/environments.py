@@ -88,10 +88,10 @@ def _is_python(value: object) -> bool:
 
 _FIELDS = {
     "repo": ("a text", _is_text),
-    "versions": ("a list of texts", _are_texts),
-    "tasks": ("a list of texts", _are_texts),
+    "versions": ("a list of strings", _are_texts),
+    "tasks": ("a list of strings", _are_texts),
     "python": ("a version as 3.9", _is_python),
-    "pip": ("a list of texts", _are_texts),
+    "pip": ("a list of strings", _are_texts),
     "install": ("a text", _is_text),
     "test": ("a text", _is_text),
     "env": ("an object of texts", _are_variables),

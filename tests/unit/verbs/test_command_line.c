@@ -91,7 +91,7 @@ TEST("/verbs/command_line", mistakes_are_named_in_a_line)
          "--model takes one model, not 'a/b,c/d'; repeat it: --model a/b --model c/d"},
         {&acr_verb_run, {"--shared-dir=x"}, "there is no option --shared-dir"},
         {&acr_verb_reproduce, {"--validate", "true"}, "--validate does not apply to 'reproduce'"},
-        {&acr_verb_exec, {"true"}, "put the command after --: 'true'"},
+        {&acr_verb_exec, {"true"}, "write -- before the command 'true'"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(rows[i].verb->takes);
