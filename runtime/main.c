@@ -116,8 +116,8 @@ static const char first_words[] =
     "patch,\nwhich it proves by running it in a sandbox. Try it without a key, then in a git "
     "repository of Python code:\n"
     "\n"
-    "  acr-host demo                                         # fixes the bundled sample's issue by "
-    "recorded answers\n"
+    "  acr-host demo                                         # fixes the bundled sample's issue "
+    "with recorded answers\n"
     "  acr-host search 'search_class(\"Session\")'             # look at code as the model does; "
     "no "
     "key either\n"
@@ -137,7 +137,7 @@ static void print_usage(FILE *out)
                     acr_verbs[i]->short_name ? "; also as acr-host " : "",
                     acr_verbs[i]->short_name ? acr_verbs[i]->short_name : "");
     fputs("\nacr-host VERB --help describes a verb, acr-host help TOPIC prints a guide; "
-          "acr-host --version the version.\n"
+          "acr-host --version prints the version.\n"
           "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
           "reached, 130 interrupted.\n",
           out);

@@ -221,7 +221,7 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len, GError
     if (like->binary || !acr_utf8_is_text(text, len))
         return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
                                       like->binary ? "a binary file has no text encoding"
-                                                   : "text to encode is not UTF-8"));
+                                                   : "the text to encode is not UTF-8"));
     gsize body_len = 0;
     g_autofree char *body = encode_as(like->encoding, text, len, &body_len);
     if (!body && len > 0)

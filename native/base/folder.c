@@ -28,7 +28,7 @@ static bool make_one(const char *path, GError **error)
      * path. */
     if (err == EEXIST || err == ENOENT)
         err = ENOTDIR;
-    return acr_base_fail(error, err, "cannot make folder '%s'", path);
+    return acr_base_fail(error, err, "cannot create folder '%s'", path);
 }
 
 bool acr_dir_make(const char *path, GError **error)

@@ -154,16 +154,16 @@ static bool scan_number(Scan *scan)
 static bool too_big(Scan *scan, const char *what, int limit)
 {
     return acr_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                         "JSON %s %d at byte %" G_GSIZE_FORMAT, what, limit, scan->pos);
+                         "the JSON text %s %d at byte %" G_GSIZE_FORMAT, what, limit, scan->pos);
 }
 
 static bool scan_mark(Scan *scan, char c)
 {
     bool opens = c == '{' || c == '[';
     if (opens && ++scan->depth > ACR_JSON_MAX_DEPTH)
-        return too_big(scan, "nested deeper than", ACR_JSON_MAX_DEPTH);
+        return too_big(scan, "is nested deeper than", ACR_JSON_MAX_DEPTH);
     if ((opens || c == ',') && ++scan->values > ACR_JSON_MAX_VALUES)
-        return too_big(scan, "with more values than", ACR_JSON_MAX_VALUES);
+        return too_big(scan, "has more values than", ACR_JSON_MAX_VALUES);
     if ((c == '}' || c == ']') && scan->depth > 0)
         scan->depth--;
     if ((guchar)c < 0x20 && !strchr("\t\r\n", c))

@@ -142,7 +142,8 @@ AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout
 static bool socket_error(GError **error, const char *what)
 {
     return acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot %s: %s", what,
-                         errno ? g_strerror(errno) : "it ended before its answer was complete");
+                         errno ? g_strerror(errno)
+                               : "the other process ended before its message was complete");
 }
 
 /* Reads all `len` bytes. Sets *out_end (may be NULL) if the stream has ended. */

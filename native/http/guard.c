@@ -48,7 +48,8 @@ void acr_http_guard(AcrHttpIncoming *incoming)
                *origin = acr_http_incoming_header(incoming, "origin");
     g_autofree char *own = g_strconcat("http://", host, NULL);
     if (!host || !is_of_loopback(host))
-        refuse_client(incoming, MHD_HTTP_FORBIDDEN, "the Host header does not name this machine\n");
+        refuse_client(incoming, MHD_HTTP_FORBIDDEN,
+                      "the Host header must be localhost or 127.0.0.1\n");
     else if (origin && g_ascii_strcasecmp(origin, own) != 0)
         refuse_client(incoming, MHD_HTTP_FORBIDDEN, "cross-origin requests are rejected\n");
     else if (!has_token(incoming)) {

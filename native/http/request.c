@@ -79,7 +79,7 @@ static bool set_certificates(const AcrHttpTransfer *x, GError **error)
     bool is_folder = g_file_test(file, G_FILE_TEST_IS_DIR);
     if (access(file, R_OK) != 0 || (!is_folder && !g_file_test(file, G_FILE_TEST_IS_REGULAR)))
         return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
-                             "cannot read the certificates '%s' that %s names", file, named_by);
+                             "cannot read the certificates '%s' (set by %s)", file, named_by);
     acr_curl.easy_setopt(easy, CURLOPT_CAINFO, is_folder ? NULL : file);
     acr_curl.easy_setopt(easy, CURLOPT_CAPATH, is_folder ? file : NULL);
     acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAINFO, is_folder ? NULL : file);

@@ -497,7 +497,7 @@ static void ask_for_batch(AcrBatchBroker *broker, Batch *batch)
     batch->next_us = g_get_monotonic_time() + steps_us(broker, POLL_STEPS);
     if (ok)
         return;
-    tell_user(broker, "cannot read batch %s: %s", batch->id ? batch->id : "of an unknown id",
+    tell_user(broker, "cannot read batch %s: %s", batch->id ? batch->id : "of unknown id",
               error->message);
     if (batch->failures < MAX_FAILURES)
         return;

@@ -170,7 +170,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
             g_string_append_printf(why,
                                    ", after %" G_GINT64_FORMAT " tokens of an unfinished answer",
                                    acr_partial_tokens(partial));
-        g_string_append(why, "; allow more time with --answer-time (ask: --timeout)");
+        g_string_append(why, "; allow more time with --answer-time (for ask: --timeout)");
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT, why->str);
     }
     acr_fail(failure, rows[error->code].code, error->message);
@@ -432,8 +432,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
         return false;
     g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
     g_autofree char *shown = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
-    acr_trace("llm", "%s: waits %d ms before try %u: %s", self->base.name, (int)ms, call->total + 2,
-              shown);
+    acr_trace("llm", "%s: waiting %d ms before attempt %u: %s", self->base.name, (int)ms,
+              call->total + 2, shown);
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, shown, ms);
     (*retries)++;

@@ -139,7 +139,7 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
     if (is_script(name) && options->service)
         return ACR_NULL(acr_set_error(
             error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-            "a script has no --service-tier and no --batch-api; leave the option out"));
+            "a script supports neither --service-tier nor --batch-api; leave the option out"));
     if (is_script(name))
         return acr_script_model_new(name + strlen("script:"), options, error);
     return acr_http_model_new(provider_of(name), name, model, options, error);

@@ -23,9 +23,9 @@ static GHashTable *read_prices_file(const char *path, GError **error)
     rows = json ? acr_price_rows_read(json, &failure) : NULL;
     if (rows && g_hash_table_size(rows) > 0)
         return g_steal_pointer(&rows);
-    return ACR_NULL(acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s",
-                                  path,
-                                  failure ? failure->message : "it contains no price of a model"));
+    return ACR_NULL(
+        acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s", path,
+                      failure ? failure->message : "it contains no price for any model"));
 }
 
 /* The date of the table is in the row "sample_spec", which readers of this format skip. */

@@ -207,7 +207,7 @@ bool acr_images_build(AcrImages *images, const char *name, const char *folder, G
     g_autofree char *tag = g_uri_escape_string(name, NULL, FALSE),
                     *path = g_strdup_printf(
                         "/build?t=%s&rm=1&forcerm=1&networkmode=host&dockerfile=Dockerfile", tag),
-                    *what = g_strdup_printf("build the image '%s' of '%s'", name, folder);
+                    *what = g_strdup_printf("build the image '%s' from '%s'", name, folder);
     return tar && work(images->engine, path, tar, what, error);
 }
 

@@ -68,7 +68,7 @@ static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char 
     else if (!g_file_test(config, G_FILE_TEST_IS_REGULAR))
         *out_not = "it has no pyvenv.cfg";
     else if (!is_program(path))
-        *out_not = "its Python is not a program that can be run";
+        *out_not = "its Python is not executable";
     else
         return g_steal_pointer(&path);
     return NULL;

@@ -121,7 +121,7 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);
     if (g_mkdir_with_parents(path, 0755) != 0 || chmod(path, mode) != 0 ||
         (spec->uid >= 0 && chown(path, (uid_t)spec->uid, (gid_t)spec->uid) != 0))
-        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", path));
+        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot create the folder", path));
     return g_steal_pointer(&path);
 }
 
@@ -181,7 +181,7 @@ static bool write_etc(const AcrHelperSpec *spec, GError **error)
     };
     g_autofree char *folder = g_build_filename(spec->stage, "etc", NULL);
     if (mkdir(folder, 0755) != 0)
-        return acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder);
+        return acr_sandbox_fail_errno(error, errno, "cannot create the folder", folder);
     for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_build_filename(folder, files[i][0], NULL);
         if (!g_file_set_contents(path, files[i][1], -1, error))

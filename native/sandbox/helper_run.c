@@ -252,7 +252,8 @@ static bool check_end(const AcrHelperRun *run, GError **error)
         acr_memory_group_was_short(&run->group))
         return true;
     g_autofree char *line = acr_bytes_last_line(spawned->err);
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the sandbox ended by itself: %s",
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "the sandbox process ended unexpectedly: %s",
                             *line ? line : "it printed nothing");
 }
 

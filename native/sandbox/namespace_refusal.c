@@ -37,7 +37,7 @@ static const Row rows[] = {
      "kernel.apparmor_restrict_unprivileged_userns=0'" ELSEWHERE},
     {EACCES, "/sys/fs/selinux/enforce", "1",
      "SELinux forbids them ('ausearch -m avc' shows the refusal)",
-     "allow this program to create them in its policy" ELSEWHERE},
+     "allow acr-host to create them in the SELinux policy" ELSEWHERE},
 };
 
 static bool applies(const char *root, const Row *row)
@@ -54,10 +54,10 @@ char *acr_namespace_refusal(const char *root, int err)
     /* in a container, the limit that was reached may be the machine's, which cannot be seen here */
     bool is_full = err == ENOSPC;
     const char *cause = is_full ? "the limit of user namespaces is reached" : g_strerror(err),
-               *remedy = is_full ? "raise it by 'sysctl -w user.max_user_namespaces=15000' as "
-                                   "root, on the machine if this is a container" ELSEWHERE
-                                 : "a security module or the kernel forbids them: allow them to "
-                                   "this program" ELSEWHERE;
+               *remedy = is_full ? "raise it by 'sysctl -w user.max_user_namespaces=15000' as root "
+                                   "(in a container: on its host)" ELSEWHERE
+                                 : "a security module or the kernel forbids them; allow acr-host "
+                                   "to create them" ELSEWHERE;
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         if ((rows[i].err && rows[i].err != err) || !applies(root, &rows[i]))
             continue;

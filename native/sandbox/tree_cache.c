@@ -151,7 +151,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
         g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
         if (!g_mkdtemp_full(path, 0755))
             return ACR_NULL(
-                acr_sandbox_fail_errno(error, errno, "cannot make a folder in", folder));
+                acr_sandbox_fail_errno(error, errno, "cannot create a folder in", folder));
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
         if (fd >= 0) {
             hold_fd(store, fd, path);
@@ -196,7 +196,7 @@ static bool claim(const char *folder, bool is_named, GError **error)
     int err = (is_named ? stat(folder, &st) : lstat(folder, &st)) == 0 ? 0 : errno;
     if (!err && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
         return chmod(folder, 0700) == 0 || errno == EROFS ||
-               acr_sandbox_fail_errno(error, errno, "cannot make the folder private", folder);
+               acr_sandbox_fail_errno(error, errno, "cannot restrict access to the folder", folder);
     if (!err && is_named && geteuid() == 0)
         return true;
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' belongs to another user",
@@ -210,7 +210,7 @@ static char *make_temporary(AcrTreeCache *store, GError **error)
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder));
+        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot create the folder", folder));
     if (!claim(folder, false, error))
         return NULL;
     sweep_cache(store, folder);
@@ -423,7 +423,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
     for (;;) {
         bool is_new = mkdir(path, 0755) == 0;
         if (!is_new && errno != EEXIST)
-            return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", path));
+            return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot create the folder", path));
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
         if (fd >= 0 && is_new) {
             hold_fd(store, fd, path);

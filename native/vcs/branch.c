@@ -113,7 +113,7 @@ static bool read_author(Writing *writing, GError **error)
         return acr_vcs_fail(
             error, ACR_VCS_ERROR_NO_IDENTITY,
             "git has no author for the commit; set user.name and user.email with 'git config'");
-    return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a commit");
+    return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot create a commit");
 }
 
 static bool write_commit(Writing *writing, const char *message, GError **error)
@@ -211,7 +211,7 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
         return false;
     if (!open_memory(writing->git, &writing->memory) ||
         !write_tree(writing->git, writing->base, overlay, &writing->tree))
-        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a tree");
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot create a tree");
     out->was_there = ref != NULL;
     if (ref && !is_same(ref, writing->base, &writing->tree, &writing->commit))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,

@@ -78,5 +78,5 @@ bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **erro
     options.flags = GIT_DIFF_SHOW_BINARY | GIT_DIFF_FORCE_BINARY;
     int rc = acr_git.diff_buffers(old_data ? old_data : "", old_len, NULL, new_data ? new_data : "",
                                   new_len, NULL, &options, NULL, on_binary, NULL, NULL, out);
-    return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a binary patch");
+    return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot create a binary patch");
 }

@@ -57,8 +57,8 @@ static bool is_own(const Family *family, const char *path)
 bool acr_vcs_fail_outside(GError **error, const char *from, const char *to)
 {
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                        "'%s' points out of this repository, to '%s', which does not point back; "
-                        "use --trust-git-links to follow it",
+                        "'%s' points to '%s', which is outside this repository and does not point "
+                        "back; use --trust-git-links to follow it",
                         from, to);
 }
 

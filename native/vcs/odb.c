@@ -95,10 +95,9 @@ static bool add_folder(Adding *adding, const char *folder, guint depth, GError *
     if (!g_hash_table_add(adding->seen, real))
         return true;
     if (depth > MAX_DEPTH || g_hash_table_size(adding->seen) > MAX_FOLDERS)
-        return acr_vcs_fail(
-            error, ACR_VCS_ERROR_TOO_BIG,
-            "'%s' names too many alternates, or its alternates name alternates of their own",
-            folder);
+        return acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG,
+                            "'%s' lists too many alternates, or its alternates list further ones",
+                            folder);
     return add_backends(adding->odb, folder, error) && add_alternates(adding, folder, depth, error);
 }
 

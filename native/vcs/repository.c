@@ -236,10 +236,9 @@ static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **e
 static bool check_refs_format(git_config *config, const char *path, GError **error)
 {
     return value_is(config, "extensions.refstorage", "files") ||
-           acr_vcs_fail(
-               error, ACR_VCS_ERROR_UNSUPPORTED,
-               "'%s' keeps its refs in a format other than files, which acr-host cannot read",
-               path);
+           acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
+                        "'%s' does not store its refs as files, and acr-host reads no other format",
+                        path);
 }
 
 static bool is_same_folder(const char *a, const char *b)

@@ -380,7 +380,7 @@ static bool learn_index(Walk *walk, bool *out_learnt)
         const git_error *last = acr_git.error_last();
         g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
         walk->snapshot->note = g_strdup_printf(
-            "cannot read the git index (%s); the files of HEAD count as tracked", cause);
+            "cannot read the git index (%s); the files of HEAD are treated as tracked", cause);
         return true;
     }
     for (size_t i = 0; i < acr_git.index_entrycount(walk->index); i++) {

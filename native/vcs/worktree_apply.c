@@ -179,7 +179,7 @@ static bool stage(int root, Step *step, GError **error)
         return true;
     ACR_AUTO_FD folder = open_parent_beneath(root, step->path, true);
     if (folder < 0)
-        return fail_worktree(error, step->path, "make the folder of");
+        return fail_worktree(error, step->path, "create the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
     unlinkat(folder, step->temp, 0); /* an interrupted run with --apply left the file behind */

@@ -269,7 +269,7 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
     const char *name = acr_json_get_string(json, "name"),
                *summary = acr_json_get_string(json, "summary");
     if (!is_hook_name(name) || !summary || strlen(summary) > MAX_SUMMARY)
-        return "has no name of ASCII letters, or too long a description";
+        return "has a name that is not an ASCII identifier, or too long a description";
     *row = (Row){{.name = g_string_chunk_insert(all->strings, name),
                   .summary = g_string_chunk_insert(all->strings, summary),
                   .answer = answer_extension_call},
@@ -282,7 +282,7 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
                    *otherwise = acr_json_get_string(param, "otherwise");
         name = acr_json_get_string(param, "name");
         if (!is_hook_name(name))
-            return "has an argument without a name of ASCII letters";
+            return "has an argument whose name is not an ASCII identifier";
         row->spec.params[n++] =
             (AcrParam){g_string_chunk_insert(all->strings, name),
                        g_strcmp0(acr_json_get_string(param, "type"), "int") == 0 ? ACR_PARAM_INTEGER

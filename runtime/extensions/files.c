@@ -41,8 +41,8 @@ bool acr_extensions_check_files(const char *const *files, const char *workdir, G
                                  "--extension: %s", reason->message);
         if (tree && strncmp(real, tree, len) == 0 && (real[len] == '/' || len == 1))
             return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
-                                 "--extension '%s' is a file of the repository itself, whose code "
-                                 "is never loaded; copy it elsewhere",
+                                 "--extension '%s' is inside the repository, and acr-host never "
+                                 "loads code from there; copy the file elsewhere",
                                  *files);
     }
     return true;

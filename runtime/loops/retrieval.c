@@ -232,7 +232,7 @@ static bool make_call(Driver *driver, const AcrCall *call, const char *printed, 
     if (!acr_observe_call(run, printed, &veto, &driver->failure))
         return false;
     if (veto) {
-        acr_loops_note(run, "%s: not made: %s", printed, veto);
+        acr_loops_note(run, "%s: this call was not made: %s", printed, veto);
         out->output = g_strdup_printf("The call was not made: %s\n", veto);
         out->places = g_ptr_array_new();
         return true;

@@ -159,7 +159,7 @@ static bool build_environment(const AcrGradingPlan *plan, const char *folder, gi
         return acr_file_write_atomic(ready, "", 0, 0644, error);
     g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(ended.err));
     gsize len = strlen(said);
-    return refuse(error, "the environment of Python %s cannot be made: %s", plan->python,
+    return refuse(error, "cannot create the environment of Python %s: %s", plan->python,
                   ended.timed_out ? "it took too long"
                                   : said + (len > SHOWN_BYTES ? len - SHOWN_BYTES : 0));
 }

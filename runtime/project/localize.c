@@ -192,7 +192,7 @@ char *acr_project_add_script(const AcrBaseline *baseline, const char *script, Ac
     g_autofree char *folder = folder_of_tests(baseline, overlay, &is_path);
     if (!folder)
         return ACR_NULL(acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
-                                      "a script cannot be added to the tests of '%s'",
+                                      "cannot add a script to the tests of '%s'",
                                       baseline->command));
     bool is_top = strcmp(folder, ".") == 0;
     g_autofree char *path = is_top ? g_strdup(SCRIPT_MODULE ".py")

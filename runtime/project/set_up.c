@@ -59,7 +59,7 @@ static void keep_set_up(const AcrSetUp *set_up, const char *path)
     g_autofree char *text = acr_json_print(json), *folder = path ? g_path_get_dirname(path) : NULL;
     if (path && (!acr_dir_make(folder, &error) ||
                  !acr_file_write_atomic(path, text, strlen(text), 0600, &error)))
-        g_debug("cannot save the choice of a set-up: %s", error->message);
+        g_debug("cannot save which set-up was chosen: %s", error->message);
 }
 
 /* Opens the sandbox with this set-up. Returns NULL without an error if the set-up failed;

@@ -28,7 +28,7 @@ static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, 
         strcmp(status, "ok") == 0 ? acr_calls_find(calls, fields->pdata[1]) : NULL;
     if (!spec || fields->len != 2 + n_params(spec))
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                             "calls.bind gave no bound call");
+                             "calls.bind returned no bound call");
     for (guint i = 2; i < fields->len; i++)
         if (strlen(fields->pdata[i]) > 1 + ACR_SEARCH_MAX_ARGUMENT)
             return bad_call(error, "an argument is longer than 16 KiB");

@@ -95,5 +95,5 @@ GPtrArray *acr_python_experiment(AcrPython *python, const AcrJson *state, const 
     if (answer && answer->len > 0)
         return g_steal_pointer(&answer);
     return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                                  "experiments.service.step gave no fields"));
+                                  "experiments.service.step returned no fields"));
 }

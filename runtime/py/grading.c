@@ -31,8 +31,8 @@ static GPtrArray *ask_module(AcrPython *python, const char *module, const char *
     g_autoptr(GPtrArray) texts = acr_py_texts_split(result);
     if (texts && texts->len >= least && texts->len <= most)
         return g_steal_pointer(&texts);
-    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "%s.%s gave no fields",
-                                  module, function));
+    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                                  "%s.%s returned no fields", module, function));
 }
 
 static GPtrArray *ask_grading(AcrPython *python, const char *function, GByteArray *fields,
@@ -140,7 +140,7 @@ char *acr_grading_output(AcrPython *python, GBytes *log, GError **error)
     return texts && texts->len == 1
                ? g_strdup(texts->pdata[0])
                : ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                                        "grading.service.output gave no text"));
+                                        "grading.service.output returned no text"));
 }
 
 /* ---- Trust ---- */

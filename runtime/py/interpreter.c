@@ -123,7 +123,7 @@ bool acr_py_start(const char *package_dir, GError **error)
         return environment_error(error, "libpython is version %.20s, but acr-host was built for %s",
                                  acr_py_version(), ACR_PYTHON_VERSION);
     if (Py_IsInitialized())
-        return environment_error(error, "there is a Python interpreter in this process already");
+        return environment_error(error, "this process already has a Python interpreter");
     if (!initialize(error))
         return false;
     if (check_prefix(error) && bar_slow_codecs(error) && add_package(package_dir, error))
@@ -143,7 +143,7 @@ PyObject *acr_py_call(const char *module, const char *function, GBytes *argument
     Py_XDECREF(bytes);
     Py_XDECREF(imported);
     if (result && !PyBytes_Check(result)) {
-        PyErr_Format(PyExc_TypeError, "%s.%s gave %s, not bytes", name, function,
+        PyErr_Format(PyExc_TypeError, "%s.%s returned %s, not bytes", name, function,
                      Py_TYPE(result)->tp_name);
         Py_CLEAR(result);
     }

@@ -331,7 +331,7 @@ static bool lost_error(GError **error)
 {
     return acr_set_error(
         error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-        "the Python interpreter is lost: an earlier job did not end at its deadline");
+        "the Python interpreter cannot be used: an earlier job did not end by its deadline");
 }
 
 /* Waits for the job. The caller holds the mutex. */

@@ -103,7 +103,7 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *
     g_autoptr(GByteArray) out = g_byte_array_new();
     bool ok = false, gone = true;
     if (g_bytes_get_size(argument) > ACR_PEER_MAX_QUESTION)
-        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "too much text");
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "the text is too long");
     acr_peer_put(out, function, argument);
     pthread_mutex_lock(&worker->turn);
     for (guint i = 0; i < TRIES && !ok && gone; i++) {
@@ -206,7 +206,7 @@ static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint
         return acr_pass_error(error, &failed);
     for (gsize i = 0; i < versions; i++)
         out_worse[i] = ACR_LINT_UNKNOWN;
-    *out_why = g_strdup(failed ? failed->message : "the linter's answer cannot be read");
+    *out_why = g_strdup(failed ? failed->message : "the linter's output is malformed");
     return true;
 }
 

@@ -25,5 +25,5 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
         return true;
     }
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                         "reproducer_doubts.find gave no fields");
+                         "reproducer_doubts.find returned no fields");
 }

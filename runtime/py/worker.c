@@ -134,7 +134,8 @@ static bool call_worker(void *python, const char *name, GBytes *argument, GBytes
 {
     const char *dot = strrchr(name, '.');
     if (!dot)
-        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "no function: '%s'", name);
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                             "'%s' is not MODULE.FUNCTION", name);
     g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     limit_question();
     return acr_python_call(python, module, dot + 1, argument, 0, out, error);

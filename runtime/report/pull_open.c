@@ -177,9 +177,10 @@ static bool refuse_status(const AcrPullServer *server, int status, const AcrJson
     const char *variable = acr_forges[server->dialect->kind].variables[0];
     bool is_access = status == 401 || status == 403 || status == 404;
     bool is_draft = status == 422 && strcasestr(why, "draft");
-    g_autofree char *hint = is_access  ? g_strdup_printf(" (does %s allow it?)", variable)
-                            : is_draft ? g_strdup("; the branch is pushed: rerun with --no-draft")
-                                       : NULL;
+    g_autofree char *hint =
+        is_access  ? g_strdup_printf(" (check what the token in %s may access)", variable)
+        : is_draft ? g_strdup("; the branch is pushed: rerun with --no-draft")
+                   : NULL;
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "%s answered with status %d: %s%s", server->host, status,
                          status >= 300 && status < 400 ? "it has moved" : why, hint ? hint : "");
@@ -211,7 +212,7 @@ static AcrJson *ask_server(const AcrPull *pull, const AcrPullServer *server, con
         return ACR_NULL(refuse_status(server, response.status, answer, error));
     if (!answer)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "%s does not answer with JSON", server->host));
+                                      "the response of %s is not JSON", server->host));
     return g_steal_pointer(&answer);
 }
 
@@ -229,7 +230,7 @@ static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError
     const char *name = acr_json_get_string(project, "default_branch");
     if (project && !name)
         acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                      "%s names no default branch; give --base", server->host);
+                      "%s states no default branch; give --base", server->host);
     return g_strdup(name);
 }
 

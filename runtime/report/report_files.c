@@ -385,7 +385,8 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
     if (is_run && only)
         return ACR_NULL(acr_task_refuse(error, "--instances needs a folder of many runs"));
     if (is_run && compare && strcmp(form, "html") != 0)
-        return ACR_NULL(acr_task_refuse(error, "--compare of two runs makes a page only"));
+        return ACR_NULL(
+            acr_task_refuse(error, "--compare of two runs supports only --format html"));
     if (compare && !is_run && acr_folder_exists(compare))
         return ACR_NULL(acr_task_refuse(
             error, "--compare: '%s' is the folder of one run, but '%s' is a folder of many runs",

@@ -39,9 +39,9 @@ static AcrAcpSession *find_session(const Request *request)
     AcrAcpSession *session = id ? g_hash_table_lookup(request->acp->sessions, id) : NULL;
     if (id && !session) {
         g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
-        acr_serve_refuse(
-            request->fault, ACR_SERVE_NO_RESOURCE,
-            "there is no session %s on this connection; send session/load or session/new", shown);
+        acr_serve_refuse(request->fault, ACR_SERVE_NO_RESOURCE,
+                         "this connection has no session %s; send session/load or session/new",
+                         shown);
     }
     return session;
 }
@@ -171,10 +171,10 @@ static AcrJson *load_session(const Request *request)
     g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
     if (!issue || known || g_strcmp0(of, repo) != 0)
         return acr_serve_refuse(request->fault, ACR_SERVE_NO_RESOURCE,
-                                known ? "session %s is open on this connection already"
+                                known ? "session %s is already open on this connection"
                                 : !issue
                                     ? "there is no run named %s; 'acr-host runs' lists the runs"
-                                    : "the run %s is of another repository, not that of params.cwd",
+                                    : "run %s belongs to a repository other than params.cwd",
                                 shown);
     AcrAcpSession *session = add_session(request, g_steal_pointer(&repo), g_steal_pointer(&folder));
     session->issue = g_steal_pointer(&issue);

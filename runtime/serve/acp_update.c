@@ -50,7 +50,7 @@ void acr_acp_tell_call(AcrAcpSession *session, const char *update, AcrJson *call
 
 void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage)
 {
-    static const char *const words[ACR_ACP_STAGES] = {"Reproduce the issue by a script",
+    static const char *const words[ACR_ACP_STAGES] = {"Reproduce the issue with a script",
                                                       "Find the code that has to change",
                                                       "Write the patch", "Check the patch"};
     AcrJson *entries = acr_json_new_array();

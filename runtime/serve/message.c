@@ -75,7 +75,7 @@ static bool read_object(const AcrJson *json, AcrServeMessage *out, AcrServeFault
         return true;
     if (g_strcmp0(version, "2.0") != 0 || !out->method) {
         acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
-                         "a request has \"jsonrpc\": \"2.0\", a method and an id");
+                         "a request must have \"jsonrpc\": \"2.0\", a method and an id");
         return false;
     }
     if (params && acr_json_type(params) != ACR_JSON_OBJECT) {
@@ -103,7 +103,7 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, A
         return read_object(out->json, out, fault);
     acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
                      acr_json_type(out->json) == ACR_JSON_ARRAY
-                         ? "batches are not part of this protocol: send one object a line"
+                         ? "batches are not part of this protocol: send one object per line"
                          : "a message must be a JSON object");
     return false;
 }
@@ -226,8 +226,8 @@ bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault)
 char *acr_serve_told(const AcrServeRequest *request, const GError *error)
 {
     if (acr_time_is_over(request->interrupt))
-        return g_strdup_printf("the request took longer than %g s (--timeout); send it again, as "
-                               "the files indexed so far are kept",
+        return g_strdup_printf("the request took longer than %g s (--timeout); send it again: the "
+                               "files indexed so far stay indexed",
                                (double)request->options->call_ms / 1000);
     return acr_utf8_repair(error->message, strlen(error->message));
 }

@@ -29,9 +29,8 @@ static void set_instructions(AcrJson *result, const AcrServeRequest *request)
     g_autofree char *names = acr_serve_repository_names(request->repositories);
     g_autofree char *text = g_strdup_printf(
         "Structure-aware search in Python code. Repositories: %s. A class found by name is shown "
-        "by "
-        "its signatures; ask for the class in its file, or for a method, to see bodies. Test files "
-        "are not searched by name. Answers are of the files as they are now.",
+        "by its signatures; ask for the class in its file, or for a method, to see bodies. Test "
+        "files are not searched by name. Answers reflect the current files.",
         names);
     acr_json_set_string(result, "instructions", text);
 }

@@ -216,10 +216,11 @@ static GBytes *read_resource(const AcrServeRequest *request, const AcrServeView 
     }
     if (g_bytes_get_size(bytes) <= ACR_SERVE_MAX_RESOURCE)
         return g_steal_pointer(&bytes);
-    acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
-                     "the file has %" G_GSIZE_FORMAT " bytes, and at most %u are read at once; "
-                     "get_code_around_line shows parts of it",
-                     g_bytes_get_size(bytes), ACR_SERVE_MAX_RESOURCE);
+    acr_serve_refuse(
+        fault, ACR_SERVE_INVALID_PARAMS,
+        "the file has %" G_GSIZE_FORMAT
+        " bytes, but a resource may have at most %u; get_code_around_line shows parts of the file",
+        g_bytes_get_size(bytes), ACR_SERVE_MAX_RESOURCE);
     return NULL;
 }
 

@@ -191,7 +191,7 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
              server->waiting_bytes + size > ACR_SERVE_MAX_WAITING_BYTES)
         acr_serve_refuse(fault, ACR_SERVE_BUSY,
                          "too many requests are waiting (%u, %" G_GSIZE_FORMAT
-                         " bytes); send it again after some answers",
+                         " bytes); send this one again after some of them are answered",
                          server->waiting.length, server->waiting_bytes);
     if (!fault->code) {
         Job *job = g_new0(Job, 1);

@@ -71,7 +71,7 @@ static int repository_of(const AcrServeRequest *request, const AcrJson *argument
     g_autofree char *names = acr_serve_repository_names(all),
                     *shown = name ? acr_text_quote(name, MAX_SHOWN) : NULL;
     *out_why = name ? g_strdup_printf("there is no repository %s; choose one of: %s", shown, names)
-                    : g_strdup_printf("the argument repo must be one of: %s", names);
+                    : g_strdup_printf("the argument 'repo' must be one of: %s", names);
     return -1;
 }
 

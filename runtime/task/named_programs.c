@@ -56,8 +56,9 @@ bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError 
     if (is_elsewhere)
         return true;
     if (spec->python && !python)
-        return acr_task_refuse(error, "--python: '%s' is not a program; name a Python interpreter",
-                               spec->python);
+        return acr_task_refuse(
+            error, "--python: '%s' is not an executable program; name a Python interpreter",
+            spec->python);
     return spec->setup ||
            (check_command(spec, "--test-cmd", spec->test_command, work_tree, error) &&
             check_command(spec, "--validate", spec->validate, work_tree, error));

@@ -85,7 +85,7 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
     if (g_strcmp0(acr_snapshot_commit(snapshot), origin->commit) !=
         0) /* `commit` was the name of a branch or tag */
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "'%s' is not a commit of that repository", origin->commit));
+                                      "'%s' is not a commit of the repository", origin->commit));
     if (!acr_overlay_apply_diff(overlay, diff, len, &reason))
         return ACR_NULL(
             acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,

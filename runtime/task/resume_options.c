@@ -90,10 +90,10 @@ static bool check_option(const AcrOption *option, const AcrJson *then, const Acr
         return true;
     if (is_unset(then))
         return acr_task_refuse(
-            error, "this folder was started without --%s; leave it out, or use another --out",
+            error, "this run was started without --%s; leave that out, or use another --out",
             option->name);
     g_autofree char *written = acr_option_written(option, then);
-    return acr_task_refuse(error, "this folder was started with %s; use that, or another --out",
+    return acr_task_refuse(error, "this run was started with %s; use that, or another --out",
                            written);
 }
 
@@ -152,7 +152,7 @@ void acr_meta_name_version(const AcrJson *meta, GError *reason)
     if (!reason || !version || strcmp(version, ACR_VERSION) == 0)
         return;
     char *message =
-        g_strdup_printf("%s (acr-host %s made this folder; this is acr-host " ACR_VERSION ")",
+        g_strdup_printf("%s (acr-host %s created this folder; this is acr-host " ACR_VERSION ")",
                         reason->message, version);
     g_free(reason->message);
     reason->message = message;
@@ -180,8 +180,9 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
                   *after = acr_json_get(given, ACR_META_CANDIDATES);
     if (acr_json_size(before) != acr_json_size(after) ||
         (after && !acr_json_equal(before, after, NULL)))
-        return acr_task_refuse(error, "this folder was started with different --candidate patches; "
-                                      "use those, or another --out");
+        return acr_task_refuse(
+            error,
+            "this run was started with different --candidate patches; use those, or another --out");
     if (check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error))
         return true;
     acr_meta_name_version(recorded, error ? *error : NULL);

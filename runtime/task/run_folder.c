@@ -178,7 +178,7 @@ static bool check_format(const AcrFolder *folder, GError **error)
         return refuse_folder(error, folder->path,
                              "has a meta.json that is not from a run; use another --out");
     return acr_task_refuse(error,
-                           "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
+                           "'%s' was created by acr-host %s (format %" G_GINT64_FORMAT
                            "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
                            folder->path, version ? version : "of an unknown version", format,
                            ACR_META_FORMAT);

@@ -336,7 +336,8 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (spec->attempts == 0 && !spec->candidates)
         return acr_task_refuse(error, "--attempts 0 needs --candidate");
     if (spec->candidates && g_strv_length(spec->candidates) > ACR_MAX_CANDIDATES)
-        return acr_task_refuse(error, "more than %u --candidate options", ACR_MAX_CANDIDATES);
+        return acr_task_refuse(error, "--candidate may be given at most %u times",
+                               ACR_MAX_CANDIDATES);
     if (spec->apply && spec->rev)
         return acr_task_refuse(
             error, "--apply writes to the working tree and cannot be combined with --rev");

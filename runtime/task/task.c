@@ -78,7 +78,7 @@ static bool check_repository(const Task *task, GError **error)
     if (strcmp(own, recorded) == 0)
         return true;
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                         "not applied: the run in '%s' is of another repository, '%s'",
+                         "not applied: the run in '%s' belongs to another repository, '%s'",
                          task->folder.path, recorded);
 }
 

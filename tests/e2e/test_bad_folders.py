@@ -184,7 +184,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
     run_host(*arguments).check()
     for _ in range(2):
         before = deep_digest(out / "attempt_0") if (out / "attempt_0").exists() else None
-        run_host(*arguments, *change).one_line(USAGE, "this folder was started with", change[0])
+        run_host(*arguments, *change).one_line(USAGE, "this run was started with", change[0])
         if before:
             assert deep_digest(out / "attempt_0") == before
             take_back(out, 1)

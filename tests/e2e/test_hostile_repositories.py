@@ -360,7 +360,7 @@ def test_another_repository_is_not_shown(host: Host, tiny: Repo, make_repo: Make
     victim = make_repo(SECRET, name="victim")
     LEADING_OUT[how](tiny, victim.path / ".git")
     line = ["search", "--repo", tiny, "--rev", victim.head, "search_code('SECRET')"]
-    host.run(*line).one_line(ENVIRONMENT, "points out of this repository", "--trust-git-links")
+    host.run(*line).one_line(ENVIRONMENT, "is outside this repository", "--trust-git-links")
     trusting = host.run(*line, "--trust-git-links")
     assert "leads out" not in trusting.err
     if how == "git file":
@@ -371,7 +371,7 @@ def test_git_folders_that_name_their_tree_in_return(host: Host, tiny: Repo, tmp_
     tiny.git("worktree", "add", "-q", "--detach", tmp_path / "linked")
     tiny.git("clone", "-q", "--separate-git-dir", tmp_path / "apart.git", ".", tmp_path / "apart")
     apart = host.run("search", "--repo", tmp_path / "apart", HALF)  # which git does not let name its tree
-    apart.one_line(ENVIRONMENT, "points out of this repository", "--trust-git-links")
+    apart.one_line(ENVIRONMENT, "is outside this repository", "--trust-git-links")
     tiny.git(f"--git-dir={tmp_path}/apart.git", "config", "core.worktree", "../apart")
     add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"]
     tiny.git("-C", tmp_path / "linked", *add, tiny.path, "inner")

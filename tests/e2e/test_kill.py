@@ -253,14 +253,14 @@ def test_a_divergence_names_the_version_that_made_the_folder(host: Host, sample_
     lines[2] = _edit(lines[2], FOREIGN["agent"])
     (copy / "journal.jsonl").write_bytes(b"".join(lines))
     for command in (sample_run(sample_repo, copy), ["replay", copy]):
-        assert "made this folder" not in host.run(*command).err
+        assert "created this folder" not in host.run(*command).err
     meta = json.loads((copy / "meta.json").read_text())
     (copy / "meta.json").write_text(json.dumps(meta | {"version": "0.0.9"}))
     for command in (sample_run(sample_repo, copy), ["replay", copy]):
-        assert "(acr-host 0.0.9 made this folder; this is acr-host" in host.run(*command).err
+        assert "(acr-host 0.0.9 created this folder; this is acr-host" in host.run(*command).err
     meta["prompts"]["search_start.txt"] = "0" * 64
     (copy / "meta.json").write_text(json.dumps(meta | {"version": "0.0.9"}))
-    host.run(*sample_run(sample_repo, copy)).one_line(2, "search_start.txt differs", "acr-host 0.0.9 made this folder")
+    host.run(*sample_run(sample_repo, copy)).one_line(2, "search_start.txt differs", "acr-host 0.0.9 created this folder")
 
 
 ANSWERS: dict[str, Callable[[Any], None]] = {

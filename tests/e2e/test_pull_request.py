@@ -259,7 +259,7 @@ def test_nothing_is_written_where_a_link_leads(run_host: RunHost, out: Path, rep
     repo.git("symbolic-ref", "HEAD", "refs/heads/four")
     before = digest(repo.path), digest(away)
     trusting = ("pr", out, "--repo", repo, "--trust-git-links", "--branch")
-    run_host("pr", out, "--repo", repo, "--branch", "one").one_line(3, "points out of this repository")
+    run_host("pr", out, "--repo", repo, "--branch", "one").one_line(3, "is outside this repository")
     run_host(*trusting, "two/half").one_line(3, "is a symbolic link")
     assert (digest(repo.path), digest(away)) == before
     (repo.path / ".git" / "refs" / "heads" / "two").unlink()

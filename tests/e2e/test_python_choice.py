@@ -137,7 +137,7 @@ def _broken_link(folder: Path) -> str:
     python = make_venv(folder)
     python.unlink()
     python.symlink_to("/nowhere/python3")
-    return "its Python is not a program that can be run"
+    return "its Python is not executable"
 
 
 def _no_settings(folder: Path) -> str:

@@ -225,7 +225,7 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
     run_host("report").one_line(2, "give at most one folder")
     batch = many(tmp_path / "batch", run_folder, ["none"], [])
     run_host("report", batch, "--compare", run_folder).one_line(2, "is the folder of one run, but")
-    run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "makes a page only")
+    run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "supports only --format html")
     run_host("report", run_folder, "--instances", run_folder / "issue.md").one_line(
         2, "--instances needs a folder of many"
     )

@@ -57,7 +57,7 @@ OPTIONS: list[tuple[str, object, str]] = [
     ("--tries", 4, "started with --tries 3; "),
     ("--attempts", 2, "started with --attempts 1; "),
     ("--verify", "always", "started with --verify never; "),
-    ("--sandbox", "plain", "started without --sandbox; leave it out, or use another --out"),
+    ("--sandbox", "plain", "started without --sandbox; leave that out, or use another --out"),
     ("--python", "/usr/bin/python3", "started without --python; "),
     ("--setup", "true", "started without --setup; "),
     ("--validate", "true", "started without --validate; "),

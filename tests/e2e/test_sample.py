@@ -348,7 +348,7 @@ def test_apply_writes_to_no_repository_but_the_given_one(run_host: RunHost, samp
     meta["snapshot"]["git_dir"] = meta["snapshot"]["git_dir"].replace(str(sample_repo.path), str(other))
     (out / "meta.json").write_text(json.dumps(meta), "utf-8")
     before = digest(sample_repo.path), digest(other)
-    run_host(*arguments(sample_repo, out, "--apply")).one_line(3, "is of another repository", str(other))
+    run_host(*arguments(sample_repo, out, "--apply")).one_line(3, "belongs to another repository", str(other))
     assert (digest(sample_repo.path), digest(other)) == before
 
 

@@ -67,7 +67,7 @@ def bubblewrap_that_is_none(folder: Path) -> Case:
     """A program of that name that knows nothing of it, and says nothing."""
     need_bubblewrap()
     (folder / "bwrap").symlink_to("/bin/true")
-    return Case(["the sandbox ended by itself", "it printed nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
+    return Case(["the sandbox process ended unexpectedly", "it printed nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
 
 
 def namespaces_refused(folder: Path) -> Case:
@@ -577,7 +577,7 @@ def test_a_container_that_allows_them(
     """podman's own filter does; what is masked in /proc may still forbid a /proc of the sandbox's own."""
     command = ["exec", "--repo", sample_repo, "--", "sh", "-c", "id -u; hostname"]
     host, wrapper = inside()
-    host.run(*command, wrapper=wrapper).one_line(125, "the sandbox ended by itself: bwrap: ")
+    host.run(*command, wrapper=wrapper).one_line(125, "the sandbox process ended unexpectedly: bwrap: ")
     host, wrapper = inside("--security-opt", "unmask=all", "--hostname", "outer")
     result = host.run(*command, wrapper=wrapper).check(0)
     assert result.out == "1000\nouter\n"  # its name cannot be changed there

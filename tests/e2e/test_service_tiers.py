@@ -168,7 +168,7 @@ def test_flex_answer_that_does_not_come_in_time_is_asked_for_at_standard(
         ("groq/llama-3.3-70b-versatile", "flex", "has no service tiers"),
         ("openai/gpt-4.1", "flex", "known: standard, priority"),
         ("azure/my-deployment", "priority", "known: standard"),
-        ("script:none", "flex", "a script has no --service-tier"),
+        ("script:none", "flex", "a script supports neither --service-tier"),
         ("openai/gpt-5.4", "cheap", "standard, flex"),
     ],
 )

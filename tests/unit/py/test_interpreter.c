@@ -46,7 +46,7 @@ TEST("/py/interpreter", second_one_is_refused)
     g_assert_nonnull(the_python());
     g_assert_null(acr_python_new(package_dir(), &error));
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
-    g_assert_cmpstr(error->message, ==, "there is a Python interpreter in this process already");
+    g_assert_cmpstr(error->message, ==, "this process already has a Python interpreter");
     assert_text(probe(the_python(), "echo", "here"), "here");
 }
 

@@ -133,8 +133,9 @@ static void lost_alone(void)
     g_assert_cmpint(took_ms, >=, ACR_PY_GRACE_MS);
     g_assert_cmpint(took_ms, <, ACR_PY_GRACE_MS + 20000);
     g_assert_cmpint(pthread_join(waiting, NULL), ==, 0);
-    probe_fails(python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
-                "the Python interpreter is lost: an earlier job did not end at its deadline");
+    probe_fails(
+        python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
+        "the Python interpreter cannot be used: an earlier job did not end by its deadline");
     no_python(); /* does not wait */
     g_autoptr(GError) again = NULL;
     g_assert_null(acr_python_new(package_dir(), &again));

@@ -132,7 +132,7 @@ TEST("/sandbox/find_python", an_environment_that_cannot_be_used_is_passed_over)
     expect_system(&no_config, "pyvenv.cfg");
     box_put(&dead, "work/.venv/pyvenv.cfg", "", 0644);
     box_link(&dead, "/nowhere/python3", "work/.venv/bin/python");
-    expect_system(&dead, "is not a program that can be run");
+    expect_system(&dead, "is not executable");
     box_put(&no_prefix, "work/.venv/pyvenv.cfg", "home = relative\n", 0644);
     box_put(&no_prefix, "work/.venv/bin/python", "\177ELF", 0755);
     expect_system(&no_prefix, "is not inside an installed Python");

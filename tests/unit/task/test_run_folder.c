@@ -145,7 +145,7 @@ PLACE_TEST("/task/folder", a_folder_of_an_older_version_says_which)
     g_autofree char *path = place_path(place, "out");
     g_assert_false(acr_folder_open(path, &folder, &error));
     g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
-    g_assert_nonnull(strstr(error->message, "made by acr-host 0.0.7"));
+    g_assert_nonnull(strstr(error->message, "created by acr-host 0.0.7"));
     g_assert_null(strchr(error->message, '\n'));
     check_refused(place, "meta.json", meta);
 }

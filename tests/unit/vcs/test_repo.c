@@ -152,7 +152,7 @@ BOX_TEST("/vcs/repo", unknown_formats_are_unsupported)
     make_repo(box, "r");
     put(box, "r/.git/config",
         "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
-    open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "a format other than files");
+    open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "does not store its refs as files");
     put(box, "r/.git/config",
         "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
     open_fails(box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
