@@ -164,7 +164,7 @@ def _costs(rows: list[dict], lines: list[str]) -> dict:
     total, tests, images = (sum(row[key] for row in rows) for key in ("total_ms", "tests_ms", "image_bytes"))
     peak = max((row["peak_bytes"] for row in rows), default=0)
     if total:
-        told = f"graded in {total / 1000:.1f} s, summed over all jobs, tests {tests / 1000:.1f} s; peak memory {peak / _MB:.0f} MB"
+        told = f"graded in {total / 1000:.1f} s (sum of all jobs), of which tests {tests / 1000:.1f} s; peak memory {peak / _MB:.0f} MB"
         lines.append(told + (f"; images {images / _MB:.0f} MB" if images else ""))
     return {"seconds": total / 1000, "test_seconds": tests / 1000, "peak_bytes": peak, "image_bytes": images}
 
@@ -265,7 +265,7 @@ def _ids(path: Path, report: object) -> tuple[set[str], set[str]]:
 def _walk(path: Path, depth: int, submitted: set[str], resolved: set[str]) -> None:
     if (path / layout.PATCH).exists() or (path / layout.EVAL_REPORT).exists():
         if path.name in submitted:
-            raise _Unusable(f"task '{path.name}' is in the folder twice; name the folder of one evaluation")
+            raise _Unusable(f"the folder contains task '{path.name}' twice; name the folder of one evaluation")
         submitted.add(path.name)
         report = _load(path / layout.EVAL_REPORT)
         own = report.get(path.name) if isinstance(report, dict) else None
@@ -292,8 +292,8 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
     only_there = len(submitted) - compared
     lines.append(
         f"compared with '{other['path']}': {counts['gained']} gained, {counts['lost']} lost, {counts['both']} in both, "
-        f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} only here, "
-        f"{only_there} only there"
+        f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} tasks only in this evaluation, "
+        f"{only_there} only in the other"
     )
     changed = counts["gained"] + counts["lost"]
     needed = _needed(changed)

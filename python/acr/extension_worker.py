@@ -73,7 +73,7 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
     out = _printed(question)
     out = _HEAD.pack(ASKS, len(out)) + out
     if os.getpid() != _state.get("pid", os.getpid()):
-        raise extensions.RepoError("only the process of an extension can use this")
+        raise extensions.RepoError("this works only in the process of an extension")
     with _state["turn"]:
         if not _state["asked"]:
             raise extensions.RepoError("the repository can be used only during the call that received it")
@@ -124,7 +124,7 @@ def _load() -> dict[str, Any]:
     api = getattr(module, "API", None)
     if api != extensions.API:
         wanted = f"is for version {_shown_value(api)} of the interface" if api is not None else "declares no API = 1"
-        raise Unusable(f"it {wanted}; this program has version {extensions.API}")
+        raise Unusable(f"it {wanted}; acr-host has version {extensions.API}")
     functions = list({id(value): value for value in vars(module).values() if _hook(value)}.values())
     own = [_hook(function) for function in extensions.marked if function.__module__ == module.__name__]
     _check_hooks([_hook(function) for function in functions], own)
@@ -176,12 +176,12 @@ def _described(function: Any) -> dict[str, Any]:
     params = taken[1:]
     if len(params) > MAX_PARAMS:
         raise Unusable(
-            f"the call {function.__name__} has {len(params)} arguments beside `repo`; at most {MAX_PARAMS} are allowed"
+            f"the call {function.__name__} has {len(params)} arguments besides `repo`; at most {MAX_PARAMS} are allowed"
         )
     text = inspect.cleandoc(function.__doc__ or "")
     summary = " ".join(text.partition("\n\n")[0].split())
     if not summary:
-        raise Unusable(f"the call {function.__name__} has no docstring: models read it")
+        raise Unusable(f"the call {function.__name__} has no docstring, which describes it to models")
     return {
         "name": function.__name__,
         "summary": summary,
@@ -193,7 +193,7 @@ def _described_param(function: Any, param: inspect.Parameter, text: str) -> dict
     written = inspect.formatannotation(param.annotation).strip("'").removesuffix(" | None")
     kind = re.sub(r"^(?:\w+\.)?Optional\[(\w+)\]$", r"\1", written)
     if kind not in ("str", "int") or param.kind not in (param.POSITIONAL_OR_KEYWORD, param.KEYWORD_ONLY):
-        raise Unusable(f"the argument {param.name} of the call {function.__name__} must be `{param.name}: str` or int")
+        raise Unusable(f"the argument {param.name} of the call {function.__name__} must be annotated with str or int")
     about = re.search(rf"^\s*{re.escape(param.name)}: (.+)$", text, re.MULTILINE)
     otherwise = None if param.default is param.empty else _clean(repr(param.default)[:MAX_DEFAULT])
     return {"name": param.name, "type": kind, "about": about[1] if about else "", "otherwise": otherwise}
@@ -261,10 +261,10 @@ def _call_answer(said: object) -> dict[str, Any]:
 
 def _outcomes(said: object) -> dict[str, str]:
     if not isinstance(said, dict) or not all(isinstance(test, str) for test in said):
-        raise TypeError("a parser of logs must return a dict of tests and outcomes")
+        raise TypeError("a log parser must return a dict that maps tests to outcomes")
     for outcome in said.values():
         if outcome not in extensions.OUTCOMES:
-            raise ValueError(f"{_shown_value(outcome)} is not an outcome; there are: {', '.join(extensions.OUTCOMES)}")
+            raise ValueError(f"{_shown_value(outcome)} is not an outcome; the outcomes are: {', '.join(extensions.OUTCOMES)}")
     return {_clean(test): outcome for test, outcome in said.items()}
 
 

@@ -216,7 +216,7 @@ def on(event: EventName) -> Callable[[Function], Function]:
     """Observe an event: `def name(event)` returns None, a note, or a Veto. Event lists the events."""
     _refuse_bare("on", event)
     if event not in EVENTS:
-        raise ValueError(f"there is no event {event!r}; there are: {', '.join(EVENTS)}")
+        raise ValueError(f"there is no event {event!r}; the events are: {', '.join(EVENTS)}")
     return lambda function: _mark(function, f"on:{event}")
 
 

@@ -49,7 +49,7 @@ def main() -> None:
     try:
         program = own_program()
         if not program:
-            raise OSError("this package came without the program")
+            raise OSError("this package does not contain the program")
         os.execv(program, [program, *sys.argv[1:]])
     except OSError as error:
         print(f"acr-host: {error}", file=sys.stderr)

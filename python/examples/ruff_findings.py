@@ -26,7 +26,7 @@ def no_new_findings(patch: Patch) -> str | None:
                 before[message] -= 1
                 if before[message] < 0:
                     new.append(f"{file.path}:{line}: {message}")
-    return "\n".join(["ruff finds what was not there before:", *new]) if new else None
+    return "\n".join(["new findings of ruff:", *new]) if new else None
 
 
 def findings(path: str, source: bytes) -> list[tuple[int, str]]:

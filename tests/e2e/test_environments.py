@@ -106,7 +106,7 @@ def test_recipes_that_cannot_be_used(host: Host, checkout: Repo, tmp_path: Path)
     for repo, words, said in (
         (checkout, ["nowhere"], "there is no recipe 'nowhere'"),
         (checkout, ["sympy@9.9"], "there is no recipe 'sympy@9.9'; versions of sympy/sympy: 1.0, "),
-        (other, ["auto"], "this is not a checkout of a project with recipes"),
+        (other, ["auto"], "this is not a checkout of a project with a recipe"),
         (checkout, ["auto", "--setup", "true"], "leave out --dataset, --setup"),
         (checkout, ["auto", "--python", "python3"], "give --environment or --python, not both"),
     ):

@@ -34,7 +34,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "hangs": (HEAD + "while True:\n    print('x' * 10000)\n", "it took longer than 2 s"),
     "recursion": (HEAD + "def f():\n    f()\nf()\n", "RecursionError"),
     "memory": (HEAD + "bytearray(10 << 30)\n", "MemoryError"),
-    "later": ("API = 2\n", "it is for version 2 of the interface; this program has version 1"),
+    "later": ("API = 2\n", "it is for version 2 of the interface; acr-host has version 1"),
     "no_api": ("x = 1\n", "it declares no API = 1"),
     "empty": ("", "it declares no API = 1"),
     "not_text": (b"\xff\xfe\x00API = 1\n", "Error: source code"),

@@ -135,5 +135,5 @@ def test_a_verifier_runs_nowhere_else(host: Host, tmp_path: Path) -> None:
     more = ["--predictions", "gold", "--sandbox", "environment", "--repos", str(tmp_path / "repos")]
     result = grade(host, None, data, *more).check(3)
     assert json.loads(result.stdout)["error_ids"] == ["data"]
-    assert "the verifier of a Harbor task runs in its container only" in result.err
+    assert "the verifier of a Harbor task runs only in its container" in result.err
     assert not os.path.lexists(touched)

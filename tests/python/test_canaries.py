@@ -148,7 +148,7 @@ def test_an_honest_patch_is_believed_after_three_runs() -> None:
         ("class Any(list):\n    def __eq__(self, other):\n        return len(self) < 9\ndef total(p):\n    return Any()\n",
          "a copy of a test that must fail passed: t.py test_total_"),
         ("def run(test):\n    pass\n" + BASE, "a copy of a test that must fail passed"),
-        ("exit = 0\n" + FIX, "the test command ended with 0 although tests failed"),
+        ("exit = 0\n" + FIX, "the test command exited with 0 although tests failed"),
     ],
 )  # fmt: skip
 def test_what_rewrites_outcomes_rewrites_those_of_canaries(code: str, why: str) -> None:

@@ -65,10 +65,10 @@ GOOD_RECIPE = {"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": [], "te
         ([{**GOOD_RECIPE, "instal": "make"}], 'recipe 1 has an unknown field "instal" (known: repo, versions, tasks'),
         ([{"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": []}], 'recipe 1 has no "test"'),
         ([{key: GOOD_RECIPE[key] for key in ("repo", "python", "pip", "test")}], 'recipe 1 has no "versions"'),
-        ([{**GOOD_RECIPE, "python": 3.1}], 'recipe 1 has a "python" that is not a version as 3.9'),
+        ([{**GOOD_RECIPE, "python": 3.1}], 'recipe 1 has a "python" that is not a version such as 3.9'),
         ([{**GOOD_RECIPE, "pip": "x==1"}], 'recipe 1 has a "pip" that is not a list of strings'),
         ([{**GOOD_RECIPE, "exclude": "("}], 'recipe 1 has a "exclude" that is not a regular expression'),
-        ([{**GOOD_RECIPE, "env": {"A B": "c"}}], 'recipe 1 has a "env" that is not an object of texts'),
+        ([{**GOOD_RECIPE, "env": {"A B": "c"}}], 'recipe 1 has a "env" that is not an object of strings'),
     ],
 )
 def test_faults_of_recipes_are_told(recipes: object, fault: str) -> None:
@@ -85,13 +85,13 @@ def test_the_recipes_of_the_program_have_no_fault() -> None:
     ("change", "said"),
     [
         ({"test_patch": None}, 'the row has no "test_patch"'),
-        ({"test_patch": 3}, '"test_patch" of the row is not a text'),
-        ({"base_commit": {}}, '"base_commit" of the row is not a text'),
+        ({"test_patch": 3}, '"test_patch" of the row is not a string'),
+        ({"base_commit": {}}, '"base_commit" of the row is not a string'),
         ({"FAIL_TO_PASS": "not JSON"}, '"FAIL_TO_PASS" of the row is not a list of tests'),
         ({"PASS_TO_PASS": 3}, '"PASS_TO_PASS" of the row is not a list of tests'),
         ({"FAIL_TO_PASS": {"a": 1}}, '"FAIL_TO_PASS" of the row is not a list of tests'),
         ({"FAIL_TO_PASS": None}, "the row names no tests"),
-        ({"log_parser": "../x"}, "there is no parser of logs named '../x'"),
+        ({"log_parser": "../x"}, "there is no log parser '../x'"),
     ],
 )
 def test_a_bad_row_is_one_line(ask: Callable[[bytes], bytes], change: dict, said: str) -> None:

@@ -57,7 +57,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
     if task.get("steps"):
-        raise ValueError("it has several steps ([[steps]]), but one patch can only be graded in one")
+        raise ValueError("it has several steps ([[steps]]), but acr-host grades only tasks with one step")
     if not (folder / "tests" / "test.sh").is_file():
         raise ValueError("it has no tests/test.sh")
     environment, verifier = task.get("environment") or {}, task.get("verifier") or {}
@@ -128,7 +128,7 @@ def _packed(tests: Path) -> str:
     with tarfile.open(fileobj=data, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         archive.add(tests, "tests", filter=_plain)
     if data.tell() > MAX_TESTS:
-        raise ValueError(f"its tests/ has more than {MAX_TESTS} bytes")
+        raise ValueError(f"its tests/ folder has more than {MAX_TESTS} bytes")
     packed = bytearray(data.getvalue())
     packed[4:8] = bytes(4)  # clears the time at which it was packed
     return base64.encodebytes(bytes(packed)).decode()

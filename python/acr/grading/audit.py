@@ -29,11 +29,11 @@ def judge(argument: bytes) -> bytes:
     if good == 0:
         kind, why = _of_failure(standard)
     elif good < len(standard):
-        kind, why = "flaky", f"the reference patch resolves it in {good} of {len(standard)} runs{_named(flaky)}"
+        kind, why = "flaky", f"the reference patch resolves the task in {good} of {len(standard)} runs{_named(flaky)}"
     elif bad == len(empty):
-        kind, why = "accepts_empty", "an empty patch resolves it"
+        kind, why = "accepts_empty", "an empty patch resolves the task"
     elif bad:
-        kind, why = "flaky", f"an empty patch resolves it in {bad} of {len(empty)} runs"
+        kind, why = "flaky", f"an empty patch resolves the task in {bad} of {len(empty)} runs"
     before = [_passed(run, 0) for run in empty]
     changed = _changed(reference, standard)
     report = {

@@ -87,14 +87,14 @@ def _is_python(value: object) -> bool:
 
 
 _FIELDS = {
-    "repo": ("a text", _is_text),
+    "repo": ("a string", _is_text),
     "versions": ("a list of strings", _are_texts),
     "tasks": ("a list of strings", _are_texts),
-    "python": ("a version as 3.9", _is_python),
+    "python": ("a version such as 3.9", _is_python),
     "pip": ("a list of strings", _are_texts),
-    "install": ("a text", _is_text),
-    "test": ("a text", _is_text),
-    "env": ("an object of texts", _are_variables),
+    "install": ("a string", _is_text),
+    "test": ("a string", _is_text),
+    "env": ("an object of strings", _are_variables),
     "exclude": ("a regular expression", _is_pattern),
 }
 
@@ -102,7 +102,7 @@ _FIELDS = {
 def recipe_of(row: dict, own: list[dict]) -> dict:
     """The recipe for a row: one that names the task before one that names its version. Raises UnknownProject."""
     if row.get("set") == "Harbor":
-        raise UnknownProject("the verifier of a Harbor task runs in its container only; use --sandbox container")
+        raise UnknownProject("the verifier of a Harbor task runs only in its container; use --sandbox container")
     matching = [recipe for recipe in [*own, *built_in_recipes()] if recipe["repo"] == row.get("repo")]
     for recipe in matching:
         if row["instance_id"] in recipe.get("tasks", ()):

@@ -72,7 +72,7 @@ def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
             return pack([str(row["fault"]).encode()])
         for key in _TEXTS:
             if not isinstance(row.get(key, ""), str):
-                return pack([f'"{key}" of the row is not a text'.encode()])
+                return pack([f'"{key}" of the row is not a string'.encode()])
         parser_of(row)
         for key in (rules.FAIL_TO_PASS, rules.PASS_TO_PASS):
             if not _are_tests(row, key):

@@ -245,7 +245,7 @@ def _faults(log: Log, lab: Lab, canaries: list[Canary]) -> dict[object, str]:
             what = "copy of a test" if at.is_copy else "test of our own"
             faults[at] = f"a {what} that must {at.wanted} {fault}: {at.path} {at.name}"
     if log.exit_code == 0 and any(at.wanted == FAIL for at in canaries):
-        faults[""] = "the test command ended with 0 although tests failed"
+        faults[""] = "the test command exited with 0 although tests failed"
     return faults
 
 
