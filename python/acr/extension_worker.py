@@ -264,7 +264,7 @@ def _outcomes(said: object) -> dict[str, str]:
         raise TypeError("a log parser must return a dict that maps tests to outcomes")
     for outcome in said.values():
         if outcome not in extensions.OUTCOMES:
-            raise ValueError(f"{_shown_value(outcome)} is not an outcome; the outcomes are: {', '.join(extensions.OUTCOMES)}")
+            raise ValueError(f"{_shown_value(outcome)} is not an outcome: use one of {', '.join(extensions.OUTCOMES)}")
     return {_clean(test): outcome for test, outcome in said.items()}
 
 

@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
     ("predictions", "more", "said"),
     [
         ([PREDICTION, PREDICTION], [], "two predictions for 'a__b-1'"),
-        ([PREDICTION, PREDICTION | {"instance_id": "c__d-2"}], [], "has predictions for tasks that the data set lacks (1): c__d-2"),
+        ([PREDICTION, PREDICTION | {"instance_id": "c__d-2"}], [], "for tasks that the data set lacks (1): c__d-2"),
         ([{"instance_id": "a__b-1"}], [], "model_patch"),
         ([{"instance_id": "a__b-1", "model_patch": 3}], [], "model_patch"),
         ([{"model_patch": ""}], [], "instance_id"),

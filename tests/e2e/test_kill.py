@@ -260,7 +260,7 @@ def test_a_divergence_names_the_version_that_made_the_folder(host: Host, sample_
         assert "(acr-host 0.0.9 created this folder; this is acr-host" in host.run(*command).err
     meta["prompts"]["search_start.txt"] = "0" * 64
     (copy / "meta.json").write_text(json.dumps(meta | {"version": "0.0.9"}))
-    host.run(*sample_run(sample_repo, copy)).one_line(2, "search_start.txt differs", "acr-host 0.0.9 created this folder")
+    host.run(*sample_run(sample_repo, copy)).one_line(2, "search_start.txt differs", "0.0.9 created this folder")
 
 
 ANSWERS: dict[str, Callable[[Any], None]] = {
