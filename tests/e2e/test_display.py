@@ -237,7 +237,7 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
     host.run(*batch, "--instances", names).check(0)
     assert started(tmp_path) == ["bill-1", "bill-4", "bill-3", "bill-6"]
     host.run(*batch, "--instances", "nothing").one_line(2, "no task matches 'nothing'")
-    host.run(*batch, "--instances", "(").one_line(2, "neither a file nor a pattern")
+    host.run(*batch, "--instances", "(").one_line(2, "neither a file nor a valid pattern")
     host.run(*batch, "--slice", "6:").one_line(2, "there are 6 tasks")
     host.run(*batch, "--slice", "x").one_line(2, "--slice must be A:B")
     host.run(*batch, "--retry-failed").one_line(2, "no task in", "has failed")

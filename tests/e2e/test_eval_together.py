@@ -172,7 +172,7 @@ def test_what_cannot_be_compared_is_one_line(saved: Saved) -> None:
         "list.json": "is not a final report",
         "cut.json": "is not a final report",
         "out": "holds several final reports",
-        f"out/{LOGS}": "is in the folder twice",
+        f"out/{LOGS}": "twice; name the folder of one evaluation",
     }.items():
         result = saved.grade(outputs(ONCE, 4), "again", "--compare", str(saved.folder / other))
         result.one_line(2, "--compare", said)
