@@ -592,7 +592,7 @@ const AcrVerb acr_verb_search = {
     .short_name = "s",
     .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
-    .arguments = "[WHAT [WHERE...]] - a NAME, a TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
-                 "without one: a prompt",
+    .arguments = "[WHAT [WHERE...]] - NAME, TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
+                 "default: a prompt",
     .run = run_search,
 };

@@ -34,7 +34,8 @@ TEST("/py/error", exit_memory_and_import_have_codes)
 
 TEST("/py/error", wrong_calls_fail)
 {
-    fails("not_bytes", ACR_PY_ERROR_FAILED, "TypeError: acr.probe.not_bytes gave str, not bytes");
+    fails("not_bytes", ACR_PY_ERROR_FAILED,
+          "TypeError: acr.probe.not_bytes returned str, not bytes");
     fails("no_such_function", ACR_PY_ERROR_FAILED,
           "AttributeError: module 'acr.probe' has no attribute 'no_such_function'");
     g_autoptr(GError) error = NULL;
