@@ -20,7 +20,7 @@ ALLOWED = {
     ("runtime/verbs/demo.c", "issue.md"),  # of the bundled sample
     ("python/acr/dataset/rows.py", "eval.sh"),  # of a task repository
 }
-_NAME = re.compile(r'^#define (ACR_(?:FILE|DIR)_\w+)[^"\n]*"([^"\n]+)"', re.MULTILINE)
+_NAME = re.compile(r'^#define (ACR_(?:FILE|DIR)_\w+)[^"/]*"([^"\n]+)"', re.MULTILINE)
 _LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 
 
