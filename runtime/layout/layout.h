@@ -7,7 +7,8 @@
 #define ACR_FILE_META "meta.json" /* the run's options; written first, so it marks a run folder */
 #define ACR_FILE_LOCK "lock"      /* locked by the process that works in the run folder or shard */
 #define ACR_FILE_ISSUE "issue.md" /* the issue */
-#define ACR_FILE_JOURNAL "journal.jsonl" /* all answers from outside the run */
+#define ACR_FILE_JOURNAL                                                                           \
+    "journal.jsonl" /* all answers from outside the run, such as model answers */
 #define ACR_FILE_LEDGER                                                                            \
     "ledger.jsonl" /* reserved and spent money and tokens; a batch keeps it in `shared` */
 #define ACR_FILE_BATCHES "batches.jsonl" /* in `shared` of a batch: calls to a batch API */
@@ -38,14 +39,17 @@
 #define ACR_FILE_TOOL_CALLS "tool_call_layers.json" /* in `search`: the calls of each round */
 #define ACR_FILE_NAMED_LOCATIONS                                                                   \
     "bug_locations_before_process.json" /* in `search`: bug locations as the model named them */
-#define ACR_FILE_LOCATIONS "bug_locations_after_process.json" /* in `search`: the located code */
-#define ACR_FILE_PATCH_ANSWER "patch_raw_%u.md"               /* the patch writer's answer */
-#define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json"      /* the patch writer's conversation */
-#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"          /* the diff made from that answer */
-#define ACR_FILE_EXTRACT_STATUS "extract_status.json"  /* whether each answer's edits apply */
+#define ACR_FILE_LOCATIONS                                                                         \
+    "bug_locations_after_process.json" /* in `search`: the code found for these bug locations */
+#define ACR_FILE_PATCH_ANSWER "patch_raw_%u.md"          /* the patch writer's answer */
+#define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json" /* the patch writer's conversation */
+#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"     /* the diff made from that answer */
+#define ACR_FILE_EXTRACT_STATUS                                                                    \
+    "extract_status.json" /* for each answer of the patch writer, whether its edits apply */
 #define ACR_FILE_REPRODUCER "reproducer_%u.py"         /* a script that reproduces the issue */
 #define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json" /* the conversation about that script */
-#define ACR_FILE_EXECUTION "execution_%u_%u.json"      /* execution: patch N (0: none), script N */
+#define ACR_FILE_EXECUTION                                                                         \
+    "execution_%u_%u.json" /* an execution; the first N is the patch (0: none), the second N the script */
 #define ACR_FILE_REVIEW "review_p%u_t%u.json"    /* the review of a patch (p) and a script (t) */
 #define ACR_FILE_REGRESSION "regression_%u.json" /* results of the project's tests with a patch */
 
