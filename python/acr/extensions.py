@@ -2,7 +2,7 @@
 
 It declares `API = 1` and decorates functions; `acr-host extensions new NAME` writes one to begin with. It runs in a
 process of its own, in which what it keeps in variables stays from call to call. What it raises, and a time-out, costs
-one call; after three such failures it is not asked again.
+one call; after three such failures it is not asked again. A patch that a check could not check is rejected.
 
     from acr.extensions import Place, Repo, search_call
 
@@ -208,7 +208,10 @@ def search_call(function: Function) -> Function:
 
 
 def patch_check(function: Function) -> Function:
-    """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads."""
+    """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads.
+
+    A check that raises, times out or returns anything else rejects the patch, too.
+    """
     return _mark(function, "check")
 
 

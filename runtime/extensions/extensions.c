@@ -449,7 +449,8 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
 }
 
 /* Calls each function in the extension's list `list`. Appends a line with the function's name
- * and its answer to *out_text. */
+ * and its answer to *out_text. A check that gives no answer lets no patch through: its line says
+ * why the patch is not checked. */
 static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
                      AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {
@@ -461,8 +462,11 @@ static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const
             continue;
         if (!ask_hook(all, one, kind, name, argument, search, &said, error))
             return false;
-        const char *text = acr_json_get_string(said, "text");
+        const char *text = acr_json_get_string(said, "text"),
+                   *why = said ? acr_json_get_string(said, "error") : "it is switched off";
         const char *between = text && strchr(text, '\n') ? ":\n" : ": ";
+        if (!text && why && strcmp(kind, "check") == 0)
+            text = why, between = " did not check the patch: ";
         g_autofree char *line = text ? g_strconcat(name, between, text, NULL) : NULL;
         add_said_line(out_text, line);
     }

@@ -3,8 +3,8 @@
  *
  * If an extension misbehaves (raises, hangs, ends its process, takes all memory, returns a wrong
  * type), only that one call fails, and one line reports it; after ACR_EXTENSION_MAX_FAILURES
- * failures a function is not called again. If there is a journal, it is asked first: a replay needs
- * no extension. */
+ * failures a function is not called again. A check that fails rejects the patch. If there is a
+ * journal, it is asked first: a replay needs no extension. */
 #pragma once
 
 #include "base/base.h"
@@ -83,7 +83,7 @@ bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *even
                          const AcrJson *data, char **out_note, char **out_veto,
                          GError **error) ACR_MUST_USE;
 /* Calls the extensions' checks with a patch. *out_why (owned) says why a check rejects the
- * patch; NULL if none does. Errors: INTERRUPTED, those of the journal and of acr_overlay_read. */
+ * patch, or failed to check it; NULL if all checks accept it. Errors: INTERRUPTED, those of the journal and of acr_overlay_read. */
 bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *before,
                           const AcrOverlay *after, GBytes *diff, char **out_why,
                           GError **error) ACR_MUST_USE;

@@ -73,15 +73,17 @@ IN_A_RUN: dict[str, tuple[str, str]] = {
     "answer_object": (HEAD + "@on('answer')\ndef f(event):\n    return object()\n", "it must return a text or None, not object"),
     "result_exits": (HEAD + "@on('result')\ndef f(event):\n    sys.exit(1)\n", "SystemExit: 1"),
     "patch_raises": (HEAD + "@on('patch')\ndef f(event):\n    raise event.nothing\n", "AttributeError"),
-    "check_raises": (HEAD + "@patch_check\ndef f(patch):\n    assert not patch.files\n", "check 'f' failed: AssertionError (line 6 in f)"),
-    "check_number": (HEAD + "@patch_check\ndef f(patch):\n    return 42\n", "not int"),
-    "check_crashes": (HEAD + "@patch_check\ndef f(patch):\n    ctypes.string_at(0)\n", "crashed (signal 11)"),
-    "check_memory": (HEAD + "@patch_check\ndef f(patch):\n    return 'x' * (10 << 30)\n", "MemoryError"),
     "its_own_loader": (HEAD + "import acr.extension_worker as w\n@on('call')\ndef f(event):\n    w._state.clear()\n    1 / 0\n", "failed: "),
     "verdict": (HEAD + "@on('verdict')\ndef f(event):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
 }  # fmt: skip
+BAD_CHECKS: dict[str, tuple[str, str]] = {
+    "check_raises": (HEAD + "@patch_check\ndef f(patch):\n    assert not patch.files\n", "check 'f' failed: AssertionError (line 6 in f)"),
+    "check_number": (HEAD + "@patch_check\ndef f(patch):\n    return 42\n", "not int"),
+    "check_crashes": (HEAD + "@patch_check\ndef f(patch):\n    ctypes.string_at(0)\n", "crashed (signal 11)"),
+    "check_hangs": (HEAD + "@patch_check\ndef f(patch):\n    time.sleep(1000)\n", "it took longer than 2 s"),
+}  # fmt: skip
 # With sanitizers one would be given all the memory that it asks for.
-BROKEN = {name: case for name, case in (AT_LOAD | IN_A_RUN).items() if not SANITIZED or case[1] != "MemoryError"}
+BROKEN = {name: case for name, case in (AT_LOAD | IN_A_RUN | BAD_CHECKS).items() if not SANITIZED or case[1] != "MemoryError"}
 
 
 def write(folder: Path, sources: dict[str, Any]) -> list[object]:
@@ -330,6 +332,19 @@ def test_a_check_outlives_what_fails_beside_it(run_host: RunHost, sample_repo: R
     shown = json.dumps(read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_1.json"))
     assert "The call failed: ValueError: 9 is too large (line" in shown and "10 is too large" not in shown
     assert "refuse: nobody may change" in done.err
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if name in BAD_CHECKS])
+def test_a_check_that_fails_rejects_the_patch(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str
+) -> None:
+    options = broken(tmp_path / "extensions", [name])
+    done = run_host(*arguments(sample_repo, tmp_path / "out", *options), timeout=300).check(1)
+    result = read_json(tmp_path / "out" / "result.json")
+    assert result["verdict"] == "refused" and "f did not check the patch: " in result["why"]
+    check_lines(done, [name])
+    shutil.rmtree(tmp_path / "extensions")
+    assert run_host("replay", tmp_path / "out").check(1).stdout == done.stdout
 
 
 OBSERVING = """
