@@ -12,7 +12,7 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 60 /* maximum length of a title in characters */
+#define MAX_TITLE 60 /* maximum length of a title in the list, in characters */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
@@ -45,11 +45,8 @@ static char *read_title(const AcrFolder *folder)
     g_autoptr(GBytes) issue = acr_folder_read_file(folder, ACR_FILE_ISSUE, MAX_ISSUE_BYTES, NULL);
     g_autofree char *text = issue ? acr_bytes_text(issue) : g_strdup("");
     const char *at = text + strspn(text, "# \t\r\n");
-    g_autofree char *first = g_strndup(at, strcspn(at, "\r\n")), *line = acr_one_line(first);
-    if (g_utf8_strlen(line, -1) <= MAX_TITLE)
-        return g_steal_pointer(&line);
-    g_autofree char *cut = g_utf8_substring(line, 0, MAX_TITLE - 1);
-    return g_strconcat(cut, "…", NULL);
+    g_autofree char *first = g_strndup(at, strcspn(at, "\r\n"));
+    return acr_one_line(first);
 }
 
 static const char *repo_of(const AcrJson *meta)
@@ -161,6 +158,15 @@ static char *age_text(gint64 seconds)
                              : g_strdup_printf("%d min", (int)(seconds / 60));
 }
 
+/* The title as a row of the list shows it; owned. */
+static char *cut_title(const char *title)
+{
+    if (g_utf8_strlen(title, -1) <= MAX_TITLE)
+        return g_strdup(title);
+    g_autofree char *cut = g_utf8_substring(title, 0, MAX_TITLE - 1);
+    return g_strconcat(cut, "…", NULL);
+}
+
 static char *list_text(const AcrJson *rows)
 {
     GString *text = g_string_new(NULL);
@@ -169,13 +175,14 @@ static char *list_text(const AcrJson *rows)
                    *state = acr_json_get_string(row, "state");
         g_autofree char *age = age_text(acr_json_get_int(row, "age_seconds", 0)),
                         *folder = acr_one_line(acr_json_get_string(row, "folder")),
+                        *title = cut_title(acr_json_get_string(row, "issue")),
                         *cost = verdict
                                     ? g_strdup_printf(
                                           "%.6f USD",
                                           (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6)
                                     : g_strdup("-");
         g_string_append_printf(text, "%-10s  %12s  %7s  %s  %s\n", verdict ? verdict : state, cost,
-                               age, folder, acr_json_get_string(row, "issue"));
+                               age, folder, title);
     }
     return g_string_free(text, FALSE);
 }

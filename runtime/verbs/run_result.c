@@ -137,10 +137,21 @@ static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool 
         say_missing(spec, result, console);
 }
 
+/* The result for programs: as in result.json, and with the run folder if the run has begun; owned. */
+static AcrJson *describe_run_result(const AcrRunSpec *spec, const AcrRunResult *result)
+{
+    AcrJson *json = acr_run_result_to_json(result);
+    g_autofree char *meta = spec->out ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL,
+                    *folder = spec->out ? acr_path_real(spec->out) : NULL;
+    if (folder && g_file_test(meta, G_FILE_TEST_EXISTS))
+        acr_json_set(json, "folder", acr_json_new_bytes(folder, strlen(folder)));
+    return json;
+}
+
 static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *result)
 {
     if (spec->json) {
-        g_autoptr(AcrJson) json = acr_run_result_to_json(result);
+        g_autoptr(AcrJson) json = describe_run_result(spec, result);
         return acr_out_json(json);
     }
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
@@ -226,9 +237,10 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
     }
 }
 
-static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
+static void tell_result(const AcrRunSpec *spec, const AcrRunResult *result, const GError *error,
+                        AcrConsole *console)
 {
-    g_autoptr(AcrJson) json = acr_run_result_to_json(result);
+    g_autoptr(AcrJson) json = describe_run_result(spec, result);
     acr_progress_tell(acr_console_progress(console),
                       (AcrProgressEvent){.kind = ACR_PROGRESS_RESULT,
                                          .text = error ? error->message : NULL,
@@ -240,7 +252,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
 {
     g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
     acr_console_end(console);
-    tell_result(result, error, console);
+    tell_result(spec, result, error, console);
     AcrOut out = print_patch_or_script(spec, result);
     log_summary(host, spec, result, !error, console);
     if (cost)
