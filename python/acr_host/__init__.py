@@ -7,9 +7,10 @@
     async for event in acr_host.events(repo=".", issue="issue.md", model="openai/gpt-4.1"):
         ...
 
-Keyword arguments are the program's options: `max_cost=1` means `--max-cost 1`, True sets a flag, and a list repeats an
-option. `acr-host VERB --help-all` describes them. The program is $ACR_HOST, otherwise the one in this package,
-otherwise `acr-host` on the PATH.
+Keyword arguments are the program's options: `max_cost=1` means `--max-cost 1`, a list repeats an option, and None is
+an option that is not given. True and False apply to flags, and to options with a WHEN: `verify=False` means
+`--verify=never`. `acr-host VERB --help-all` describes the options, and `acr-host help library` this package. The program
+is $ACR_HOST, otherwise the one in this package, otherwise `acr-host` on the PATH.
 """
 
 from __future__ import annotations
@@ -21,15 +22,23 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any, Union
 
 from acr_host.start import own_program
 
-__all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate", "events", "run", "search"]
+__all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate", "events", "plan", "run", "search"]
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
 _WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceiling
+_FLAGS = frozenset(
+    "all apply audit baseline count dry_run files_with_matches ignore_case ignore_unknown json list network no_cache no_pull"
+    " official_only quiet regex regrade resume setup_network tests trust_git_links verbose vimgrep".split()
+)
+# Options with a WHEN: what True means. False means `never`.
+_WHEN = dict.fromkeys(("verify", "regressions", "sbfl"), "always")
+_WHEN |= dict.fromkeys(("trace", "probe", "history", "repo_notes"), "auto")
 _MAX_LINE = 64 << 20  # most bytes of an event; the last event contains the patch
 
 
@@ -67,16 +76,17 @@ class RunResult:
     """The result of a run. `data` is the whole object, as the schema result.json describes it."""
 
     verdict: str  # verified, validated, unverified, refused, none
-    why: str | None
+    why: str | None  # the reason for the verdict, or the error that ended the run
     patch: str | None
     exit: int
     cost: dict[str, Any]
+    folder: str | None  # the run folder, for `acr-host report`, `pr` and `replay`
     data: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a run: `kind` is stage, note, warning, spent or result.
+    """An event of a run: `kind` is stage, waiting, note, action, warning, spent or result; a later version may add kinds.
 
     `data` has the members that the schema events.json gives that kind; only the last event has a `result`.
     """
@@ -106,17 +116,26 @@ def _own_program() -> str | None:
 def _command(verb: str, arguments: Sequence[str], options: dict[str, Option]) -> list[str]:
     words = [os.environ.get("ACR_HOST") or _own_program() or "acr-host", verb]
     for name, value in options.items():
-        option = "--" + name.strip("_").replace("_", "-")
-        if value is True:
-            words.append(option)
-        elif value is not None and value is not False:
-            values = value if isinstance(value, (list, tuple)) else [value]
-            words += [f"{option}={_word(name, v)}" for v in values]
+        words += _option_words(name.strip("_"), value)
     return [*words, *(["--", *arguments] if arguments else [])]
+
+
+def _option_words(name: str, value: Any) -> list[str]:
+    option = "--" + name.replace("_", "-")
+    if value is None or (value is False and name in _FLAGS):
+        return []
+    if value is True and name in _FLAGS:
+        return [option]
+    if isinstance(value, bool) and name in _WHEN:
+        value = _WHEN[name] if value else "never"
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [f"{option}={_word(name, each)}" for each in values]
 
 
 def _word(name: str, value: Any) -> str:
     """An option's value as text; in a path, `~` is the home folder, as in a shell."""
+    if isinstance(value, bool) or not isinstance(value, (str, Number, os.PathLike)):
+        raise HostError(2, f"{name}={value!r} is no text, number or path; None leaves the option out")
     is_path = isinstance(value, os.PathLike) or name in ("repo", "repos", "out", "issue", "extension")
     return os.path.expanduser(os.fspath(value)) if is_path and isinstance(value, (str, os.PathLike)) else str(value)
 
@@ -134,14 +153,16 @@ def _error(exit: int, stderr: bytes) -> HostError:
     return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}")
 
 
-def _not_started(program: str, error: OSError) -> HostError:
+def _not_started(program: str, error: OSError | ValueError) -> HostError:
+    if isinstance(error, ValueError):
+        return HostError(2, f"an argument cannot be passed to the program: {error}")
     return HostError(3, f"cannot run {program!r}: {error.strerror}; install acr-host, or set $ACR_HOST to the program")
 
 
 def _output(command: list[str], exits: Sequence[int], given: bytes | None = None) -> bytes:
     try:
         done = subprocess.run(command, input=given or b"", capture_output=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _not_started(command[0], error) from error
     if done.returncode not in exits or not done.stdout:
         raise _error(done.returncode, done.stderr)
@@ -160,13 +181,16 @@ def _read(output: bytes, needed: str) -> dict[str, Any]:
 
 
 def _result(data: dict[str, Any]) -> RunResult:
-    patch, why = data.get("patch"), data.get("why")
+    patch, why, folder = data.get("patch"), data.get("why"), data.get("folder")
+    if why is None and data.get("error"):
+        why = data["error"]["message"]
     return RunResult(
         verdict=data["verdict"],
         why=None if why is None else _decoded_text(why),
         patch=None if patch is None else _decoded_text(patch),
         exit=data.get("exit", 0),
         cost=data.get("cost") or {},
+        folder=None if folder is None else _decoded_text(folder),
         data=data,
     )
 
@@ -174,7 +198,9 @@ def _result(data: dict[str, Any]) -> RunResult:
 def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
     """Answer search calls on a repository, each written as in Python. Errors: HostError."""
     command = _command("search", calls, {"repo": repo, **options, "json": True})
-    made = []
+    made: list[SearchAnswer] = []
+    if not calls:
+        return made
     for line in _output(command, (0, 1)).splitlines():
         data = _read(line, "results")
         places = tuple(
@@ -202,16 +228,24 @@ def run(
 
     Give `issue` (a file or a URL) or `issue_text`, and `model` (PROVIDER/NAME). `repo` is a repository (default: the one around the
     current folder), `out` the run folder (default: a new one), `max_cost` a ceiling in USD, `max_time` one in seconds, `verify` "auto",
-    "always" or "never", `validate` a command that rejects a patch by a non-zero exit. `options` are the program's others.
+    "always" or "never" (or True or False), `validate` a command that rejects a patch by a non-zero exit. `options` are the program's others.
     """
     options, given = _issue({name: value for name, value in locals().items() if name != "options"} | options)
+    if options.get("dry_run"):
+        raise HostError(2, "a dry run has no result; call acr_host.plan() with the same options")
     command = _command("run", (), {"quiet": True, **options, "json": True})
     return _result(_read(_output(command, _WITH_RESULT, given), "verdict"))
 
 
+def plan(**options: Option) -> dict[str, Any]:
+    """What `run` would do with these options, and the highest possible cost (schema plan.json). Errors: HostError."""
+    options, given = _issue(options)
+    return _read(_output(_command("run", (), {**options, "dry_run": True, "json": True}), (0,), given), "limits")
+
+
 async def events(**options: Option) -> AsyncIterator[Event]:
-    """Like `run`, but yields events; the last event has the result. Leaving the loop early interrupts the run; the same
-    options, including `out`, resume it. Errors: HostError.
+    """Like `run`, but yields events; the last event has the result, unless HostError is raised. Leaving the loop early
+    interrupts the run; the same options, including `out`, resume it. Errors: HostError.
     """
     options, given = _issue(options)
     ours, theirs = os.pipe()
@@ -221,7 +255,7 @@ async def events(**options: Option) -> AsyncIterator[Event]:
         process = await asyncio.create_subprocess_exec(
             *command, pass_fds=(theirs,), stdin=asyncio.subprocess.PIPE, stdout=quiet, stderr=asyncio.subprocess.PIPE
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         os.close(ours)
         raise _not_started(command[0], error) from error
     except BaseException:
@@ -242,7 +276,9 @@ async def events(**options: Option) -> AsyncIterator[Event]:
         while line := await reader.readline():
             data = json.loads(line)
             result = _result(data["result"]) if data["event"] == "result" else None
-            has_result = has_result or (result is not None and result.exit in _WITH_RESULT)
+            if result is not None and result.exit not in _WITH_RESULT:
+                break
+            has_result = result is not None
             yield Event(data.pop("event"), data.pop("time_ms"), data, result)
         if await process.wait() not in _WITH_RESULT or not has_result:
             raise _error(process.returncode or 0, await complaints)

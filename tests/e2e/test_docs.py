@@ -65,6 +65,7 @@ ELSEWHERE = {
     "apt install": ("e2e/test_package.py", "dpkg-deb"),
     "tar": ("e2e/test_package.py", '"tar"'),
     "python3 -m venv": ("e2e/test_wheel.py", "venv"),
+    "pip install": ("e2e/test_library.py", "install"),
     "docker run": ("e2e/test_image.py", '"demo"'),
     "tools/bench": ("tools/test_bench.py", "compare.main"),
     "sbatch": ("e2e/test_slurm.py", '"sbatch"'),

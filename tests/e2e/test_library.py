@@ -6,10 +6,12 @@ import fcntl
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Callable
 
 import pytest
@@ -38,7 +40,7 @@ def test_events_tell_a_run_from_its_beginning_to_its_result(
     assert [e["calls"] for e in events if e["event"] == "spent"] == list(range(1, CALLS + 1))
     assert any("SeasonTariff" in event.get("text", "") for event in events)
     assert events[-1]["event"] == "result" and events[-1]["error"] is None
-    assert events[-1]["result"] == read_json(tmp_path / "out" / "result.json") | {"exit": 0}
+    assert events[-1]["result"] == read_json(tmp_path / "out" / "result.json") | {"folder": str(tmp_path / "out")}
     assert (tmp_path / "events").stat().st_mode & 0o777 == 0o600
 
 
@@ -161,29 +163,33 @@ async def watch(most):
     await stream.aclose()
     return kinds, last
 
-async def fail():
+async def fail(**more):
+    seen = []
     try:
-        async for event in acr_host.events(out=out + "/bad", **options, rounds="many"):
-            pass
+        async for event in acr_host.events(out=out + "/bad", **options | more):
+            seen.append(event.kind)
     except acr_host.HostError as error:
-        return [error.exit, str(error)]
+        return [error.exit, str(error), "result" in seen]
 
 early, _ = asyncio.run(watch(3))
 kinds, last = asyncio.run(watch(None))
 print(json.dumps([result.verdict, result.patch, result.cost["calls"], result.exit, early, sorted(set(kinds)),
-                  last.result.patch == result.patch, asyncio.run(fail())]))
+                  last.result.patch == result.patch, [result.folder, last.result.folder],
+                  asyncio.run(fail(rounds="many")), asyncio.run(fail(model="script:no"))]))
 """
 
 
 def test_run_and_its_events(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
-    verdict, patch, calls, exit, early, kinds, same, why = execute(
+    verdict, patch, calls, exit, early, kinds, same, folders, why, missing = execute(
         *(host, python, _RUN, sample_repo, ISSUE, SCRIPT, tmp_path)
     )
     assert (verdict, calls, exit, same) == ("unverified", CALLS, 0, True)
     assert patch == (tmp_path / "whole" / "patch.diff").read_text("utf-8")
     assert early == ["stage"] * 3 or len(early) == 3
     assert {"stage", "note", "spent", "result"} <= set(kinds)
+    assert folders == [f"{tmp_path}/whole", f"{tmp_path}/watched"]
     assert why[0] == 2 and "--rounds" in why[1]
+    assert missing[0] == 2 and "cannot read script" in missing[1] and not missing[2], "one failure is told once"
 
 
 _ODD = """
@@ -201,19 +207,32 @@ def fail(**more):
 async def watch():
     return [event.kind async for event in acr_host.events(out=out + "/watched", **options)]
 
-kinds, why = asyncio.run(watch()), [fail(dry_run=True)]
+kinds, failed = asyncio.run(watch()), acr_host.run(**options, out=out + "/failed")
+plans = [acr_host.plan(**{**options, "verify": value})["code"] for value in ("never", False)]
+odd = dict(max_cost=False, out_=True, validate=True, extension=[None], tag={}, rev="a" + chr(0), no_such=True, dry_run=True)
+fails = [fail(**{name: value}) for name, value in odd.items()]
 os.environ["ACR_HOST"] = "/no/such"
-print(json.dumps([long.verdict, kinds[-1], *why, fail()]))
+print(json.dumps([long.verdict, kinds[-1], plans, failed.why, acr_host.search(repo), [sorted(acr_host._FLAGS), list(acr_host._WHEN)],
+                  fail(), fails]))
 """
 
 
 def test_options_that_do_not_fit(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
-    """An issue longer than an argument can be, no JSON, no run, no program."""
-    verdict, kind, dry, missing = execute(host, python, _ODD, sample_repo, SCRIPT, tmp_path)
-    assert (verdict, kind) == ("none", "result")
+    """An issue longer than an argument can be, values that an option does not take, no JSON, no run, no program."""
+    verdict, kind, plans, why, none, known, missing, fails = execute(host, python, _ODD, sample_repo, SCRIPT, tmp_path)
+    assert (verdict, kind, none) == ("none", "result", [])
     for name in ("long", "watched"):
         assert (tmp_path / name / "issue.md").stat().st_size >= 17_000 * 12
-    assert dry[0] == 2 and "no verdict" in dry[1] and missing[0] == 3 and "/no/such" in missing[1]
+    assert plans[0] == plans[1] and not plans[1]["runs"] and "script" in why
+    assert missing[0] == 3 and "/no/such" in missing[1]
+    wanted = ("max_cost=False", "out=True", "validate=True", "None", "tag={}", "null", "no_such=True", "plan()")
+    assert [exit for exit, _ in fails] == [2] * len(wanted)
+    assert [text for word, (_, text) in zip(wanted, fails) if word not in text] == []
+    told = "".join(host.run(verb, "--help-all").check().out for verb in ("run", "search", "eval"))
+    flags = {*re.findall(r"--([a-z-]+)(?:  |\n|\[=N\])", told)} - {"help", "help-all"}
+    assert (flags, {*re.findall(r"--([a-z-]+)(?: |\[=)WHEN", told)}) == tuple(
+        {name.replace("_", "-") for name in names} for names in known
+    )
 
 
 _EVALUATE = """
@@ -230,3 +249,16 @@ def test_evaluate_says_what_is_wrong(host: Host, python: Path, tmp_path: Path) -
     (tmp_path / "tasks.jsonl").write_text("")
     exit, why = execute(host, python, _EVALUATE, tmp_path / "tasks.jsonl", tmp_path / "out")
     assert exit == 2 and "--rules" in why
+
+
+def test_the_guide_runs(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
+    """Its blocks of Python, one after another, beside the files of the sample."""
+    for path, name in ((ISSUE, "issue.md"), (SCRIPT, "answers.jsonl")):
+        shutil.copy(path, sample_repo.path.parent / name)
+    guide = (ROOT / "docs" / "library.md").read_text("utf-8")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE))
+    code = f"import contextlib, io, json, os, sys\nos.chdir(sys.argv[1])\nwith contextlib.redirect_stdout(io.StringIO()) as out:\n{indent(code, '    ')}\nprint(json.dumps(out.getvalue()))"
+    lines = execute(host, python, code, sample_repo).splitlines()
+    assert lines[0].endswith("found ['brookbill/tariffs/seasonal.py']") and lines[2] == "this costs at most 0.0 USD"
+    assert lines[3].startswith("unverified ") and "diff --git" in lines[4] and "snapshot" in lines
+    assert lines[-2] == "unverified" and lines[-1].startswith("2 acr-host run: ") and "no-such-file.md" in lines[-1]
