@@ -30,7 +30,7 @@ BUDGETS = {
     "native/spectrum": 180,
     "native/vcs": 6_650,
     "python/acr": 13_614,
-    "python/acr_host": 320,
+    "python/acr_host": 353,
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
