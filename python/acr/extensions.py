@@ -208,10 +208,7 @@ def search_call(function: Function) -> Function:
 
 
 def patch_check(function: Function) -> Function:
-    """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads.
-
-    A check that raises, times out or returns anything else rejects the patch, too.
-    """
+    """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads."""
     return _mark(function, "check")
 
 

@@ -83,7 +83,9 @@ BAD_CHECKS: dict[str, tuple[str, str]] = {
     "check_hangs": (HEAD + "@patch_check\ndef f(patch):\n    time.sleep(1000)\n", "it took longer than 2 s"),
 }  # fmt: skip
 # With sanitizers one would be given all the memory that it asks for.
-BROKEN = {name: case for name, case in (AT_LOAD | IN_A_RUN | BAD_CHECKS).items() if not SANITIZED or case[1] != "MemoryError"}
+BROKEN = {
+    name: case for name, case in (AT_LOAD | IN_A_RUN | BAD_CHECKS).items() if not SANITIZED or case[1] != "MemoryError"
+}
 
 
 def write(folder: Path, sources: dict[str, Any]) -> list[object]:
@@ -335,9 +337,7 @@ def test_a_check_outlives_what_fails_beside_it(run_host: RunHost, sample_repo: R
 
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if name in BAD_CHECKS])
-def test_a_check_that_fails_rejects_the_patch(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str
-) -> None:
+def test_a_check_that_fails_rejects_the_patch(run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str) -> None:
     options = broken(tmp_path / "extensions", [name])
     done = run_host(*arguments(sample_repo, tmp_path / "out", *options), timeout=300).check(1)
     result = read_json(tmp_path / "out" / "result.json")
