@@ -1,5 +1,5 @@
-/* Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of
- * answers: of the proxy, and of the roles that verify. */
+/* Tests of prompts and their placeholders, of cleaning issues, and of parsing the answers of the
+ * extract agent and of the verifying roles. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
@@ -42,7 +42,8 @@ TEST("/agents/prompts", own_prompts_load_and_render)
     g_autoptr(AcrPrompts) prompts = made(acr_prompts_load(PROMPTS, NULL, &error), error);
     g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue",
                                                "{{calls}} $1", "calls", "CALLS", NULL);
-    g_assert_nonnull(strstr(text, "{{calls}} $1")); /* what is filled in is not filled in again */
+    /* placeholders in inserted text are not filled in */
+    g_assert_nonnull(strstr(text, "{{calls}} $1"));
     g_assert_nonnull(strstr(text, "CALLS"));
     g_assert_null(strstr(text, "{{issue}}"));
 }
@@ -101,7 +102,7 @@ FOLDER_TEST("/agents/prompts", an_unknown_placeholder_is_refused)
 {
     write_file(folder, "search_next.txt", "hello {{name}}");
     expect_refusal(folder, "{{name}}");
-    /* One more than there can be. */
+    /* One placeholder more than is allowed. */
     write_file(folder, "search_next.txt", "Go on.");
     write_file(folder, "review.txt", "{{issue}} {{test}} {{patch}} {{executions}} {{strange}}");
     expect_refusal(folder, "{{strange}}");
@@ -169,8 +170,8 @@ TEST("/agents/issue", comments_outside_of_code_are_removed)
     }
 }
 
-/* An issue of the greatest size in which no comment that begins ever ends: minutes, were each
- * looked for anew. */
+/* An issue of the maximum size, in which no comment that begins ever ends. Searching for each end
+ * separately would take minutes. */
 TEST("/agents/issue", comments_that_never_end_are_cleaned_at_once)
 {
     g_autoptr(GString) text = g_string_new("a");
@@ -184,7 +185,7 @@ TEST("/agents/issue", comments_that_never_end_are_cleaned_at_once)
 
 /* ---- Extract --------------------------------------------------------------------------------- */
 
-static AcrPython *python; /* started once, for the tests below */
+static AcrPython *python; /* started once, for the following tests */
 
 static void read_answer(const char *answer, AcrExtraction *out)
 {
@@ -203,7 +204,7 @@ TEST("/agents/extract", calls_and_locations_are_read)
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 2);
     assert_text(acr_call_print(read.calls->pdata[1]), "search_method_in_class(\"f\", \"A\")");
-    g_assert_cmpuint(read.locations->len, ==, 1); /* the empty one names nothing */
+    g_assert_cmpuint(read.locations->len, ==, 1); /* the empty location names nothing */
     const AcrBugLocation *location = read.locations->pdata[0];
     g_assert_cmpstr(location->file, ==, "a.py");
     g_assert_null(location->klass);
@@ -279,7 +280,7 @@ static void add_located(GPtrArray *located, AcrLocatedRole role, const char *fun
     g_ptr_array_add(located, item);
 }
 
-/* The question of a patch writer that is shown so much code; owned. */
+/* The question to a patch writer that is shown this much code; owned. */
 static char *ask_for_patch(gsize code_bytes)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, NULL);
@@ -329,7 +330,7 @@ TEST("/agents/patch", notes_of_the_repository_are_a_bounded_quotation)
 
 TEST("/agents/patch", context_gives_way_to_places_of_the_bug)
 {
-    g_autofree char *text = ask_for_patch(3500); /* of 5,500 */
+    g_autofree char *text = ask_for_patch(3500); /* of 5,500 bytes */
     HAS(text, "first_50 = 1");
     HAS(text, "second_50 = 1");
     LACKS(text, "context_50 = 1");
@@ -356,7 +357,7 @@ TEST("/agents/reproducible", whether_it_can_be_reproduced_is_read)
 {
     static const struct {
         const char *answer;
-        int yes; /* -1: it cannot be read */
+        int yes; /* -1: the answer cannot be parsed */
     } cases[] = {
         {"{\"reproducible\": \"yes\", \"why\": \"a script\"}", 1},
         {"{\"reproducible\": false}", 0},

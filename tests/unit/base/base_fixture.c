@@ -1,4 +1,4 @@
-/* What the tests of base share: folders. */
+/* Helpers that the tests of base share. */
 #include "test_base.h"
 
 char *test_folder(void)

@@ -1,6 +1,6 @@
-/* What a suite's libraries sync to the disk, for tests of what must survive a crash. The functions here stand in front of
- * the C library's in the executable that includes this, and go on to the kernel. One .c file of a suite includes it.
- */
+/* Records what a library syncs to disk, for tests of what must survive a crash. The functions here
+ * override the C library's in the executable that includes this header, and make the system calls.
+ * Only one .c file of a test program may include it. */
 #pragma once
 
 #include <glib.h>
@@ -12,7 +12,7 @@
 
 #define SYNCS_KEPT 64u
 
-static struct stat syncs[SYNCS_KEPT]; /* the last ones: each file as it was then */
+static struct stat syncs[SYNCS_KEPT]; /* the last synced files, each as it was when it was synced */
 static guint n_syncs;
 static pthread_mutex_t syncs_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -42,7 +42,7 @@ static inline void forget_syncs(void)
     pthread_mutex_unlock(&syncs_lock);
 }
 
-/* Whether what lies at `path` has been synced as it is now: a file with this content, a folder with these names. */
+/* Whether the file or folder at `path` was synced in its current state. */
 static inline bool is_synced(const char *path)
 {
     struct stat now;

@@ -10,8 +10,8 @@ void test_folder_remove(const char *path);
 
 /* ---- Children (test_spawn.c) ---- */
 
-/* Runs a shell script (or the spawn's own argv); it must be started. */
+/* Runs a shell script, or spawn.argv if it is set; the start must succeed. */
 void spawn_ok(AcrSpawn spawn, const char *script, AcrSpawnResult *out);
 void assert_bytes(GBytes *bytes, const char *text);
-/* Whether the process whose id the file holds is gone; waits a little for its end. */
+/* Whether the process whose id is in the file has ended; waits briefly for its end. */
 bool is_gone(const char *pid_file);

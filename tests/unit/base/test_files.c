@@ -1,4 +1,5 @@
-/* Files, folders and locks, on real ones; failures are made by limits, devices and permissions. */
+/* Tests of files, folders and locks, on real files. Limits, devices and permissions cause the
+ * failures. */
 #include "test_base.h"
 #include "base/base_private.h"
 
@@ -39,7 +40,7 @@ static guint entries(const char *folder)
 TEST("/base/file", every_spelling_of_a_path_is_the_same)
 {
     g_autofree char *given = g_dir_make_tmp("acr-path-XXXXXX", NULL);
-    g_autofree char *folder = acr_path_real(given); /* the temporary folder may be a link itself */
+    g_autofree char *folder = acr_path_real(given); /* the temporary folder may itself be a link */
     g_autofree char *file = g_build_filename(folder, "file", NULL);
     g_autofree char *link = g_build_filename(folder, "link", NULL);
     write_file(file, "x");
@@ -69,12 +70,12 @@ TEST("/base/file", reading_has_a_ceiling_and_names_its_errors)
     g_assert_error(is_folder, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
     g_autofree char *fifo = g_build_filename(folder, "fifo", NULL);
     g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
-    g_assert_null(acr_file_read(fifo, 4, &fifo_error)); /* and does not wait for a writer */
+    g_assert_null(acr_file_read(fifo, 4, &fifo_error)); /* the call must not wait for a writer */
     g_assert_error(fifo_error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
     test_folder_remove(folder);
 }
 
-/* What "<(…)" of a shell passes. */
+/* A shell passes such a pipe for "<(…)". */
 TEST("/base/file", a_pipe_of_the_shell_is_read_to_its_end)
 {
     int ends[2];
@@ -128,7 +129,7 @@ TEST("/base/file", atomic_write_is_on_the_disk_before_it_returns)
     test_folder_remove(folder);
 }
 
-/* The limit on a file's size stands for a disk that fills up in mid-write. */
+/* The limit on the file size simulates a disk that becomes full during the write. */
 TEST("/base/file", a_write_that_fails_half_way_keeps_the_old_file)
 {
     g_autofree char *folder = test_folder();
@@ -292,7 +293,7 @@ TEST("/base/dir", removal_does_not_follow_symlinks)
     g_assert_cmpint(symlink(kept, top_link), ==, 0);
     test_folder_remove(top_link);
     assert_content(file, "x");
-    g_assert_true(acr_dir_remove(tree, NULL)); /* missing is success */
+    g_assert_true(acr_dir_remove(tree, NULL)); /* removing a missing folder succeeds */
     test_folder_remove(folder);
 }
 
@@ -306,7 +307,9 @@ TEST("/base/dir", removal_takes_locked_folders_and_any_depth)
     g_assert_cmpint(chmod(locked, 0), ==, 0);
     int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < 3000;
-         i++) { /* far longer than a path may be, deeper than there are descriptors */
+         /* much longer than the maximum length of a path, and deeper than the number of descriptors
+          * allows */
+         i++) {
         g_assert_cmpint(mkdirat(at, "d", 0755), ==, 0);
         int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         g_assert_cmpint(next, >=, 0);

@@ -1,4 +1,5 @@
-/* JSON: what is read, what is refused, what is printed, and that nothing is quadratic. */
+/* Tests of JSON: what is parsed, rejected and printed, and that no operation takes quadratic
+ * time. */
 #include "test_base.h"
 
 #include <math.h>
@@ -163,7 +164,7 @@ TEST("/base/json", depth_values_and_bytes_have_their_ceilings)
     assert_refused(deeper, strlen(deeper), ACR_BASE_ERROR_TOO_BIG, "deeper than 200");
     g_autofree char *bomb = g_strnfill(5000000, '[');
     assert_refused(bomb, 5000000, ACR_BASE_ERROR_TOO_BIG, "deeper than 200");
-    const gsize elements = ACR_JSON_MAX_VALUES; /* and the array itself is one more */
+    const gsize elements = ACR_JSON_MAX_VALUES; /* the array itself is one more value */
     g_autofree char *many = g_strnfill(2 * elements + 1, '0');
     for (gsize i = 0; i <= elements; i++)
         many[2 * i] = i == 0 ? '[' : i == elements ? ']' : ',';
@@ -281,7 +282,7 @@ TEST("/base/json", copies_are_deep)
     assert_text(acr_json_print(json), "{\"a\":{\"b\":[1]}}");
 }
 
-/* With a quadratic step anywhere, 300,000 elements would take minutes. */
+/* If any step were quadratic, 300,000 elements would take minutes. */
 TEST("/base/json", many_elements_take_linear_time)
 {
     const int n = 300000;

@@ -1,5 +1,5 @@
-/* Child processes: what comes back, what is killed, and what cannot hang us. The children are real
- * shells. */
+/* Tests of child processes: what they return, when they are killed, and that they cannot hang us.
+ * The children are real shells. */
 #include "test_base.h"
 
 #include <errno.h>
@@ -106,7 +106,6 @@ TEST("/base/spawn", output_beyond_the_limit_is_counted_and_dropped)
     g_assert_cmpuint(result.err_total, ==, 1001);
 }
 
-/* Whether the process whose id the file holds is gone; waits a little for its end. */
 bool is_gone(const char *pid_file)
 {
     g_autoptr(GBytes) text = acr_file_read(pid_file, 100, NULL);
@@ -198,8 +197,8 @@ TEST("/base/spawn", a_child_that_closes_its_output_early_is_waited_for)
     g_assert_cmpint(result.wall_ms, <, 60000);
 }
 
-/* The named mask in the child's status is empty, but for the two signals that the C library keeps
- * for itself. */
+/* Expects the signal mask `name` of the child to be empty, except for the two signals that the C
+ * library reserves. */
 static void assert_no_signal(const AcrSpawnResult *result, const char *name)
 {
     g_autofree char *text =
@@ -212,7 +211,7 @@ static void assert_no_signal(const AcrSpawnResult *result, const char *name)
 
 TEST("/base/spawn", the_child_gets_clean_signals_and_only_three_descriptors)
 {
-    int leak = open("/dev/null", O_RDONLY); /* on purpose without O_CLOEXEC */
+    int leak = open("/dev/null", O_RDONLY); /* deliberately without O_CLOEXEC */
     g_assert_cmpint(leak, >=, 0);
     sigset_t blocked, before;
     sigemptyset(&blocked);
@@ -229,7 +228,7 @@ TEST("/base/spawn", the_child_gets_clean_signals_and_only_three_descriptors)
     close(leak);
     assert_no_signal(&result, "SigBlk:");
     assert_no_signal(&result, "SigIgn:");
-    assert_bytes(fds.out, "0\n1\n2\n3\n"); /* 3 is the listing itself */
+    assert_bytes(fds.out, "0\n1\n2\n3\n"); /* descriptor 3 belongs to the listing itself */
 }
 
 static void on_alarm(int signal_number)
@@ -252,8 +251,7 @@ TEST("/base/spawn", signals_of_ours_do_not_disturb)
     g_assert_cmpuint(result.out_total, ==, 100000);
 }
 
-/* With SIGCHLD ignored, as some launchers leave it, the kernel reaps the child and its exit code is
- * lost. */
+/* Some launchers ignore SIGCHLD. The kernel then reaps the child, and its exit code is lost. */
 TEST("/base/spawn", an_ignored_sigchld_does_not_hang_us)
 {
     sighandler_t before = signal(SIGCHLD, SIG_IGN);
@@ -285,8 +283,8 @@ TEST("/base/spawn", threads_run_children_at_the_same_time)
         g_assert_cmpint(pthread_join(threads[i], NULL), ==, 0);
 }
 
-/* Of a hundred short children on a busy machine one at least; a fixed wait of one poll slice would
- * make each take 50 ms. */
+/* On a busy machine, at least one of a hundred short children must be fast; if we waited for a
+ * fixed poll interval, each would take 50 ms. */
 TEST("/base/spawn", short_children_come_back_at_once)
 {
     gint64 least_ms = G_MAXINT64;

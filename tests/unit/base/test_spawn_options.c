@@ -1,5 +1,5 @@
-/* What can be asked of a child beside running it: how it is ended, what is kept of its output,
- * which descriptors it gets, who watches it. The children are real shells. */
+/* Tests of the options of a child process: how it is ended, which output is kept, which descriptors
+ * it gets, and who watches it. The children are real shells. */
 #include "test_base.h"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ TEST("/base/spawn_options", of_longer_output_both_ends_are_kept)
     assert_bytes(without.out, "abcdefgh");
 }
 
-/* The end is the end however the pieces come. */
+/* The kept end must not depend on how the output is split into pieces. */
 TEST("/base/spawn_options", the_kept_end_is_right_after_many_pieces)
 {
     g_auto(AcrSpawnResult) small = {0}, large = {0};
@@ -138,12 +138,12 @@ TEST("/base/spawn_options", descriptors_become_3_and_on_and_no_others)
              "for i in 3 4 5 6 7 8 9 10; do cat /dev/fd/$i; done", &all);
     assert_bytes(all.out, "0 1 2 3 4 5 6 7 ");
     for (gsize i = 0; i < G_N_ELEMENTS(fds); i++) {
-        g_assert_cmpint(fcntl(fds[i], F_GETFD), ==, FD_CLOEXEC); /* still ours, as it was */
+        g_assert_cmpint(fcntl(fds[i], F_GETFD), ==, FD_CLOEXEC); /* our own descriptor, unchanged */
         close(fds[i]);
     }
 }
 
-/* Low numbers are those that the child's own descriptors get: none may be lost on the way. */
+/* The child's own descriptors get low numbers; moving one must not close another. */
 TEST("/base/spawn_options", descriptors_in_any_order_come_through)
 {
     int a = file_of("a"), b = file_of("b");
@@ -197,7 +197,7 @@ TEST("/base/spawn_options", a_watcher_is_asked_often_and_can_end_it)
     g_assert_true(ended.unwatched);
     g_assert_cmpint(ended.signal, ==, SIGKILL);
     g_assert_cmpint(ended.wall_ms, <, 20000);
-    /* Output without end does not keep it from being asked, nor makes it be asked more often. */
+    /* Endless output must neither prevent nor multiply the calls of the watcher. */
     strict.asked = 0;
     spawn_ok((AcrSpawn){.watch = watch, .ctx = &strict, .output_limit = 10}, "yes", &busy);
     g_assert_true(busy.unwatched);

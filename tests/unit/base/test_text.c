@@ -1,4 +1,4 @@
-/* Text: UTF-8, line starts, shortening, and source encodings there and back. */
+/* Tests of text: UTF-8, line starts, shortening, and decoding and encoding source files. */
 #include "test_base.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ TEST("/base/text", repair_replaces_each_invalid_byte_and_nul)
     assert_text(acr_utf8_repair(NULL, 0), "");
 }
 
-/* Every beginning of `text` after `before` ASCII bytes is text exactly where GLib says so. */
+/* For every prefix of `text` after `before` ASCII bytes, expects the same answer as GLib's. */
 static void assert_validates_as_glib(gsize before, const char *text)
 {
     g_autoptr(GString) bytes = g_string_new(NULL);
@@ -127,7 +127,7 @@ TEST("/base/text", shortened_text_keeps_both_ends_and_says_what_is_left_out)
     g_string_free(text, TRUE);
 }
 
-/* One file: its bytes, and what they should be as text. */
+/* The bytes of a file, and the text that they should decode to. */
 typedef struct {
     const char *data;
     const char *encoding, *text;
@@ -167,11 +167,11 @@ TEST("/base/encoding", sources_are_decoded_by_bom_cookie_and_fallback)
         {"# coding: euc_jp\n\xa4\xa2", "euc-jp", "# coding: euc_jp\n\u3042", false},
         {"# coding: shift_jis\n\x82\xa0", "shift-jis", "# coding: shift_jis\n\u3042", false},
         {"# coding: shift_jis\n'\\n~'", "shift-jis", "# coding: shift_jis\n'\\n~'", false},
-        /* no cookie there: third line, after code, not in a comment */
+        /* not a cookie here: on the third line, after code, or not in a comment */
         {"\n\n# coding: latin-1\n\u00e9", "utf-8", "\n\n# coding: latin-1\n\u00e9", false},
         {"x\n# coding: latin-1\n\u00e9", "utf-8", "x\n# coding: latin-1\n\u00e9", false},
         {"x = 'coding: latin-1'\n\u00e9", "utf-8", "x = 'coding: latin-1'\n\u00e9", false},
-        /* the claim does not hold, or is of no use */
+        /* the declared encoding is wrong or unknown */
         {"# coding: ascii\n\u00e9", "utf-8", "# coding: ascii\n\u00e9", false},
         {"# coding: utf-8\n\xe9", "latin-1", "# coding: utf-8\n\u00e9", false},
         {"# coding: no-such-thing\n\u00e9", "utf-8", "# coding: no-such-thing\n\u00e9", false},
@@ -189,7 +189,7 @@ TEST("/base/encoding", sources_are_decoded_by_bom_cookie_and_fallback)
 
 TEST("/base/encoding", what_python_reads_through_iconv_but_not_back_is_not_exact)
 {
-    /* The designation of ASCII is written twice; an encoder writes it once. */
+    /* The escape sequence of ASCII occurs twice; an encoder would write it once. */
     static const char data[] = "# coding: iso-2022-jp\n\x1b(B\x1b(Bx\n";
     g_auto(AcrText) text = {0};
     acr_text_decode(data, strlen(data), &text);
@@ -287,7 +287,7 @@ TEST("/base/thoughts", are_split_off_an_answer)
          "b", "a"},
         {"analysisThey ask.assistantfinalb", "b", "They ask."},
         {"<think>\nnever closed", "", "never closed"},
-        /* None are thoughts: text, code, an edit of a parser of thoughts. */
+        /* None of these are thoughts: plain text, code, and an edit of a parser of thoughts. */
         {"b\n\nThe tag <think> opens thoughts.\n", NULL, NULL},
         {"```\n<think>\n```\nb", NULL, NULL},
         {"<original>\nx = 1\n</think>\n</original>\n<patched>\n<think>\n</patched>\n", NULL, NULL},

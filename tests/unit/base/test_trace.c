@@ -1,8 +1,9 @@
-/* Tests of traces: which rooms are shown, where they go, and that they cannot drive a terminal. */
+/* Tests of traces: which rooms are shown, where the traces go, and that they cannot control a
+ * terminal. */
 #include "base/trace.h"
 #include "test_base.h"
 
-/* What the rooms `patch` and `llm` write when $ACR_TRACE has these words before the file's name; owned. */
+/* The traces of the rooms `patch` and `llm` if $ACR_TRACE is these words and a file name; owned. */
 static char *traced(const char *words)
 {
     g_autofree char *folder = test_folder(), *file = g_build_filename(folder, "trace", NULL),

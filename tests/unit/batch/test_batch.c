@@ -1,5 +1,5 @@
-/* Data sets and predictions: what is read, what is refused by row, and what becomes of run folders
- * in preds.jsonl. */
+/* Tests of data sets and predictions: what is read, how a rejected row is named, and how run
+ * folders become lines of preds.jsonl. */
 #include <string.h>
 
 #include "batch/shards.h"
@@ -40,7 +40,7 @@ static char *write_bytes(const Place *place, const char *name, const char *data,
     "\", \"base_commit\": \"c1\", \"problem_statement\": \"p\", "                                  \
     "\"patch\": \"secret\"}"
 
-/* The ids of the rows that are read, joined by blanks; owned. */
+/* The ids of the rows that were read, separated by blanks; owned. */
 static char *read_ids(const Place *place, const char *text, const char *const *only)
 {
     g_autofree char *path = write_bytes(place, "set", text, -1);
@@ -149,7 +149,7 @@ PLACE_TEST("/batch/dataset", repositories_are_found_by_each_spelling)
     static const char *const names[] = {"own/nam",     "own/nam.git", "own+nam",
                                         "own+nam.git", "own__nam",    "own__nam.git"};
     for (guint i = G_N_ELEMENTS(names);
-         i-- > 0;) { /* what stands first wins over what is there already */
+         i-- > 0;) { /* the earlier place wins over an existing later one */
         g_autofree char *made = g_build_filename(place->dir, names[i], NULL);
         g_assert_true(acr_dir_make(made, NULL));
         assert_text(acr_dataset_repo(place->dir, "own/nam"), made);
@@ -171,8 +171,8 @@ static void add_instance(GPtrArray *instances, const char *id)
     g_ptr_array_add(instances, instance);
 }
 
-/* A run folder of these models (JSON) in that state with that patch as its result; NULL: it has
- * none. */
+/* Makes a run folder of these models (JSON) in that state, with that patch as its result (NULL: no
+ * result). */
 static void make_run_of(const Place *place, const char *id, const char *given, const char *state,
                         const char *patch)
 {
@@ -234,7 +234,7 @@ PLACE_TEST("/batch/predictions", finished_runs_become_predictions)
     make_run(place, "a", "done", "diff\n");
     make_run(place, "c", "done", "x \"quoted\"\n");
     make_run(place, "ready", "ready", "");
-    make_run(place, "stopped", "ready", "best so far\n"); /* at a ceiling */
+    make_run(place, "stopped", "ready", "best so far\n"); /* stopped at a ceiling */
     make_run(place, "empty", "done", "");
     for (guint again = 0; again < 2; again++) {
         assert_text(write_predictions(place, instances),
@@ -338,7 +338,7 @@ PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
     g_assert_cmpint(spec.max_cost, ==, 1500000);
     g_assert_cmpint(spec.max_tokens_total, ==, 50);
     g_assert_true(g_str_has_suffix(spec.out, "/shard-1-of-2"));
-    /* Another one is not let in meanwhile. */
+    /* Meanwhile, no other process may enter this shard. */
     g_autoptr(GPtrArray) again = acr_dataset_read(set, ACR_DATASET_SOLVE, NULL, &error);
     g_auto(AcrRunSpec) other = acr_run_spec_of(ACR_FOR_SWE_BENCH);
     other.out = g_strdup(place->dir);

@@ -1,4 +1,4 @@
-/* What the tests of http share: an exchange with a server of its own, and looks at what came. */
+/* Helpers for the tests of http: an exchange with a test server, and checks of the result. */
 #include "test_http.h"
 
 gint64 now_ms(void)

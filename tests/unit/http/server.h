@@ -1,8 +1,8 @@
-/* A small, strict HTTP server on loopback (or a unix socket) for tests, in a thread of its own. It
- * serves scripted replies, byte for byte as given, one for each request, and keeps what it was
- * sent. A connection is closed behind its reply unless that says otherwise. A request that is not
- * well formed, or that comes after the last reply, ends the test. Functions are static: included by
- * each test that needs it. */
+/* A small, strict HTTP server for tests, on loopback or a unix socket, in a separate thread. It
+ * answers each request with one scripted reply, byte for byte, and keeps the requests. It closes a
+ * connection after its reply, unless the reply says otherwise. A malformed request, or a request
+ * after the last reply, makes the test fail. The functions are static: each test that needs them
+ * includes this header. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -20,16 +20,16 @@
 
 /* Zero-initialise. */
 typedef struct {
-    const char *raw;   /* sent as it is; NULL: nothing */
-    gsize raw_len;     /* 0: up to the NUL */
-    gint64 wait_ms;    /* before the first byte */
-    gint64 byte_ms;    /* between bytes of `raw`; 0: at once */
-    gsize fill;        /* this many 'x' are sent after `raw` */
-    gsize chunks;      /* this many chunks of 64 KiB are sent after that */
-    gint64 after_ms;   /* before what follows */
+    const char *raw;   /* sent unchanged; NULL: nothing */
+    gsize raw_len;     /* 0: up to the first NUL */
+    gint64 wait_ms;    /* wait before the first byte */
+    gint64 byte_ms;    /* wait between bytes of `raw`; 0: none */
+    gsize fill;        /* this many 'x' follow `raw` */
+    gsize chunks;      /* then this many chunks of 64 KiB */
+    gint64 after_ms;   /* wait before `after` */
     const char *after; /* sent last */
-    bool hang; /* the connection stays open until the server is stopped or the client goes */
-    bool keep; /* the next request may come on the same connection */
+    bool hang; /* the connection stays open until the server is stopped or the client disconnects */
+    bool keep; /* the next request may use the same connection */
 } TestReply;
 
 typedef struct {
@@ -38,11 +38,11 @@ typedef struct {
     const TestReply *replies;
     gsize n_replies;
     pthread_t thread;
-    pthread_mutex_t mutex; /* guards what stands below */
+    pthread_mutex_t mutex; /* guards the members below */
     bool stop;
     gsize connections;
-    GPtrArray *requests; /* owned strings: head and body of each */
-    gsize closed;        /* connections; atomic */
+    GPtrArray *requests; /* owned strings: head and body of each request */
+    gsize closed;        /* number of closed connections; atomic */
 } TestServer;
 
 static inline bool server_stopped(TestServer *server)
@@ -53,7 +53,7 @@ static inline bool server_stopped(TestServer *server)
     return stop;
 }
 
-/* Waits until `fd` can be read, the time is over (false) or the server is stopped (false). */
+/* Waits until `fd` is readable. Returns false if the time has passed or the server is stopped. */
 static inline bool server_wait(TestServer *server, int fd, gint64 ms)
 {
     gint64 end = g_get_monotonic_time() + ms * 1000;
@@ -77,8 +77,8 @@ static inline void server_send(int fd, const char *data, gsize len)
     }
 }
 
-/* Reads one request: a head that ends in an empty line, and as many bytes as its Content-Length
- * says. False: the client sent nothing. */
+/* Reads one request: a head that ends in an empty line, and a body of Content-Length bytes. Returns
+ * false if the client sent nothing. */
 static inline bool server_read(TestServer *server, int fd, bool first)
 {
     GString *text = g_string_new(NULL);
@@ -171,8 +171,8 @@ static inline void *server_run(void *data)
     return NULL;
 }
 
-/* Serves `replies` (borrowed until stopped) in order; at a unix socket if `path` is given. Owned
- * (server_stop). */
+/* Serves `replies` (borrowed until server_stop) in order, at the unix socket `path` if it is given.
+ * Owned (server_stop). */
 static inline TestServer *server_start_at(const char *path, const TestReply *replies, gsize n)
 {
     TestServer *server = g_new0(TestServer, 1);

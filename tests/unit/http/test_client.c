@@ -1,10 +1,11 @@
-/* Connections that are kept between exchanges, and bodies of which the caller has had enough. */
+/* Tests of connections that are kept open between exchanges, and of bodies that the caller stops
+ * reading. */
 #include "test_http.h"
 
 #define EMPTY "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/* POSTs "body" by the client and expects a response whose body is `text`. */
+/* POSTs "body" with the client, and expects a response whose body is `text`. */
 static void post(AcrHttpClient *client, const TestServer *server, const char *text)
 {
     AcrHttpRequest request = {.url = server->url, .body = "body", .body_len = 4};
@@ -99,7 +100,8 @@ TEST("/http/client", a_connection_that_was_idle_for_long_is_not_used)
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-/* The server takes the request, for which it may charge, and dies: it must not get it again. */
+/* The server receives the request, for which it may charge, and then dies: the request must not be
+ * sent again. */
 TEST("/http/client", a_request_is_not_sent_again_when_its_connection_dies)
 {
     static const TestReply replies[] = {
@@ -109,7 +111,7 @@ TEST("/http/client", a_request_is_not_sent_again_when_its_connection_dies)
     post(client, server, "");
     post_fails(client, server->url, ACR_HTTP_ERROR_NETWORK, true);
     post(client, server, "");
-    g_assert_cmpuint(server_connections(server), ==, 3); /* nothing came on the second */
+    g_assert_cmpuint(server_connections(server), ==, 3); /* the second connection got no answer */
     g_assert_cmpuint(server->requests->len, ==, 3);
 }
 
@@ -168,7 +170,7 @@ TEST("/http/client", a_socket_and_a_port_have_connections_of_their_own)
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
-/* A streamed GET whose first piece is enough. */
+/* A streamed GET whose receiver stops after the first piece. */
 static void assert_enough(AcrHttpClient *client, const TestServer *server, const char *expected)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -239,7 +241,7 @@ TEST("/http/client", a_long_rest_is_not_read_to_keep_the_connection)
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
 
-/* A streamed GET whose receiver needs nothing more after its first piece. */
+/* A streamed GET whose receiver needs nothing more after the first piece. */
 static bool exchange_nearly(const TestReply *reply, GString *text, GError **error)
 {
     Sink sink = {.text = text, .stop_after = 1, .then = ACR_HTTP_NEARLY};

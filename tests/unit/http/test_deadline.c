@@ -1,4 +1,5 @@
-/* Waits: what ends an exchange that does not end by itself, and when. */
+/* Tests of deadlines and interrupts: what ends an exchange that does not end by itself, and
+ * when. */
 #include <signal.h>
 #include <sys/time.h>
 
@@ -11,7 +12,7 @@ static void on_alarm(int number)
     alarm_interrupt.signal = number;
 }
 
-/* The interrupt is set by a signal, `ms` from now, as in the program. */
+/* Sets the interrupt by a signal after `ms`, as in the program. */
 static void interrupt_in(int ms)
 {
     struct itimerval timer = {.it_value = {.tv_usec = ms * 1000}};
@@ -61,7 +62,7 @@ TEST("/http/deadline", silence_before_the_first_byte_is_not_idleness)
     g_assert_cmpint(response.first_byte_ms, >=, 390);
 }
 
-/* A listener whose queue is full: further connections get no answer at all. */
+/* A listening socket with a full queue: further connections get no answer at all. */
 static int full_listener(int *fillers, gsize n, int *out_port)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,4 +1,4 @@
-/* Exchanges with a real server on loopback that does what servers do, and what they should not. */
+/* Tests of exchanges with a real server on loopback, which answers correctly or incorrectly. */
 #include "test_http.h"
 
 TEST("/http/exchange", a_body_of_told_length_comes_whole)
@@ -61,7 +61,7 @@ TEST("/http/exchange", trailers_are_not_headers_whatever_they_look_like)
     assert_body(&response, "ok");
 }
 
-/* One gzip member of "hello". */
+/* A gzip member with "hello". */
 #define GZIP                                                                                       \
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00" \
     "\x00\x00"
@@ -82,12 +82,12 @@ TEST("/http/exchange", packed_content_is_not_asked_for_and_passed_as_it_is)
     g_assert_null(strstr(server_request(server, 0), "Encoding"));
 }
 
-/* One gzip member of a thousand "x". */
+/* A gzip member with a thousand "x". */
 #define PACKED                                                                                     \
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\xa8\x18\x05\xa3\x60\x14\x0c\x77\x00\x00\xe6\xc9" \
     "\x41\x3b\xe8\x03\x00\x00"
 
-/* libcurl unpacks what a transfer coding packed, asked for or not. */
+/* libcurl decompresses a body with a transfer coding, even if the request did not allow it. */
 TEST("/http/exchange", the_ceiling_of_a_body_is_of_what_it_unpacks_to)
 {
     static const char raw[] =

@@ -1,5 +1,5 @@
-/* Whom an exchange reaches: sockets, proxies, certificates, hosts that are not there; and what its
- * errors must not show. */
+/* Tests of how an exchange reaches its server: sockets, proxies, certificates, missing hosts; and
+ * of what its errors must not show. */
 #include "test_http.h"
 
 TEST("/http/reach", a_unix_socket_is_spoken_to)
@@ -128,7 +128,7 @@ TEST("/http/reach", a_server_that_speaks_no_tls_is_sent_nothing)
     g_assert_cmpint(response.status, ==, 0);
 }
 
-/* Runs an exchange with certificates that cannot be read; owned message. */
+/* The message of an exchange whose certificates cannot be read; owned. */
 static char *certificate_failure(const char *ca_file)
 {
     AcrHttpRequest request = {.url = "https://127.0.0.1:1/", .ca_file = ca_file};
@@ -151,7 +151,8 @@ TEST("/http/reach", certificates_that_are_not_there_are_named_with_their_variabl
     g_setenv("SSL_CERT_FILE", "/nonexistent/file.pem", TRUE);
     first = certificate_failure(NULL);
     given = certificate_failure("/nonexistent/given.pem");
-    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response); /* needs none */
+    /* an exchange without TLS needs no certificates */
+    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response);
     g_unsetenv("CURL_CA_BUNDLE");
     g_unsetenv("SSL_CERT_FILE");
     g_assert_cmpstr(

@@ -1,4 +1,5 @@
-/* The server for this machine: whom it answers, what it bounds, streams, and clients that go away. */
+/* Tests of the loopback-only server: which requests it accepts, its limits, streams, and clients
+ * that disconnect. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,7 +12,7 @@
 
 typedef struct {
     AcrHttpServer *server;
-    AcrHttpIncoming *kept; /* of "/later" and "/events"; atomic */
+    AcrHttpIncoming *kept; /* the requests "/later" and "/events"; atomic */
     int gone;              /* atomic */
     char host[32];
 } Fixture;
@@ -63,7 +64,7 @@ static int connected(const Fixture *fixture)
     return fd;
 }
 
-/* Sends a request line with headers and a body; the connection. */
+/* Sends a request line with headers and a body; returns the connection. */
 static int sent(const Fixture *fixture, const char *line, const char *host, const char *token,
                 const char *more)
 {
@@ -75,7 +76,7 @@ static int sent(const Fixture *fixture, const char *line, const char *host, cons
     return fd;
 }
 
-/* All that comes; the connection is closed. */
+/* Reads until the connection is closed. */
 static char *received(int fd)
 {
     g_autoptr(GBytes) bytes = acr_fd_read_all(fd, "a test", 1 << 20, 30000, NULL, NULL);

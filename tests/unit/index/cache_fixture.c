@@ -1,4 +1,4 @@
-/* Caches with known rows, and children of this executable that use them. */
+/* Caches with known rows, and child processes of this executable that use these caches. */
 #include "cache_fixture.h"
 
 #include <spawn.h>

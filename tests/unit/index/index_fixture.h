@@ -1,5 +1,5 @@
-/* Indexes of real repositories with a fake outliner: the files' contents are the rows themselves,
- * with `|` for TAB and `^` for the separator of lists. */
+/* Indexes of real repositories with a fake outliner: the files contain the rows themselves, in
+ * which `|` stands for TAB and `^` for the separator of lists. */
 #pragma once
 
 #include "index/index.h"
@@ -10,20 +10,21 @@ typedef struct {
     const char *rows;
 } TestFile;
 
-/* Commits the files (ended by a NULL path) to a new repository and takes its snapshot; the folder
- * goes when the test ends. */
+/* Commits the files (ended by a NULL path) to a new repository and takes its snapshot; the
+ * repository is removed when the test ends. */
 AcrSnapshot *snapshot_of(const TestFile *files);
-/* The same with the repository's objects gone, so that no file can be read. */
+/* The same, but with the repository's objects removed, so that no file can be read. */
 AcrSnapshot *snapshot_without_objects(const TestFile *files);
 /* The index of the files; must succeed. */
 AcrIndex *index_of(const TestFile *files);
-/* What the fake outliner does; a source that begins with `!` fails with the rest of its line. */
+/* The fake outliner. A source that begins with `!` fails with the rest of its line as the
+ * reason. */
 AcrOutliner fake_outliner(void);
 
-/* "path:qualname" of the ids, joined by blanks; owned. Frees the array. */
+/* "path:qualname" of the ids, separated by blanks; owned. Frees the array. */
 char *names_of(const AcrIndex *index, GArray *ids);
-/* The only symbol of that kind and qualified name; must be there. */
-/* Symbols of a built index; their ids are the numbers below. */
+/* The only symbol of that kind and qualified name; it must exist. */
+/* The functions below handle the symbols of a built index, by id. */
 gsize n_symbols(const AcrIndex *index);
 guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
                   const char *qualname);
@@ -34,6 +35,6 @@ guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
         g_assert_cmpstr(names_, ==, expected);                                                     \
     } while (0)
 
-/* This program as a peer that outlines; its second argument is a mode. */
+/* Runs this program as a peer that outlines; the second argument is a mode. */
 #define PEER_OPTION "--peer"
 int peer_main(const char *mode);

@@ -1,4 +1,4 @@
-/* Which files are indexed, and what becomes of those that fail. */
+/* Tests of which files are indexed, and how failures are handled. */
 #include "index_fixture.h"
 
 #include <string.h>
@@ -138,7 +138,7 @@ TEST("/index/build", large_files_are_outlined_first)
     g_assert_cmpstr(order->str, ==, "b.py d.py a.py c.py ");
 }
 
-/* Files b00.py …, all of which fail, then one that does not. */
+/* Files b00.py …, all of which fail, and then one that succeeds. */
 static TestFile *failing(guint n, GPtrArray *names)
 {
     TestFile *files = g_new0(TestFile, n + 2);
@@ -170,7 +170,7 @@ TEST("/index/build", forty_failures_are_not_the_end)
     g_assert_cmpuint(acr_index_n_files(index), ==, 41);
 }
 
-/* Fails on each file, and counts them. */
+/* An outliner that fails on each file, and counts the files. */
 typedef struct {
     bool lasting;
     guint asked;
@@ -205,7 +205,7 @@ TEST("/index/build", failure_that_lasts_is_kept_for_a_day)
         g_assert_true(acr_index_file(index, 0)->failed);
         g_assert_cmpstr(acr_index_file(index, 0)->unparsed, ==, "no memory");
     }
-    /* A run that knows which files are left out does not go by what failed today. */
+    /* If the run records which files are omitted, today's failures must not change that. */
     Failing failing = {.lasting = true};
     AcrOutliner outliner = {&failing, "fake", outline_failing};
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);

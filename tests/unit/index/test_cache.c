@@ -1,5 +1,5 @@
-/* What the outline cache keeps and for how long, and what it leaves alone: whole files, and places
- * where there can be none. */
+/* Tests of the outline cache: what it stores and for how long, and that it leaves other files, and
+ * places where no cache is possible, unchanged. */
 #include "cache_fixture.h"
 #include "index/cache_private.h"
 
@@ -54,7 +54,7 @@ TEST("/index/cache", keeps_rows)
     AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
     g_assert_cmpuint(count_rows(cache, 0, 40), ==, 0);
     put_rows(cache, 0, 40);
-    g_assert_cmpuint(count_rows(cache, 0, 40), ==, 40); /* not written yet */
+    g_assert_cmpuint(count_rows(cache, 0, 40), ==, 40); /* answered before the rows are written */
     acr_index_cache_free(cache);
 
     cache = acr_index_cache_open(path, LIMIT);
@@ -159,7 +159,7 @@ TEST("/index/cache", drops_the_oldest)
     const char *path = cache_path("c");
     guint64 limit = 4u * 1024 * 1024;
     AcrIndexCache *cache = acr_index_cache_open(path, limit);
-    put_rows(cache, 0, 1000); /* some 3 MB */
+    put_rows(cache, 0, 1000); /* about 3 MB */
     put_rows(cache, 1000, 500);
     acr_index_cache_free(cache);
 
@@ -173,7 +173,7 @@ TEST("/index/cache", drops_the_oldest)
 TEST("/index/cache", limit_holds_however_much_is_put)
 {
     const char *path = cache_path("c");
-    AcrIndexCache *cache = acr_index_cache_open(path, 0); /* raised to 1 MiB */
+    AcrIndexCache *cache = acr_index_cache_open(path, 0); /* a limit of 0 is raised to 1 MiB */
     for (guint round = 0; round < 20; round++) {
         put_rows(cache, round * 300, 300);
         acr_index_cache_flush(cache);
@@ -185,7 +185,7 @@ TEST("/index/cache", limit_holds_however_much_is_put)
 
 /* ---- Others' files ---- */
 
-/* Opens and uses a cache at a path that holds something else, which must stay. */
+/* Opens and uses a cache at a path with foreign content, which must stay. */
 static void use_foreign(const char *path, const char *part)
 {
     AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
@@ -332,7 +332,7 @@ TEST("/index/cache", clear_removes_its_own_files_only)
 {
     const char *path = cache_path("acr-host");
     g_autoptr(GError) error = NULL;
-    g_assert_true(acr_index_cache_clear(path, &error)); /* not even the folder is there */
+    g_assert_true(acr_index_cache_clear(path, &error)); /* even the folder is missing */
     make_cache(path, 5);
     g_autofree char *other = beside(path, ".txt");
     set_contents(other, "x", 1);
@@ -354,7 +354,8 @@ TEST("/index/cache", clear_under_a_user)
     g_autoptr(AcrIndexCache) user = acr_index_cache_open(path, LIMIT);
     g_assert_cmpuint(count_rows(user, 0, 10), ==, 10);
     g_assert_true(acr_index_cache_clear(path, NULL));
-    g_assert_cmpuint(count_rows(user, 0, 50), ==, 0); /* what is cleared is gone for all */
+    /* clearing removes the rows for all users of the cache */
+    g_assert_cmpuint(count_rows(user, 0, 50), ==, 0);
     put_rows(user, 50, 5);
     acr_index_cache_flush(user);
     g_autoptr(AcrIndexCache) next = acr_index_cache_open(path, LIMIT);

@@ -1,5 +1,5 @@
-/* Damaged cache files: whatever was done to the bytes, each row is absent or exactly what was put,
- * and afterwards the cache keeps rows again. */
+/* Tests of damaged cache files: whatever the damage, each row is absent or exactly what was put,
+ * and afterwards the cache stores rows again. */
 #include "cache_fixture.h"
 #include "index/cache_private.h"
 
@@ -20,7 +20,7 @@ static void template_clear(Template *template)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Template, template_clear)
 
-/* The bytes of a whole cache file, which is left at the path. */
+/* Creates a cache file at the path, and returns its bytes. */
 static Template template_at(const char *path)
 {
     Template template = {0};
@@ -36,8 +36,8 @@ static void lay(const char *path, const void *bytes, gsize len)
         g_error("%s", error->message);
 }
 
-/* Damage may be found only when a page that was changed is used for another row; what is found is
- * made anew, so that a few uses later all rows are there. */
+/* The cache may find damage only when it uses the damaged page for another row. It then creates the
+ * file again, so after a few uses all rows must be there. */
 static void assert_settles(const char *path)
 {
     for (int use = 0;; use++) {
@@ -91,7 +91,7 @@ TEST("/index/cache_damage", noise)
     g_auto(Template) whole = template_at(path);
     g_autoptr(GRand) rand = g_rand_new_with_seed(4);
     for (int round = 0; round < 4; round++) {
-        /* All, or all behind the header. */
+        /* Damages the whole file, or only the part after the header. */
         for (gsize i = round % 2 ? 100 : 0; i < whole.len; i++)
             whole.bytes[i] = (guint8)g_rand_int(rand);
         if (round % 2 == 0) {
@@ -105,7 +105,7 @@ TEST("/index/cache_damage", noise)
     }
 }
 
-/* Each page in turn has some of its bytes changed; the first ones hold how it is laid out. */
+/* Changes some bytes of each page in turn; the first pages contain the schema. */
 TEST("/index/cache_damage", changed_bytes_in_any_page)
 {
     const char *path = cache_path("acr-host");
@@ -126,7 +126,7 @@ TEST("/index/cache_damage", changed_bytes_in_any_page)
     }
 }
 
-/* The header of the file, byte for byte. */
+/* Changes each byte of the file's header in turn. */
 TEST("/index/cache_damage", changed_bytes_in_the_header)
 {
     const char *path = cache_path("acr-host");
@@ -139,7 +139,8 @@ TEST("/index/cache_damage", changed_bytes_in_the_header)
         count_rows(cache, 0, ROWS);
         put_rows(cache, 0, ROWS);
         acr_index_cache_flush(cache);
-        bool left_alone = off >= 68 && off < 72; /* the mark of whose file it is */
+        /* the application id, which marks the file as ours */
+        bool left_alone = off >= 68 && off < 72;
         guint n = count_rows(cache, 0, ROWS);
         if (n != (left_alone ? 0 : ROWS))
             g_error("header byte %zu: %u rows: %s", off, n, acr_index_cache_remark(cache));
@@ -147,7 +148,7 @@ TEST("/index/cache_damage", changed_bytes_in_the_header)
     }
 }
 
-/* SQLite cannot know of it. */
+/* SQLite cannot notice this damage. */
 TEST("/index/cache_damage", changed_rows_are_damage)
 {
     const char *path = cache_path("c");
@@ -168,7 +169,8 @@ TEST("/index/cache_damage", changed_rows_are_damage)
     assert_rebuilt(path);
 }
 
-/* Rows put under another blob's id: the checksum covers the id. Those of a few are the same anyway. */
+/* Rows are moved to another blob's id; the checksum covers the id. The few rows that are equal
+ * anyway do not count. */
 TEST("/index/cache_damage", rows_of_another_blob_are_absent)
 {
     const char *path = cache_path("c");

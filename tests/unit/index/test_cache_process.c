@@ -1,7 +1,7 @@
-/* The outline cache in several processes, killed at any moment, and in processes that may not write
- * or run out of room. A child is this executable with a hidden argument.
+/* Tests of the outline cache in several processes that are killed at any moment, may not write, or
+ * run out of disk space. A child is this executable, started with a hidden argument.
  *
- * ACR_CACHE_ROUNDS: rounds of killing, 8 processes each; few by default. */
+ * ACR_CACHE_ROUNDS is the number of rounds of kills, with 8 processes each; few by default. */
 #include "cache_fixture.h"
 
 #include <glib/gstdio.h>
@@ -14,11 +14,11 @@
 #define PROCESSES 8
 #define NUMBERS 600 /* rows that children share */
 #define NOBODY 65534
-#define CHILD_LIMIT (1024u * 1024) /* little, so that rows are dropped all the time */
+#define CHILD_LIMIT (1024u * 1024) /* small, so that rows are evicted all the time */
 
 /* ---- Children ---- */
 
-/* Gets and puts at random until `n` caches were opened; 0, or 3 at a wrong answer (it aborts). */
+/* Gets and puts random rows until `n` caches were opened. Returns 0, or 3 after a wrong answer. */
 static int child_churn(const char *path, guint seed)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
@@ -38,7 +38,7 @@ static int child_churn(const char *path, guint seed)
     return 0;
 }
 
-/* Uses the file once; whoever rebuilt it exits with 10. */
+/* Uses the file once; returns 10 if this process rebuilt the file. */
 static int child_use(const char *path, guint n)
 {
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
@@ -55,8 +55,8 @@ static int child_use(const char *path, guint n)
     return !remark ? 0 : strstr(remark, "rebuilt") ? 10 : 5;
 }
 
-/* Uses a damaged file once. Whoever rebuilt it exits with 10; whose file was replaced while it wrote
- * may have to go on without. */
+/* Uses a damaged file once. Returns 10 if this process rebuilt the file. A process whose file was
+ * replaced while it wrote may have to continue without a cache. */
 static int child_repair(const char *path, guint n)
 {
     int end = child_use(path, n);
@@ -78,7 +78,7 @@ static int child_read_only(const char *path, guint n)
     return count_rows(cache, 0, n) == n && count_rows(cache, n, 5) == 0 ? 0 : 4;
 }
 
-/* A cache that cannot be read either. */
+/* The cache cannot be read either. */
 static int child_refused(const char *path, guint n)
 {
     if (geteuid() == 0 && (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
@@ -91,7 +91,7 @@ static int child_refused(const char *path, guint n)
     return remark && strstr(remark, "it is not used") && count_rows(cache, 0, n) == 0 ? 0 : 5;
 }
 
-/* No file may grow beyond `kib`, as on a full disk. */
+/* No file may grow beyond `kib`, which simulates a full disk. */
 static int child_no_room(const char *path, guint kib)
 {
     struct rlimit limit = {(rlim_t)kib * 1024, (rlim_t)kib * 1024};
@@ -158,7 +158,7 @@ TEST("/index/cache_process", killed_at_random)
     g_autoptr(GRand) rand = g_rand_new_with_seed(8);
     guint found = 0;
     gint longest_us = 20000;
-    /* On a busy machine none may have come to write: they are given longer then. */
+    /* On a busy machine, no child may have written yet; further rounds then give them more time. */
     for (guint round = 0; round < rounds() || (found == 0 && round < rounds() + 8); round++) {
         longest_us *= round < rounds() ? 1 : 2;
         kill_at_random(path, rand, round, longest_us);
@@ -169,7 +169,8 @@ TEST("/index/cache_process", killed_at_random)
     g_assert_cmpuint(found, >, 0);
 }
 
-/* Removed and damaged under eight processes that use it: no wrong answer, no crash. */
+/* Removes and damages the file while eight processes use it: they must neither crash nor get wrong
+ * answers. */
 TEST("/index/cache_process", replaced_under_users)
 {
     const char *path = cache_path("acr-host");
@@ -185,7 +186,7 @@ TEST("/index/cache_process", replaced_under_users)
             g_assert_true(acr_file_write_atomic(path, "noise", 5, 0600, &error));
         else if (!acr_index_cache_clear(path, &error) &&
                  !strstr(error->message, "belongs to another program"))
-            g_error("%s", error->message); /* a file that took this one's place has not its log */
+            g_error("%s", error->message); /* a file that replaced this one lacks its log */
     }
     for (guint i = 0; i < PROCESSES; i++)
         g_assert_cmpint(end_of_child(pids[i]), ==, 0);
@@ -207,7 +208,8 @@ TEST("/index/cache_process", damage_found_by_all_at_once)
             g_assert_true(end == 0 || end == 10);
             made += end == 10;
         }
-        /* Who rebuilt it may have lost it again to one that came later, and then tells of that. */
+        /* The process that rebuilt the file may have lost it to a later process, and then reports
+         * that. */
         g_assert_cmpuint(made, <=, 1);
         g_autofree char *remark = use_cache(path, 60); /* whole again */
         g_assert_cmpstr(remark, ==, NULL);
@@ -226,7 +228,7 @@ TEST("/index/cache_process", made_by_all_at_once)
 
 /* ---- No right, no room ---- */
 
-/* Gives others the modes given on the cache's folder and file, and the way there. */
+/* Sets the modes of the cache's folder and file for other users, and lets them reach the folder. */
 static void set_modes(const char *path, int folder_mode, int file_mode)
 {
     g_autofree char *folder = g_path_get_dirname(path);
@@ -252,10 +254,10 @@ TEST("/index/cache_process", read_only)
     make_cache(path, 60);
     set_modes(path, 0555, 0444);
     assert_child("read-only", path, 60);
-    /* The file could be written, its folder not. */
+    /* The file could be written, but its folder could not. */
     set_modes(path, 0555, 0666);
     assert_child("read-only", path, 60);
-    /* Nothing at all. */
+    /* Neither file nor folder can be written or read. */
     set_modes(path, 0555, 0);
     assert_child("refused", path, 60);
     set_modes(path, 0755, 0444);

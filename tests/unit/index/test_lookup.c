@@ -1,4 +1,4 @@
-/* Lookup by name, by line, and within a class. */
+/* Tests of lookups by name, by line, and within a class. */
 #include "index/index_private.h"
 #include "index_fixture.h"
 
@@ -50,7 +50,7 @@ static void look_up_all(const AcrIndex *index)
     expect(index, ACR_SYMBOL_METHOD, "zzz", "");
 }
 
-/* The first times without a table, then with one, which is the same. */
+/* The first lookups scan, later ones use a table; the results must be equal. */
 TEST("/index/lookup", names_give_all_places_in_order)
 {
     g_autoptr(AcrIndex) index = index_of(FILES);
@@ -72,7 +72,7 @@ TEST("/index/lookup", names_are_distinct_and_sorted)
     g_assert_cmpstr(names[0], ==, "f");
 }
 
-/* Every line against a plain reading of the table above: "class/function". */
+/* Compares every line with the table above, read in a simple way: "class/function". */
 TEST("/index/lookup", each_line_has_its_innermost_class_and_function)
 {
     static const struct {
@@ -148,7 +148,7 @@ TEST("/index/lookup", members_are_direct_ones_only)
     assert_names(index, acr_index_members(index, id), "");
 }
 
-/* Names are put in order by their first eight bytes and then by the rest. */
+/* Names are sorted by their first eight bytes, and then by the rest. */
 TEST("/index/lookup", names_that_begin_alike_are_in_order)
 {
     static const TestFile files[] = {

@@ -1,4 +1,4 @@
-/* Bases, ancestors and names of classes, through aliases and imports. */
+/* Tests of bases, ancestors and names of classes, through aliases and imports. */
 #include "index_fixture.h"
 
 #include <string.h>
@@ -137,7 +137,8 @@ TEST("/index/relations", packages_are_imported_from_the_nearest_root)
     };
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "src/pkg/b.py", "B", "src/pkg/a.py:A");
-    expect_bases(index, "src/pkg/sub/c.py", "C", ""); /* the standard library's, not pkg.enum */
+    /* the base is the standard library's enum, not pkg.enum */
+    expect_bases(index, "src/pkg/sub/c.py", "C", "");
 }
 
 TEST("/index/relations", class_of_the_same_name_is_not_its_own_base)
@@ -153,7 +154,8 @@ TEST("/index/relations", class_of_the_same_name_is_not_its_own_base)
     assert_names(index, acr_index_bases(index, second), "a.py:A");
     expect_bases(index, "a.py", "B", "");
     expect_bases(index, "b.py", "A", "a.py:A a.py:A");
-    expect_bases(index, "c.py", "D", "c.py:A c.py:A"); /* either branch of an if */
+    /* the definitions in both branches of an `if` */
+    expect_bases(index, "c.py", "D", "c.py:A c.py:A");
 }
 
 TEST("/index/relations", inner_scopes_come_before_outer_ones)

@@ -1,12 +1,12 @@
-/* Decoding of outline rows: every field as written, and every kind of damage refused without a
- * trace. */
+/* Tests of decoding outline rows: every field is decoded as written, and every kind of damage is
+ * rejected without side effects. */
 #include "index/index_private.h"
 #include "index_fixture.h"
 
 #include <string.h>
 
-/* Decodes rows (`|` for TAB, `^` for the list separator) into a fresh index; NULL with the error
- * when refused. */
+/* Decodes rows (`|` for TAB, `^` for the list separator) into a new index; NULL with an error if
+ * they are rejected. */
 static AcrIndex *decode(const char *text, const char **out_unparsed, GError **error)
 {
     g_autofree char *rows = g_strdelimit(g_strdelimit(g_strdup(text), "|", '\t'), "^", '\x1f');
@@ -116,9 +116,9 @@ TEST("/index/rows", damage_is_refused)
         "Q|A|1|1|1|1|\n",                /* unknown kind */
         "CC|A|1|1|1|1|\n",               /* longer kind */
         "C|A|1|1|1|1\n",                 /* too few fields */
-        "C|A|1|1|1|1||\n",               /* too many */
-        "C|A|1|1|1|1|||\n",              /* more than any row has */
-        "D|f|1|1|1|1|\n",                /* one more than its own */
+        "C|A|1|1|1|1||\n",               /* too many fields */
+        "C|A|1|1|1|1|||\n",              /* more fields than any kind of row has */
+        "D|f|1|1|1|1|\n",                /* one field more than this kind has */
         "C||1|1|1|1|\n",                 /* no name */
         "C|A.|1|1|1|1|\n",               /* empty last part */
         "C|.A|1|1|1|1|\n",               /* empty first part */
@@ -127,20 +127,20 @@ TEST("/index/rows", damage_is_refused)
         "C|A|-1|1|1|1|\n",               /* no number */
         "C|A|1|1|1|9999999999|\n",       /* too large */
         "C|A|1|1|1||\n",                 /* no number */
-        "C|A|2|1|2|2|\n",                /* def before first */
+        "C|A|2|1|2|2|\n",                /* def before the first line */
         "C|A|1|2|1|2|\n",                /* header ends before def */
-        "C|A|1|1|3|2|\n",                /* last before the header's end */
+        "C|A|1|1|3|2|\n",                /* last line before the header's end */
         "C|A.B|1|1|1|1|\n",              /* parent unknown */
         "C|A|1|1|1|5|\nD|B.f|2|2|2|2\n", /* another parent */
         "C|A|1|1|1|5|\nD|A.f|2|2|2|6\n", /* longer than its parent */
         "C|A|2|2|2|5|\nD|f|1|1|1|1\n",   /* out of order */
         "D|f|1|1|1|3\nA|f.x|2|2|\n",     /* local assignment */
-        "A|x|1|1|a b\n",                 /* value is no name */
+        "A|x|1|1|a b\n",                 /* value is not a name */
         "A|x|2|1|\n",                    /* ends before it begins */
         "I|x|1||\n",                     /* no module */
         "I||1|m|\n",                     /* no local name */
-        "X|1|a\nX|2|b\n",                /* not the only one */
-        "A|x|1|1|\nX|1|a\n",             /* rows before it */
+        "X|1|a\nX|2|b\n",                /* not the only X row */
+        "A|x|1|1|\nX|1|a\n",             /* rows before the X row */
         "X|0|a\n",                       /* no line */
         "C|A|1|1|1|1|a\\\n",             /* half an escape */
         "C|A|1|1|1|1|a\\x\n",            /* unknown escape */
@@ -179,7 +179,7 @@ TEST("/index/rows", nul_byte_is_refused)
         error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED);
 }
 
-/* `n` definitions within each other. */
+/* `n` nested definitions. */
 static char *nested(guint n)
 {
     GString *rows = g_string_new(NULL), *name = g_string_new(NULL);

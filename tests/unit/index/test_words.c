@@ -1,4 +1,4 @@
-/* Which files are left out of a search for a word. */
+/* Tests of which files a search for a word skips. */
 #include "index/index_private.h"
 #include "index_fixture.h"
 
@@ -14,7 +14,7 @@ static const TestFile FILES[] = {
     {NULL, NULL},
 };
 
-/* The numbers of the files, as letters. */
+/* Expects that a search reads these files; each letter is the number of a file. */
 static void expect(AcrIndex *index, const char *text, bool whole, const char *expected)
 {
     g_autoptr(GArray) files = acr_index_files_with(index, text, whole);
@@ -45,7 +45,7 @@ static void expect_known(AcrIndex *index)
     expect(index, "alpha + beta_2", true, "adef");
     expect(index, "alpha + beta", true, "de");
     expect(index, "alph\303\244", true, "de");
-    expect(index, "2", true, "abcdef"); /* no word */
+    expect(index, "2", true, "abcdef"); /* not a word */
     expect(index, "", true, "abcdef");
     expect(index, "nowhere", false, "de");
     expect(index, "phab", false, "cde"); /* a part of a longer word */
@@ -59,7 +59,8 @@ TEST("/index/words", files_without_a_word_are_left_out)
     g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "cache", NULL);
     g_autoptr(AcrSnapshot) snapshot = snapshot_of(FILES);
-    for (guint round = 0; round < 3; round++) { /* without a cache, into it, from it */
+    /* first without a cache, then into it, then from it */
+    for (guint round = 0; round < 3; round++) {
         g_autoptr(AcrIndex) index = build(snapshot, round ? path : NULL);
         expect_known(index);
     }
@@ -68,19 +69,19 @@ TEST("/index/words", files_without_a_word_are_left_out)
 
 #define BITS "12345678"
 
-/* What stands behind the rows in a cache that this program did not write. */
+/* A cache that another program wrote may have any bytes after the rows. */
 TEST("/index/words", what_stands_behind_rows_is_checked)
 {
     static const TestFile files[] = {{"a.py", ""}, {NULL, NULL}};
     static const struct {
         const char *behind;
         gsize len;
-        const char *unparsed; /* a part of why */
+        const char *unparsed; /* a part of the expected reason */
     } cases[] = {
         {BITS "\0\0\0\0\100\0\0\0", 16, NULL},
         {"\1\002" BITS "\1\0\0\0\100\0\0\0", 18, NULL},
-        {"\7\7\1\1\7\7" BITS "\3\0\0\0\100\0\0\0", 22, NULL}, /* in no order */
-        {"", 0, NULL},                                        /* none */
+        {"\7\7\1\1\7\7" BITS "\3\0\0\0\100\0\0\0", 22, NULL}, /* unsorted */
+        {"", 0, NULL},                                        /* no hashes */
         {"\0\0\0", 3, "cannot read its own outline"},
         {BITS "\1\0\0\0\100\0\0\0", 16, "cannot read its own outline"},
         {BITS "\377\377\377\377\100\0\0\0", 16, "cannot read its own outline"},

@@ -1,5 +1,6 @@
-/* Outlining by other processes. The peers are this test program itself, started with PEER_OPTION
- * and a mode; what a file's text begins with says what outlining it does to the peer. */
+/* Tests of outlining in other processes. The peers are this test program itself, started with
+ * PEER_OPTION and a mode; the beginning of a file's text says what happens to the peer that
+ * outlines it. */
 #include "base/peer.h"
 #include "index_fixture.h"
 
@@ -54,7 +55,7 @@ int peer_main(const char *mode)
 
 typedef struct {
     GPtrArray *sources; /* of GBytes */
-    GPtrArray *results; /* of char *: rows, or "!why"; NULL where none came */
+    GPtrArray *results; /* array of char *: rows, or "!reason"; NULL if no result came */
     guint n_done;
 } Batch;
 
@@ -75,7 +76,7 @@ static void done(void *ctx, gsize i, GBytes *rows, const AcrOutlineFailure *fail
     Batch *batch = ctx;
     g_assert_null(g_ptr_array_index(batch->results, i));
     g_assert_true((rows != NULL) != (failure != NULL));
-    if (failure) /* the one that "fail" is for is told by the peer itself */
+    if (failure) /* for "fail", the peer itself reports the failure */
         g_assert_cmpint(failure->lasting, ==, g_str_has_suffix(failure->why, "is too much"));
     batch->n_done++;
     gsize len = 0;
@@ -124,7 +125,7 @@ static const char *result(const Batch *batch, gsize i)
     return g_ptr_array_index(batch->results, i);
 }
 
-/* Every file but those set otherwise has its own rows. */
+/* Every file must have its own rows, except those whose expected result is set. */
 static void assert_rows(const Batch *batch, gsize i)
 {
     g_autofree char *expected = g_strdup_printf("rows %" G_GSIZE_FORMAT, i);
@@ -153,7 +154,7 @@ TEST("/index/workers", empty_and_missing_files)
     g_auto(Batch) batch;
     batch_init(&batch, 3);
     set_source(&batch, 0, "");
-    set_source(&batch, 1, NULL); /* nothing to outline after all */
+    set_source(&batch, 1, NULL); /* this file need not be outlined */
     g_assert_true(outline(&batch, "serves", 2, 0, NULL, &error));
     g_assert_cmpstr(result(&batch, 0), ==, "");
     g_assert_null(result(&batch, 1));
@@ -254,7 +255,7 @@ TEST("/index/workers", missing_program_is_an_error)
                                    "cannot start an outline worker: cannot run '/nonexistent"));
 }
 
-/* Sixty-four peers asked for, when so many descriptors are left as a few peers need. */
+/* 64 peers are requested, but there are only enough descriptors for a few. */
 TEST("/index/workers", few_descriptors_make_few_peers)
 {
     struct rlimit was, few;
@@ -281,7 +282,7 @@ TEST("/index/workers", few_descriptors_make_few_peers)
         assert_rows(&batch, i);
 }
 
-/* Of eight peers the first alone can work; without a file to make, none. */
+/* Only the peer that creates the file can work, the first of eight. If the file exists, no peer can. */
 TEST("/index/workers", one_peer_does_it_all_where_others_are_refused)
 {
     g_autoptr(GError) error = NULL;

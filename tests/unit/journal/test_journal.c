@@ -1,5 +1,5 @@
-/* The journal, on real files: what a crash, a full disk or a strange folder may do to it, and what
- * it says then. */
+/* Tests of the journal on real files: the effects of crashes, full disks and foreign folders, and
+ * their messages. */
 #include "journal/journal.h"
 
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 typedef struct {
     char *folder; /* owned */
-    char *path;   /* owned; of the journal */
+    char *path;   /* owned; the journal's file */
 } Fixture;
 
 static void set_up(Fixture *f, gconstpointer data)
@@ -66,7 +66,7 @@ static void assert_refused(const Fixture *f, AcrJournalMode mode, int code, cons
     g_assert_nonnull(strstr(error->message, words));
 }
 
-/* A request with a text that needs escapes, and a time that is not compared. */
+/* A request with a text that needs escaping, and with a time, which is not compared. */
 static AcrJson *request(int i)
 {
     AcrJson *json = acr_json_new_object();
@@ -154,7 +154,8 @@ JOURNAL_TEST("/journal/journal", records_are_read_again_and_gone_on_from)
     g_assert_true(g_str_has_suffix(text, ",\"answer\":20,\"time\":2}\n"));
 }
 
-/* What was paid for is never asked for again after a crash: record and name are on the disk by then. */
+/* After a crash, a paid answer must never be requested again: the record and the file's name must
+ * be on disk by then. */
 JOURNAL_TEST("/journal/journal", a_record_is_on_the_disk_when_append_returns)
 {
     g_autoptr(AcrJournal) journal = NULL;
@@ -214,8 +215,8 @@ JOURNAL_TEST("/journal/journal", replay_ends_after_the_last_record_and_writes_no
                       ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED);
 }
 
-/* The file ends at every byte of its last record in turn: it is dropped, the rest is whole, and the
- * run goes on. */
+/* Truncates the file at every byte of its last record: that record must be dropped, the others
+ * kept, and the run must continue. */
 JOURNAL_TEST("/journal/index", every_cut_of_the_last_record_drops_it_alone)
 {
     g_autofree char *two = NULL;
@@ -278,7 +279,7 @@ JOURNAL_TEST("/journal/index", a_damaged_last_record_is_dropped)
         g_assert_true(acr_journal_is_live(reading));
         g_assert_nonnull(acr_journal_remark(reading));
         after = content(f, &len);
-        g_assert_cmpstr(after, ==, text); /* reading leaves the file as it is */
+        g_assert_cmpstr(after, ==, text); /* reading must not change the file */
         journal = open_journal(f, ACR_JOURNAL_APPEND);
         g_assert_nonnull(acr_journal_remark(journal));
         assert_answered(journal, 0);
@@ -414,10 +415,10 @@ JOURNAL_TEST("/journal/journal", another_event_is_a_divergence)
     g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED);
     g_assert_nonnull(strstr(error->message, "'sandbox'"));
     g_assert_nonnull(strstr(error->message, "'model'"));
-    assert_answered(journal, 0); /* the right question is still answered */
+    assert_answered(journal, 0); /* a matching request is still answered */
 }
 
-/* The limit on file sizes plays the full disk: the record is cut in its middle, then taken back. */
+/* The limit on file sizes simulates a full disk: the record is written in part, then removed. */
 JOURNAL_TEST("/journal/journal", a_full_disk_leaves_the_journal_good)
 {
     g_autoptr(AcrJournal) journal = NULL;
@@ -449,7 +450,7 @@ JOURNAL_TEST("/journal/journal", a_full_disk_leaves_the_journal_good)
     g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_NO_SPACE);
     after = content(f, &after_len);
     g_assert_cmpmem(after, after_len, before, before_len);
-    append(journal, 2); /* there is room again */
+    append(journal, 2); /* there is room again on the disk */
     g_clear_pointer(&journal, acr_journal_free);
     journal = open_journal(f, ACR_JOURNAL_APPEND);
     assert_answered(journal, 0);
@@ -476,7 +477,7 @@ JOURNAL_TEST("/journal/journal", what_is_no_regular_file_is_refused)
     assert_refused(f, ACR_JOURNAL_READ, ACR_JOURNAL_ERROR_FAILED, "not a regular file");
 }
 
-/* Sparse files: nothing of such a size is read. */
+/* The files are sparse, because no test can write or read files of such sizes. */
 JOURNAL_TEST("/journal/index", ceilings_of_line_and_file_hold)
 {
     g_autofree char *long_line = g_strnfill(ACR_JOURNAL_MAX_RECORD + 1, '\n');
@@ -494,7 +495,7 @@ JOURNAL_TEST("/journal/index", ceilings_of_line_and_file_hold)
     assert_refused(f, ACR_JOURNAL_READ, ACR_JOURNAL_ERROR_FAILED, "larger than");
 }
 
-/* Opening looks at the bytes once and asking at one record: no step grows with the square. */
+/* Opening scans the bytes once, and a request reads one record; no step may take quadratic time. */
 JOURNAL_TEST("/journal/index", a_large_journal_opens_and_answers_quickly)
 {
     enum { RECORDS = 20000 };

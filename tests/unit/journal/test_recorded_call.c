@@ -1,11 +1,12 @@
-/* Recorded calls: a port is live once, then the journal answers for it, and both are read by one decoder. */
+/* Tests of recorded calls: the first call goes through the port, later ones are answered by the
+ * journal, and both results are decoded by the same code. */
 
 #include <string.h>
 
 #include "journal/journal.h"
 #include "unit/cases.h"
 
-/* Doubles a number; what is outside says no below zero, and breaks at a hundred. */
+/* A port that doubles a number; it refuses negative numbers, and fails at a hundred. */
 typedef struct {
     gint64 number;
     guint happened;
@@ -47,7 +48,7 @@ static bool read_twice(void *call, const AcrJson *answer, void *out, GError **er
     return !failure;
 }
 
-/* A number owns nothing. */
+/* A number needs no clearing. */
 static void clear_number(gpointer out)
 {
 }
@@ -138,7 +139,7 @@ JOURNAL_TEST("/journal/recorded_call", without_a_journal_each_call_is_live)
 
 JOURNAL_TEST("/journal/recorded_call", equal_requests_are_one_event_where_it_happens_once)
 {
-    for (guint i = 0; i < 2; i++) { /* live, and from the journal */
+    for (guint i = 0; i < 2; i++) { /* first live, then from the journal */
         g_autoptr(AcrJournal) journal = acr_journal_open(f->path, ACR_JOURNAL_APPEND, NULL);
         Doubling one = {1, 0}, two = {2, 0}, fatal = {100, 0};
         const gint64 *first = acr_recorded_once(journal, &port, &one, NULL);

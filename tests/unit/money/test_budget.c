@@ -1,4 +1,5 @@
-/* Budgets in one process: ceilings of money, tokens and time, in one ledger and in several. */
+/* Tests of budgets in one process: ceilings of money, tokens and time, in one ledger and in
+ * several. */
 #include "test_money.h"
 
 #include "test_budget.h"
@@ -23,7 +24,7 @@ static void the_ceiling_holds(const char *path)
     g_assert_true(acr_budget_left(budget, &left, NULL));
     g_assert_cmpint(left.pico, ==, 40);
     g_assert_cmpint(left.tokens, ==, 5);
-    settle(budget, second, 500, 0); /* it took more */
+    settle(budget, second, 500, 0); /* the call cost more than reserved */
     assert_sums(budget, 520, 0);
     g_assert_true(acr_budget_left(budget, &left, NULL));
     g_assert_cmpint(left.pico, ==, 0);
@@ -79,7 +80,7 @@ FILE_TEST("/money/budget", absurd_amounts_saturate)
     assert_refused(bounded, 1, 0, "run");
 }
 
-/* Amounts beyond 2^53 are no longer exact in JSON: they are never read as less. */
+/* JSON numbers above 2^53 are not exact; such amounts must never be read as smaller. */
 FILE_TEST("/money/budget", large_amounts_are_not_read_as_less)
 {
     for (int shift = 53; shift < 63; shift++) {

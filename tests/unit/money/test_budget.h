@@ -1,5 +1,5 @@
-/* What the tests of budgets and of their ledgers share: a folder for each test, and calls that must
- * do what they are meant to. */
+/* Helpers for the tests of budgets and ledgers: a folder for each test, and calls that must succeed
+ * or fail as expected. */
 #pragma once
 
 #include <glib/gstdio.h>

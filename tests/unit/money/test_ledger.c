@@ -1,4 +1,4 @@
-/* Ledgers: files that are damaged, full or not to be written, processes and threads that share one,
+/* Tests of ledgers: damaged, full and read-only files, processes and threads that share a ledger,
  * and kills between reserving and settling. */
 #include "test_money.h"
 
@@ -51,7 +51,7 @@ FILE_TEST("/money/budget", a_whole_last_line_without_its_end_is_cut_off)
                               "{\"reserve\":\"0a\",\"pico\":99,\"tokens\":1}\n"
                               "{\"settle\":\"0a\",\"pico\":98,\"tokens\":1}");
     budget = budget_at(fixture->path, 100, -1);
-    assert_sums(budget, 0, 99); /* what was reserved still is: too much, never too little */
+    assert_sums(budget, 0, 99); /* the reservation remains: the sum is too large, never too small */
     (void)reserve(budget, 1, 0);
     text = read_text(fixture->path);
     g_assert_nonnull(strstr(text, "99,\"tokens\":1}\n{\"reserve\""));
@@ -71,7 +71,7 @@ FILE_TEST("/money/budget", a_torn_first_line_is_written_anew)
     }
 }
 
-/* A call is sent after that: a crash must not forget that it may cost something. */
+/* The call is sent after that, so a crash must not lose the record that it may cost something. */
 FILE_TEST("/money/budget", what_is_reserved_is_on_the_disk_before_the_call)
 {
     g_autoptr(AcrBudget) budget = NULL;
@@ -83,7 +83,8 @@ FILE_TEST("/money/budget", what_is_reserved_is_on_the_disk_before_the_call)
     g_assert_true(is_synced(fixture->path));
 }
 
-/* File systems without locks say so; two processes would each spend the whole there. */
+/* File systems without locks report this; otherwise two processes could each spend the whole budget
+ * there. */
 static bool has_no_locks;
 
 int fcntl(int fd, int command, ...)
@@ -161,7 +162,7 @@ FILE_TEST("/money/budget", a_ledger_that_shrinks_is_an_error)
                       ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
 }
 
-/* Removed, or moved away with another one in its place. */
+/* The ledger was removed, or replaced by another file. */
 FILE_TEST("/money/budget", a_ledger_that_is_not_in_its_place_is_an_error)
 {
     g_autofree char *away = g_build_filename(fixture->dir, "away", NULL);
@@ -197,9 +198,9 @@ FILE_TEST("/money/budget", what_is_no_file_of_ours_is_refused)
 
 /* ---- Processes ---- */
 
-/* What a copy of this program does: "many PATH CEILING ROUNDS" reserves, and settles for a part of
- * it; "hold PATH" reserves and waits to be killed; "full PATH" may write no more. The exit code of
- * "many" is how many fitted, modulo 100. */
+/* A second process of this program, by its arguments: "many PATH CEILING ROUNDS" reserves, and
+ * settles a part of each reservation; "hold PATH" reserves and waits to be killed; "full PATH" may
+ * write no more. The exit code of "many" is the number of successful reservations, modulo 100. */
 static int work_many(const char *path, gint64 ceiling, guint rounds)
 {
     g_autoptr(AcrBudget) budget = budget_at(path, ceiling, -1);
@@ -235,9 +236,9 @@ static int work_full(const char *path)
                       ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     g_assert_false(acr_budget_settle(budget, before, &amount, NULL));
     g_assert_true(acr_budget_sums(budget, "run", &spent, &reserved, NULL));
-    g_assert_cmpint(reserved.pico, ==, 10); /* what cannot be settled stays counted */
+    g_assert_cmpint(reserved.pico, ==, 10); /* a reservation that cannot be settled stays counted */
     after = read_text(path);
-    g_assert_cmpstr(after, ==, text); /* nothing of a record that failed is left */
+    g_assert_cmpstr(after, ==, text); /* no part of the failed record remains */
     return 0;
 }
 
@@ -256,7 +257,7 @@ int budget_worker(int argc, char **argv)
         pause();
 }
 
-/* Starts a copy; *out_pipe (may be NULL) reads its standard output. */
+/* Starts a second process; *out_pipe (may be NULL) reads its standard output. */
 static pid_t start_worker(const char *what, const char *path, const char *ceiling,
                           const char *rounds, int *out_pipe)
 {

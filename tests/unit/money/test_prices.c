@@ -1,5 +1,5 @@
-/* What tokens cost: the arithmetic with figures reckoned by hand, the built-in table's names, and
- * files of prices. */
+/* Tests of prices: costs compared with figures calculated by hand, the names in the built-in table,
+ * and price files. */
 #include "test_money.h"
 
 #include <glib/gstdio.h>
@@ -30,8 +30,8 @@ static AcrPrice price_of(const char *model)
 
 /* ---- Counters ---- */
 
-/* Whether counters are believed of 6,400 bytes that were asked in a body of 7,000, and answered with
- * 320 bytes in 1,000, under that limit. */
+/* Whether these token counts are plausible for a request of 6,400 bytes of text in a body of 7,000
+ * bytes, an answer of 320 bytes in a body of 1,000, and this limit. */
 static bool is_believed(gint64 limit, AcrUsage usage)
 {
     AcrExchange exchange = {
@@ -45,14 +45,15 @@ static bool is_believed(gint64 limit, AcrUsage usage)
 TEST("/money/prices", counters_are_believed_as_far_as_they_can_be)
 {
     g_assert_true(is_believed(100, usage_of(1600, -1, -1, 80, -1)));
-    /* Each kind of what is sent counts. */
+    /* All kinds of sent tokens count. */
     g_assert_true(is_believed(100, usage_of(0, 150, 50, 10, -1)));
     g_assert_false(is_believed(100, usage_of(0, 150, 49, 10, -1)));
     g_assert_false(is_believed(100, usage_of(199, -1, -1, 10, -1)));
     g_assert_false(is_believed(100, usage_of(0, 0, 0, 10, -1)));
     g_assert_false(is_believed(100, usage_of(1600, -1, -1, 9, -1)));
     g_assert_false(is_believed(100, usage_of(1600, -1, -1, 0, -1)));
-    /* Templates and searches; thoughts that nobody sees, within the limit and beyond. */
+    /* Allow for templates and searches, and for hidden reasoning within the limit, but not beyond
+     * it. */
     g_assert_true(is_believed(100, usage_of(7000 + 65536, -1, -1, 80, -1)));
     g_assert_false(is_believed(100, usage_of(7000 + 65537, -1, -1, 80, -1)));
     g_assert_true(is_believed(200000, usage_of(1600, -1, -1, 200000 + 65536, 200000)));
@@ -134,13 +135,14 @@ TEST("/money/prices", only_the_reasoning_part_has_the_price_of_reasoning)
     AcrPrice price = {.base = {0, -1, -1, 10, 1000}};
     AcrUsage usage = usage_of(0, -1, -1, 7, 3);
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 4 * 10 + 3 * 1000);
-    usage.reasoning = 100; /* more than came */
+    usage.reasoning = 100; /* more reasoning tokens than answer tokens */
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 7 * 1000);
     usage.reasoning = -1;
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 7 * 10);
 }
 
-/* Above 200,000 tokens all of the request costs 2.5, 0.25 and 15 in place of 1.25, 0.125, 10. */
+/* Above 200,000 tokens, all tokens of the request cost 2.5, 0.25 and 15 instead of 1.25, 0.125 and
+ * 10. */
 TEST("/money/prices", a_threshold_prices_the_whole_request_anew)
 {
     AcrPrice price = price_of("gemini/gemini-2.5-pro");
@@ -399,8 +401,8 @@ TEST("/money/prices", litellm_rows_go_before_the_table)
     g_assert_cmpint(price.base.input, ==, 2500000);
 }
 
-/* A tier's row must not be cheaper than what the provider may charge: missing prices are the highest
- * possible. */
+/* A tier's price must not be lower than what the provider may charge: missing prices become the
+ * highest possible. */
 TEST("/money/prices", service_tiers_have_prices_of_their_own)
 {
     static const char text[] =
@@ -441,7 +443,7 @@ TEST("/money/prices", service_tiers_have_prices_of_their_own)
     g_assert_cmpint(served.base.input * 2, ==, price.base.input);
 }
 
-/* Their first price would not bound the others. */
+/* The first price of such a row would not bound the others. */
 TEST("/money/prices", rows_of_ranges_are_left_out)
 {
     static const char text[] =

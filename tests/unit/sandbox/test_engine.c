@@ -1,11 +1,11 @@
-/* Which engine is asked: the one that is named, and no other. */
+/* Tests that acr-host uses the engine that is named, and no other. */
 #include "test_sandbox.h"
 
 #include <string.h>
 
 #include "sandbox/container_engine.h"
 
-/* Nothing listens at any of the names; the message says which was tried. */
+/* Nothing listens at any of the names; the message must say which engine was tried. */
 static void expect_tried(const char *tried)
 {
     g_autoptr(GError) error = NULL;
@@ -26,7 +26,8 @@ BOX_TEST("/sandbox/engine", the_engine_that_is_named_is_asked)
     expect_tried(podman);
     g_setenv("DOCKER_HOST", docker_host, TRUE);
     expect_tried(docker);
-    g_setenv("DOCKER_HOST", "tcp://127.0.0.1:1", TRUE); /* named, but not one that is spoken to */
+    /* an address of a kind that is not supported */
+    g_setenv("DOCKER_HOST", "tcp://127.0.0.1:1", TRUE);
     expect_tried("tcp://127.0.0.1:1");
     g_unsetenv("DOCKER_HOST");
     g_unsetenv("CONTAINER_HOST");

@@ -1,4 +1,4 @@
-/* The frames of a command's output, cut at every place. */
+/* Tests of the frames of a command's output, split at every byte. */
 #include "test_sandbox.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void add_frame(GByteArray *stream, guint8 kind, const char *text)
     g_byte_array_append(stream, (const guint8 *)text, (guint)len);
 }
 
-/* Feeds the bytes in two parts, or three. */
+/* Feeds the bytes in two or three parts. */
 static void expect(const GByteArray *stream, guint first, guint second, const char *out,
                    const char *err)
 {

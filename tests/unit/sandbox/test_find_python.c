@@ -1,11 +1,11 @@
-/* The search for a Python, in layouts that are put up here: it runs nothing, so that a small
- * program stands in for the interpreter. */
+/* Tests of the search for a Python, in folders prepared here. The search executes nothing, so a
+ * small program stands in for the interpreter. */
 #include "test_sandbox.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-/* An installed Python at `prefix`: bin/python3, which is a program, and lib/python3.9/os.py. */
+/* Installs a Python at `prefix`: bin/python3, which is a program, and lib/python3.9/os.py. */
 static void install(const Box *box, const char *prefix)
 {
     g_autofree char *bin = g_build_filename(prefix, "bin/python3", NULL),
@@ -44,7 +44,8 @@ BOX_TEST("/sandbox/find_python", the_environment_of_the_working_tree_comes_first
     box_put(box, "work/.venv/pyvenv.cfg", "home = x\n", 0644);
     box_link(box, program, "work/.venv/bin/python");
     assert_ok(find(box, NULL, &python, &error), error);
-    g_assert_cmpstr(python.path, ==, path); /* not resolved: it finds its packages by its place */
+    /* the path is not resolved, because the interpreter finds its packages by it */
+    g_assert_cmpstr(python.path, ==, path);
     g_assert_cmpstr(python.venv, ==, venv);
     expect_words(python.roots, roots);
     expect_words(python.links, "");
@@ -73,7 +74,7 @@ BOX_TEST("/sandbox/find_python", the_active_environment_comes_before_the_systems
     g_setenv("PATH", before, TRUE);
 }
 
-/* A link that stands in no folder that is shown is made inside. */
+/* A link outside the folders that the sandbox shows must be created in the sandbox. */
 BOX_TEST("/sandbox/find_python", links_on_the_way_are_told)
 {
     g_autoptr(GError) error = NULL;
@@ -88,7 +89,7 @@ BOX_TEST("/sandbox/find_python", links_on_the_way_are_told)
     expect_words(python.links, links);
 }
 
-/* An environment with a copy of the program names its origin. */
+/* The configuration of an environment with a copied program names the original. */
 BOX_TEST("/sandbox/find_python", a_copied_program_is_found_by_its_home)
 {
     g_autoptr(GError) error = NULL;
@@ -109,7 +110,7 @@ static void expect_system(const Box *box, const char *why)
     g_autoptr(GError) error = NULL;
     g_auto(AcrSandboxPython) python = {0};
     g_autofree char *work = box_path(box, "work");
-    if (!find(box, NULL, &python, &error)) { /* this machine has none */
+    if (!find(box, NULL, &python, &error)) { /* the machine has no Python */
         g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
         return;
     }
@@ -160,7 +161,7 @@ BOX_TEST("/sandbox/find_python", what_is_asked_for_by_name_must_be_a_python)
     static const char *const names[] = {"none", "script", "plain", "folder", "alone", "loop"};
     box_put(box, "bin/script", "#!/bin/sh\n", 0755);
     box_put(box, "bin/plain", "\177ELF", 0644);
-    box_put(box, "bin/alone", "\177ELF", 0755); /* nothing is installed there */
+    box_put(box, "bin/alone", "\177ELF", 0755); /* no Python is installed around it */
     box_link(box, "loop", "bin/loop");
     box_make(box, "bin/folder");
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {

@@ -1,4 +1,4 @@
-/* The helper's spec, written and read again. */
+/* Tests of writing and reading the helper's spec. */
 #include "test_sandbox.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static void read_ok(const AcrHelperSpec *spec, AcrHelperSpec *out)
     g_autoptr(GError) error = NULL;
     int fd = made(acr_helper_spec_write(spec, &error), error);
     assert_ok(acr_helper_spec_read(fd, out, &error), error);
-    close(fd); /* what was read lives on */
+    close(fd); /* the spec must not depend on the closed file */
 }
 
 TEST("/sandbox/helper_spec", everything_comes_back)

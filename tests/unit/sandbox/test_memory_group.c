@@ -1,11 +1,12 @@
-/* Where a control group is made, on folders put up like the kernel's, and a real one where it can be. */
+/* Tests of where a control group is created: in folders laid out like the kernel's, and in the real
+ * ones if possible. */
 #include "test_sandbox.h"
 
 #include <sys/stat.h>
 
 #include "sandbox/sandbox_private.h"
 
-/* `want` is relative to the box; NULL: there is no place. */
+/* `want` is relative to the box; NULL: a group cannot be created. */
 static void expect_parent(const Box *box, const char *lines, const char *want, bool want_old)
 {
     bool is_old = !want_old;
@@ -28,7 +29,8 @@ BOX_TEST("/sandbox/memory_group", the_second_version_takes_groups_beside)
     box_put(box, "c/cgroup.subtree_control", "cpu pids memory_x\n", 0644);
     box_put(box, "c/d/memory.max", "max\n", 0644);
     expect_parent(box, "0::/a/b\n", "a", false);
-    expect_parent(box, "0::/a/limited\n", NULL, false); /* its limit would not hold beside it */
+    /* the limit of this process's group would not apply to a sibling */
+    expect_parent(box, "0::/a/limited\n", NULL, false);
     expect_parent(box, "0::/c/d\n", NULL, false);
     expect_parent(box, "0::/missing/e\n", NULL, false);
     expect_parent(box, "0::/\n", NULL, false);
@@ -58,7 +60,7 @@ TEST("/sandbox/memory_group", a_group_is_made_and_removed)
     g_autofree char *parent = g_path_get_dirname(first.dir), *was = g_strdup(first.dir),
                     *stale = g_build_filename(parent, "acr-host.1999999999.7.00000000", NULL);
     g_assert_cmpint(mkdir(stale, 0755), ==, 0);
-    acr_memory_group_make(64 << 20, &group); /* removes what no process owns, and nothing else */
+    acr_memory_group_make(64 << 20, &group); /* removes only groups that no process owns */
     g_assert_true(group.dir && g_file_test(was, G_FILE_TEST_IS_DIR));
     g_assert_false(g_file_test(stale, G_FILE_TEST_EXISTS));
     g_assert_cmpint(acr_memory_group_bytes(&group), ==, 0);

@@ -1,4 +1,4 @@
-/* The cause that is named where user namespaces are refused, on machines that are folders. */
+/* Tests of the reasons given for refused user namespaces, in folders that imitate machines. */
 #include "sandbox/sandbox_private.h"
 #include "test_sandbox.h"
 
@@ -6,7 +6,7 @@
 
 typedef struct {
     int err;
-    const char *files[5]; /* pairs of a path and a text; ends in NULL */
+    const char *files[5]; /* pairs of path and text; NULL-terminated */
     const char *cause, *remedy;
 } Machine;
 

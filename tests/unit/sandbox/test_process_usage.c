@@ -1,4 +1,4 @@
-/* The watch over a tree of processes: what it counts of real ones. */
+/* Tests of measuring the memory and processes of real process trees. */
 #include "base/peer.h"
 #include "test_sandbox.h"
 
@@ -7,7 +7,7 @@
 
 #define MIB ((gint64)1024 * 1024)
 
-/* Looks until there are as many processes below `pid`, for a few seconds. */
+/* Polls until there are this many processes below `pid`, for a few seconds. */
 static void wait_for(pid_t pid, guint processes, AcrUsage *out)
 {
     for (int i = 0; i < 1000; i++) {
@@ -32,18 +32,19 @@ TEST("/sandbox/process_usage", descendants_are_counted_in_sessions_of_their_own_
     g_assert_cmpint(read(peer.fd, own_session, sizeof own_session - 1), >, 0);
     g_assert_cmpint(use.bytes, >, 100 * 1024);
     g_assert_cmpint(use.bytes, <, 1024 * MIB);
-    acr_process_usage(peer.pid, 1, false, &exact); /* beyond the limit shared pages count once */
+    /* above the limit, shared pages are counted only once */
+    acr_process_usage(peer.pid, 1, false, &exact);
     g_assert_cmpuint(exact.processes, ==, 3);
     g_assert_cmpint(exact.bytes, >, 0);
     g_assert_cmpint(exact.bytes, <=, use.bytes + MIB);
-    /* From outside: the peer itself is a descendant of ours. */
+    /* The peer itself is a descendant of this process. */
     acr_process_usage(getpid(), 0, false, &use);
     g_assert_cmpuint(use.processes, >=, 4);
     g_autofree char *how = acr_peer_end(&peer, 0);
     g_assert_cmpint(kill(-(pid_t)g_ascii_strtoll(own_session, NULL, 10), SIGKILL), ==, 0);
 }
 
-/* The peer is a descendant of ours, and holds one file by two numbers. */
+/* The peer is a descendant of this process, and holds one file by two descriptors. */
 TEST("/sandbox/process_usage", files_in_memory_are_counted_once)
 {
     g_autoptr(GError) error = NULL;
@@ -60,7 +61,7 @@ TEST("/sandbox/process_usage", files_in_memory_are_counted_once)
     }
     g_assert_cmpint(use.file_bytes, >=, 64 * MIB);
     g_assert_cmpint(use.file_bytes, <, 66 * MIB);
-    acr_process_usage(getpid(), 0, false, &use); /* those of the look before */
+    acr_process_usage(getpid(), 0, false, &use); /* those of the previous sample */
     acr_process_usage(getpid(), 1, true, &exact);
     g_assert_cmpint(use.bytes, >=, 64 * MIB);
     g_assert_cmpint(exact.bytes, >=, 64 * MIB);

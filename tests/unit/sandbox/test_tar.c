@@ -1,4 +1,4 @@
-/* Archives, as the tar command reads them. */
+/* Tests that the tar command can read the archives. */
 #include "test_sandbox.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static void add(GPtrArray *files, const char *path, guint32 mode, const char *te
     acr_helper_file(files, path, mode, content);
 }
 
-/* Writes the archive, unpacks it into "out", and gives what `tar tv` lists; owned. */
+/* Writes the archive, unpacks it into "out", and returns what `tar tv` lists; owned. */
 static char *unpack(const Box *box, const GPtrArray *files)
 {
     g_autoptr(GBytes) tar = acr_tar_write(files);
@@ -85,7 +85,7 @@ BOX_TEST("/sandbox/tar", contents_of_any_size_and_modes)
     g_assert_nonnull(strstr(listed, "-rw-r--r-- 0/0"));
 }
 
-/* What was changed must not be older than code that was compiled before. */
+/* Changed files must not be older than code that was compiled from them earlier. */
 BOX_TEST("/sandbox/tar", files_were_changed_just_now)
 {
     struct stat st;
@@ -112,7 +112,7 @@ static void expect_holds(const char *path, const char *text, const char *wanted,
     add(files, path, ACR_MODE_FILE, text, strlen(text));
     g_autoptr(GBytes) tar = acr_tar_write(files);
     g_assert_true(acr_tar_holds(tar, content) == holds);
-    for (gsize len = 0; len < g_bytes_get_size(tar); len += 100) { /* one that breaks off */
+    for (gsize len = 0; len < g_bytes_get_size(tar); len += 100) { /* a truncated archive */
         g_autoptr(GBytes) start = g_bytes_new_from_bytes(tar, 0, len);
         g_assert_true(holds || !acr_tar_holds(start, content));
     }

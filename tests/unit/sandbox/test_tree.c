@@ -1,4 +1,4 @@
-/* Trees on disk: what is written out, what a copy has and has not. */
+/* Tests of trees on disk: what is written, and what a copy contains. */
 #include "test_sandbox.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ BOX_TEST("/sandbox/tree", a_snapshot_is_written_out_as_it_is)
     box_link(box, "../../outside", "r/a/out");
     box_link(box, "a", "r/folder");
     g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "r");
-    mode_t before = umask(0077); /* of whoever runs the program */
+    mode_t before = umask(0077); /* the umask of the user who runs the program */
     export_ok(box, snapshot, "t", &remark);
     umask(before);
     g_assert_null(remark);
@@ -135,7 +135,7 @@ BOX_TEST("/sandbox/tree", a_copy_has_files_folders_and_links_only)
     assert_text(box_get(box, "from/a/b/c"), "c\n");
 }
 
-/* A file of that size with a text at its start, in its middle and at its end, or of nothing. */
+/* A sparse file of that size with a text at its start, middle and end; "" leaves it empty. */
 static void put_sparse(const Box *box, const char *name, const char *text, off_t size)
 {
     g_autofree char *path = box_path(box, name);

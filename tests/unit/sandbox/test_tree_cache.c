@@ -1,4 +1,5 @@
-/* The store: what is made once, what stays, what goes, and what a crash leaves. */
+/* Tests of the cache: which entries are created once, stay or are removed, and what a crash
+ * leaves. */
 #include "test_sandbox.h"
 
 #include <fcntl.h>
@@ -7,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes an entry of one file; `made` counts. */
+/* Creates an entry of one file; `made` counts the calls. */
 typedef struct {
     const char *text;
     gint made;
@@ -20,7 +21,7 @@ static bool make(void *ctx, const char *dir, GError **error)
     g_autofree char *path = g_build_filename(dir, "file", NULL);
     __atomic_fetch_add(&maker->made, 1, __ATOMIC_RELAXED);
     g_assert_true(g_file_set_contents(path, maker->text, -1, NULL));
-    g_usleep(50000); /* long enough for another to come in between */
+    g_usleep(50000); /* long enough for another thread to interfere */
     return !maker->fails || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "it failed");
 }
 
@@ -105,7 +106,7 @@ BOX_TEST("/sandbox/tree_cache", what_fails_leaves_nothing)
     g_assert_cmpint(maker.made, ==, 2);
 }
 
-/* Says of an entry how much it takes, and how long ago it was used. */
+/* Sets the recorded size of an entry, and the age of its last use. */
 static void pretend(const Box *box, const char *key, const char *bytes, time_t age_s)
 {
     g_autofree char *size = g_strdup_printf("store/%s/size", key),
@@ -149,7 +150,7 @@ BOX_TEST("/sandbox/tree_cache", what_is_in_use_stays)
     pretend(box, "c", "no number", 200);
     g_autoptr(AcrTreeCache) store = open_ok(box);
     g_autofree char *path = get_ok(store, "d", &maker);
-    /* b is used: the next ones go until there is room. */
+    /* b is in use, so the next entries are removed until there is room. */
     assert_text(box_names(box, "store"), "b d");
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = box_path(box, "store");
@@ -164,7 +165,7 @@ BOX_TEST("/sandbox/tree_cache", clearing_removes_what_nobody_uses)
     make_three(box, &maker);
     g_autofree char *folder = box_path(box, "store"), *none = box_path(box, "none");
     g_assert_true(acr_sandbox_cache_clear(folder, &error));
-    g_assert_true(acr_sandbox_cache_clear(none, &error)); /* there is nothing to clear */
+    g_assert_true(acr_sandbox_cache_clear(none, &error)); /* there is no cache to clear */
     assert_text(box_names(box, "store"), "");
     g_assert_false(box_has(box, "none"));
 }
@@ -174,11 +175,12 @@ BOX_TEST("/sandbox/tree_cache", what_a_crash_left_is_swept)
     g_autoptr(GError) error = NULL;
     box_put(box, "store/tmp-AAAAAA/tree/file", "x", 0644);
     box_put(box, "store/key.lock", "", 0644);
-    box_put(box, "store/notes", "mine", 0644); /* not one of the store's names */
+    box_put(box, "store/notes", "mine", 0644); /* not a name of the cache */
     box_put(box, "store/layer-kept/tree/file", "x", 0644);
     g_autoptr(AcrTreeCache) one = open_ok(box);
     g_autofree char *scratch = made(acr_tree_cache_scratch(one, &error), error);
-    g_autoptr(AcrTreeCache) two = open_ok(box); /* leaves alone what the first is at work in */
+    /* must not remove the folder in which the first cache works */
+    g_autoptr(AcrTreeCache) two = open_ok(box);
     g_assert_true(g_file_test(scratch, G_FILE_TEST_IS_DIR));
     g_assert_false(box_has(box, "store/tmp-AAAAAA") || box_has(box, "store/key.lock"));
     g_assert_true(box_has(box, "store/notes") && box_has(box, "store/layer-kept/tree/file"));
@@ -216,11 +218,11 @@ BOX_TEST("/sandbox/tree_cache", a_place_has_one_user_and_is_new_for_the_next)
     g_autofree char *folder = box_path(box, "store");
     g_autoptr(AcrTreeCache) one = open_ok(box), two = acr_tree_cache_open(folder, &now, 0, &error);
     g_autofree char *mine = place_ok(one, "key");
-    g_assert_null(acr_tree_cache_place(two, "key", &error)); /* waits, and is interrupted */
+    g_assert_null(acr_tree_cache_place(two, "key", &error)); /* waits until it is interrupted */
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
     g_clear_error(&error);
     box_put(box, "store/tmp-key/file", "x", 0644);
-    g_assert_true(acr_sandbox_cache_clear(folder, &error)); /* not what is in use */
+    g_assert_true(acr_sandbox_cache_clear(folder, &error)); /* entries in use must stay */
     g_assert_true(box_has(box, "store/tmp-key/file"));
     g_assert_true(acr_tree_cache_discard(one, mine, &error));
     g_autofree char *theirs = place_ok(two, "key");
@@ -274,7 +276,7 @@ BOX_TEST("/sandbox/tree_cache", a_store_that_is_no_folder_is_told)
     g_autofree char *path = box_path(box, "file");
     g_assert_null(acr_tree_cache_open(path, NULL, 0, &error));
     g_assert_nonnull(strstr(error->message, path));
-    /* A file in the place of an entry is somebody's: it is neither used nor removed. */
+    /* A file at the path of an entry belongs to someone else: it is neither used nor removed. */
     box_put(box, "store/key", "mine", 0644);
     g_autoptr(AcrTreeCache) store = open_ok(box);
     g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &entry));
@@ -285,7 +287,7 @@ BOX_TEST("/sandbox/tree_cache", a_store_that_is_no_folder_is_told)
 
 #define OPEN_TEMPORARY "/sandbox/tree_cache/subprocess/open_temporary"
 
-/* A process of its own: GLib looks for the temporary folder once. */
+/* A separate process, because GLib determines the temporary folder only once. */
 TEST("/sandbox/tree_cache/subprocess", open_temporary)
 {
     g_autoptr(GError) error = NULL;
@@ -294,7 +296,7 @@ TEST("/sandbox/tree_cache/subprocess", open_temporary)
         g_printerr("%s\n", error->message);
 }
 
-/* In /tmp anybody may have made the folder first, and might change what is run. */
+/* In /tmp, another user may have created the folder, and might change what is executed. */
 BOX_TEST("/sandbox/tree_cache", a_temporary_folder_of_others_is_refused)
 {
     g_autofree char *name = g_strdup_printf("tmp/acr-host-%u", geteuid());

@@ -1,4 +1,4 @@
-/* Files that are laid into a tree: where they land, and that no link leads them elsewhere. */
+/* Tests of writing files into a tree: where they are written, and that no link redirects them. */
 #include "test_sandbox.h"
 
 #include <fcntl.h>
@@ -53,7 +53,7 @@ BOX_TEST("/sandbox/tree_write", no_link_is_followed)
         g_assert_nonnull(strstr(error->message, refused[i]));
     }
     g_autoptr(GError) error = NULL;
-    /* In the place of a link: the link itself is replaced. */
+    /* A link at the path must itself be replaced. */
     g_assert_true(lay(box, "file", ACR_MODE_FILE, "mine\n", &error));
     g_assert_false(lay(box, "folder/kept", 0, NULL, &error));
     g_autofree char *kept = box_get(box, "outside/kept"), *mine = box_get(box, "tree/file");
@@ -79,7 +79,7 @@ BOX_TEST("/sandbox/tree_write", a_path_that_leads_out_is_refused)
     g_assert_cmpstr(tree, ==, "");
 }
 
-/* Commands run as that user, and write beside the files. */
+/* Commands run as that user, and create files beside the written ones. */
 BOX_TEST("/sandbox/tree_write", a_tree_belongs_to_its_user_from_the_top)
 {
     static const char *const made[] = {"to", "to/a", "to/a/b.py"};
@@ -110,7 +110,7 @@ static void run_git(const Box *box, const char *command, const char *first, cons
     g_free(box_run(box, (const char *const[]){GIT, command, first, second, NULL}));
 }
 
-/* An object of the commit is gone: there is no tree to run anything in. */
+/* An object of the commit is missing, so there is no tree in which to run a command. */
 BOX_TEST("/sandbox/tree_write", without_its_tree_nothing_is_run)
 {
     static const char *const argv[] = {"true", NULL};

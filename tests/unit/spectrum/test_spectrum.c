@@ -1,4 +1,4 @@
-/* Tests of spectra: scores that were worked out by hand, ranks with ties, groups. */
+/* Tests of spectra: scores calculated by hand, ranks with ties, groups. */
 #include <glib.h>
 #include <math.h>
 
@@ -12,7 +12,8 @@ TEST("/spectrum", scores_are_those_of_the_formulas)
         double ochiai, dstar, tarantula;
     } rows[] = {
         {{0, 3, 5, 2}, 0, 0, 0},
-        {{1, 0, 0, 4}, 1, 2, 1}, /* by all that fail, and nothing else: half as denominator */
+        /* run by all failing tests and by nothing else; the denominator is one half */
+        {{1, 0, 0, 4}, 1, 2, 1},
         {{2, 0, 0, 4}, 1, 8, 1},
         {{1, 0, 3, 1}, 0.5, 1.0 / 3, 4.0 / 7},
         {{1, 3, 0, 4}, 0.5, 1.0 / 3, 1},
@@ -27,7 +28,8 @@ TEST("/spectrum", scores_are_those_of_the_formulas)
     }
 }
 
-/* Lines 0 to 5: 1 and 2 are run by the failing test alone, 3 by all, 4 by what passes, 5 by nothing. */
+/* Of lines 0 to 5, only the failing test runs 1 and 2, all tests run 3, only passing tests run 4,
+ * and no test runs 5. */
 static AcrSpectrum *make(void)
 {
     static const guint32 bad[] = {3, 1, 2, 1, 0}, good[] = {3, 4, 0}, other[] = {3, 4, 4, 4};
@@ -57,7 +59,7 @@ TEST("/spectrum", equal_scores_share_their_ranks)
     check(ranked, 1, 2, 1, 2, 1);
     check(ranked, 2, 0, 3, 3, 1 / sqrt(2));
     check(ranked, 3, 3, 4, 4, 1 / sqrt(3));
-    g_assert_cmpuint(g_array_index(ranked, AcrRanked, 0).failed_run, ==, 1); /* not twice */
+    g_assert_cmpuint(g_array_index(ranked, AcrRanked, 0).failed_run, ==, 1); /* counted once */
     g_assert_cmpuint(g_array_index(ranked, AcrRanked, 3).passed_run, ==, 2);
 }
 

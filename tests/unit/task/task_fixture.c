@@ -1,4 +1,4 @@
-/* The folder that each test of task gets. */
+/* Creates the folder that each test of task gets. */
 #include "test_task.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What the journal keeps of a call's requests, and the sums that are made of it: the same from the
- * live call and from its record. */
+/* Tests of what the journal records about a call's requests, and of the total cost: it must be
+ * equal in the live call and in its record. */
 #include "test_task.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static AcrJson *record_of(const AcrModelTry *tries, guint n)
     return record;
 }
 
-/* What is read of a record that has been written and read again. */
+/* The cost that a record gives after it was written and parsed again. */
 static AcrCostSum cost_of(const AcrJson *record)
 {
     g_autofree char *text = acr_json_print(record);
@@ -68,7 +68,7 @@ TEST("/task/cost", tries_are_summed)
     g_assert_cmpint(call.wait_ms, ==, 40);
     g_assert_cmpuint(call.retries, ==, 1);
     g_assert_cmpuint(call.unknown_cost_calls, ==,
-                     1); /* of the first try, which may have been billed */
+                     1); /* the first try, which may have been billed */
 }
 
 TEST("/task/cost", a_refusal_that_is_free_has_a_known_cost)

@@ -1,4 +1,5 @@
-/* Whose a note is that a process left, by what it says: also one that was written by somebody else. */
+/* Tests of how `live.json` identifies the process that wrote it, even if another program changed
+ * the file. */
 #include "test_task.h"
 
 #include "task/live.h"

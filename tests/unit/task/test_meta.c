@@ -1,5 +1,5 @@
-/* What a run folder is bound to: which options are recorded, which count as equal, and how a
- * difference is told. */
+/* Tests of the options that a run folder fixes: which options are recorded, which values count as
+ * equal, and how a difference is described. */
 #include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 static const char *const by_default[] = {"model=script:/a", NULL};
 
-/* A spec of these options ("name=value"), as a command line gives them; cleared by the caller. */
+/* A spec with these options ("name=value"), as if from the command line; the caller clears it. */
 static AcrRunSpec spec_of(const Place *place, AcrForVerb verb, const char *const *options,
                           const char *more)
 {
@@ -39,7 +39,8 @@ static AcrPrompts *load_prompts(const char *other)
     return prompts;
 }
 
-/* That a spec equals that of a run that was started with `then`; or what the refusal says. */
+/* Compares `now` with the recorded options of a run that was started with `then`; they must be
+ * equal, or the error must be the expected one. */
 static void compare_with(const AcrRunSpec *then, const AcrRunSpec *now, const char *other_prompts,
                          const char *said)
 {
@@ -47,7 +48,7 @@ static void compare_with(const AcrRunSpec *then, const AcrRunSpec *now, const ch
     g_autoptr(AcrJson) given = acr_meta_bound(now, others), begun = acr_meta_bound(then, prompts);
     g_autofree char *text = acr_json_print(begun);
     g_autoptr(AcrJson) recorded =
-        acr_json_parse(text, strlen(text), NULL); /* as it comes from the disk */
+        acr_json_parse(text, strlen(text), NULL); /* as read from the disk */
     g_autoptr(GError) error = NULL;
     bool same = acr_meta_check(recorded, given, "FOLDER", &error);
     if (!said) {
@@ -63,7 +64,7 @@ static void compare_with(const AcrRunSpec *then, const AcrRunSpec *now, const ch
     g_assert_null(strchr(error->message, '\n'));
 }
 
-/* The same of the default options with one more each ("name=value"; NULL: none). */
+/* Compares default options with one more option on each side ("name=value"; NULL: none). */
 static void compare(const Place *place, const char *then, const char *now, const char *said)
 {
     g_auto(AcrRunSpec) first = spec_of(place, ACR_FOR_RUN, by_default, then);
@@ -167,7 +168,7 @@ PLACE_TEST("/task/meta", a_folder_without_options_is_refused)
     g_assert_error(second, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
 }
 
-/* That of recorded options `text` nothing is made. */
+/* The recorded options `text` must be rejected. */
 static void check_damaged(const char *text)
 {
     g_autofree char *meta = g_strdup_printf("{\"verb\":\"run\"%s}", text);

@@ -1,4 +1,4 @@
-/* Which files could not be outlined when a run began. */
+/* Tests of which files could not be outlined when a run began. */
 #include "test_task.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ TEST("/task/outlines", a_failure_that_the_run_did_not_begin_with_is_told)
     g_assert_nonnull(strstr(error->message, "'a.py'"));
 }
 
-/* Every file crashes it. */
+/* Each file crashes this outliner. */
 static bool outline_none(void *ctx, const char *path, GBytes *source, GBytes **out, GError **error)
 {
     return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "it crashed on %s", path);

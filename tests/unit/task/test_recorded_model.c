@@ -1,5 +1,5 @@
-/* The model that asks the journal first, in front of one that notes what it was asked. Journals are
- * real files, read again from the disk in each pass. */
+/* Tests of the recorded model, in front of a model that counts its calls. Journals are real files,
+ * which each pass reads again from the disk. */
 #include <string.h>
 
 #include "test_task.h"
@@ -9,7 +9,7 @@
 
 typedef struct {
     AcrModel model;
-    const char *const *answers; /* "!NAME" fails with that class */
+    const char *const *answers; /* "!NAME" fails with the class NAME */
     guint *calls, *skips;       /* borrowed */
     guint next;
 } Fake;
@@ -64,7 +64,7 @@ typedef struct {
     guint calls, skips;
 } Pass;
 
-/* `answers` NULL: a replay, without a live model. */
+/* Begins a pass. If `answers` is NULL, the pass is a replay without a live model. */
 static void begin(Pass *pass, const Place *place, const char *const *answers)
 {
     static const AcrModelOps ops = {
@@ -93,8 +93,8 @@ static void end(Pass *pass)
     acr_journal_free(pass->journal);
 }
 
-/* Asks, and on success adds the answer to the conversation, as the loops do. The error's code, or
- * -1. */
+/* Asks, and adds a successful answer to the conversation, as the loops do. Returns the error's
+ * code, or -1. */
 static int ask(Pass *pass, AcrConversation *conversation, const char *expected)
 {
     AcrModelRequest request = {.label = "search", .step = 2, .conversation = conversation};
@@ -118,7 +118,7 @@ static AcrConversation *new_conversation(const char *name)
     return conversation;
 }
 
-/* The record of that number in the journal; owned. */
+/* The journal's record of that number; owned. */
 static AcrJson *record(const Place *place, guint number)
 {
     g_autofree char *text = place_read(place, "journal.jsonl");
@@ -138,7 +138,8 @@ static guint records(const Place *place)
     return n;
 }
 
-/* That a record holds the messages from number `from` on, `n` of them, the last with this text. */
+/* The record must contain `n` messages, beginning with number `from`, and the last one must have
+ * this text. */
 static void check_request(const Place *place, guint number, gint64 from, gsize n, const char *last)
 {
     g_autoptr(AcrJson) json = record(place, number);
@@ -169,7 +170,7 @@ PLACE_TEST("/task/recorded_model", a_record_holds_what_is_new)
     g_assert_cmpuint(pass.calls, ==, 3);
     end(&pass);
     check_request(place, 0, 0, 2, "first");
-    check_request(place, 1, 3, 1, "second"); /* the answer "one" is known from its own record */
+    check_request(place, 1, 3, 1, "second"); /* the answer "one" is in its own record */
     check_request(place, 2, 5, 2, "and more");
 }
 
@@ -201,7 +202,7 @@ PLACE_TEST("/task/recorded_model", a_replaced_message_is_told_again_from_there)
     acr_conversation_add(talk, ACR_ROLE_USER, "third");
     g_assert_cmpint(ask(&pass, talk, "three"), ==, -1);
     end(&pass);
-    check_request(place, 1, 1, 3, "second"); /* "shortened", "one", "second" */
+    check_request(place, 1, 1, 3, "second"); /* the messages "shortened", "one" and "second" */
     check_request(place, 2, 5, 1, "third");
 }
 
@@ -234,7 +235,7 @@ PLACE_TEST("/task/recorded_model", what_is_recorded_is_not_asked_again)
         if (round == 1)
             g_assert_cmpint(ask(&pass, talk, "two"), ==, -1);
         g_assert_cmpuint(pass.calls, ==, 1);
-        g_assert_cmpuint(pass.skips, ==, round); /* the script behind it moved on */
+        g_assert_cmpuint(pass.skips, ==, round); /* the script behind the model has advanced */
         g_assert_cmpint(acr_cost_total(pass.cost)->usage.input, ==, round == 0 ? 100 : 200);
         end(&pass);
     }
@@ -274,7 +275,7 @@ PLACE_TEST("/task/recorded_model", a_different_request_is_a_divergence)
 /* ---- Failures -----------------------------------------------------------------------------------
  */
 
-/* That a failure is recorded and comes again from the journal, without the model. */
+/* A failure must be recorded, and must come again from the journal without the model. */
 static void check_recorded(const Place *place, const char *name, int code)
 {
     const char *answers[] = {NULL, "after it", NULL};
@@ -286,7 +287,7 @@ static void check_recorded(const Place *place, const char *name, int code)
         begin(&pass, place, answers + round);
         g_assert_cmpint(ask(&pass, talk, NULL), ==, code);
         g_assert_cmpuint(pass.calls, ==, 1 - round);
-        g_assert_cmpuint(pass.skips, ==, 0); /* a failure took no line of the script */
+        g_assert_cmpuint(pass.skips, ==, 0); /* a failure must not use up a line of the script */
         g_assert_cmpint(acr_cost_total(pass.cost)->usage.input, ==, 0);
         acr_conversation_replace(talk, 1, "shorter");
         if (round == 1)

@@ -1,9 +1,10 @@
-/* What the linter says is asked once and then read from the journal, also that it broke. */
+/* Tests that the linter runs once and that its recorded result, even a failure, is read from the
+ * journal afterwards. */
 #include <string.h>
 
 #include "test_task.h"
 
-/* What the linter does, and how often it was asked. */
+/* A linter with prepared results, which counts its calls. */
 typedef struct {
     guint asked;
     const guint *worse;
@@ -27,7 +28,7 @@ static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
     return true;
 }
 
-/* Asks about two files through the journal; the versions' numbers are 10, 20 and 30 before. */
+/* Asks about two files through the journal; `out` first has other values. */
 static bool ask(const Place *place, AcrJournalMode mode, Linter *linter, const char *second,
                 guint out[3], char **out_why, GError **error)
 {

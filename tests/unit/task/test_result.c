@@ -1,9 +1,9 @@
-/* The result of a run: its verdict by what the loops found, its exit code, and its JSON. */
+/* Tests of a run's result: the verdict for what the loops found, the exit code, and the JSON. */
 #include "test_task.h"
 
 #include <string.h>
 
-/* The result of a patch with that proof. */
+/* Makes the result of a patch with that proof. */
 static void take(AcrProof proof, bool is_validated, AcrRunResult *out)
 {
     static const AcrCostSum cost = {.calls = 3};

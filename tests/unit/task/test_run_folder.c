@@ -1,12 +1,12 @@
-/* Which folders become a run's, which are refused untouched, and how a run folder's states follow
- * each other. */
+/* Tests of which folders may become run folders, which are refused unchanged, and how the states of
+ * a run folder follow each other. */
 #include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "test_task.h"
 
-/* Opens the folder "out"; its state, or the error's code below zero as -1 - code. */
+/* Opens the folder "out". Returns its state, or -1 minus the error's code. */
 static int open_out(const Place *place, AcrFolder *out)
 {
     g_autofree char *path = place_path(place, "out");
@@ -89,7 +89,7 @@ PLACE_TEST("/task/folder", unfinished_writes_are_removed_from_a_run_that_goes_on
     g_assert_true(exists(place, "elsewhere/.acr-aB3dEf"));
 }
 
-/* That "out" is refused as a mistake of usage, and holds this file with this text as before. */
+/* "out" must be refused as wrong usage, and must still contain this file with this text. */
 static void check_refused(const Place *place, const char *name, const char *text)
 {
     g_auto(AcrFolder) folder = {0};
@@ -99,7 +99,7 @@ static void check_refused(const Place *place, const char *name, const char *text
     assert_text(place_read(place, inside), text);
     g_autofree char *path = place_path(place, inside), *out = place_path(place, "out");
     g_assert_cmpint(g_unlink(path), ==, 0);
-    g_assert_cmpint(g_rmdir(out), ==, 0); /* nothing else was made in it */
+    g_assert_cmpint(g_rmdir(out), ==, 0); /* the folder contains nothing else */
 }
 
 PLACE_TEST("/task/folder", a_file_in_the_place_of_the_folder_is_named_as_such)

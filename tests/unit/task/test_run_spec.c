@@ -1,11 +1,11 @@
-/* The table of options: what each row takes and refuses, where values come from, and that a spec
- * survives as JSON. */
+/* Tests of the table of options: which values each row accepts, where values come from, and that a
+ * spec survives conversion to JSON. */
 #include "test_task.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
 
-/* A value that an option takes. */
+/* A value that the option accepts. */
 static const char *good_value(const AcrOption *option)
 {
     switch (option->type) {
@@ -57,7 +57,7 @@ TEST("/task/run_spec", each_row_is_whole)
         g_assert_true(!is_shown || option->help);
         g_assert_true(!is_shown || !option->argument == (option->type == ACR_OPTION_FLAG));
         g_assert_true((option->required & ~option->verbs) == 0);
-        for (guint k = 0; k < i; k++) /* one row for each name and letter of a verb */
+        for (guint k = 0; k < i; k++) /* a verb must have only one row for each name and letter */
             if (acr_options[k].verbs & option->verbs) {
                 g_assert_cmpstr(acr_options[k].name, !=, option->name);
                 g_assert_true(!option->letter || acr_options[k].letter != option->letter);
@@ -120,7 +120,7 @@ TEST("/task/run_spec", a_spec_survives_as_json)
         g_autofree char *text = acr_json_print(json);
         g_autoptr(AcrJson) parsed = acr_json_parse(text, strlen(text), NULL);
         g_autoptr(GError) error = NULL;
-        g_assert_true(acr_run_spec_from_json(&read, 0, nothing, &error)); /* sets nothing */
+        g_assert_true(acr_run_spec_from_json(&read, 0, nothing, &error)); /* sets no option */
         assert_ok(acr_run_spec_from_json(&read, 0, parsed, &error), error);
         g_autoptr(AcrJson) again = acr_run_spec_to_json(&read, 0);
         assert_text(acr_json_print(again), text);
@@ -216,7 +216,7 @@ PLACE_TEST("/task/spec_sources", a_file_sets_what_was_not_given)
     g_assert_cmpstr(spec.models[1], ==, "openai/b");
     g_assert_cmpstr(spec.validate, ==, "make X=1");
     g_assert_true(spec.verbose);
-    g_assert_cmpint(spec.task_max_cost, ==, ACR_UNSET); /* of another verb */
+    g_assert_cmpint(spec.task_max_cost, ==, ACR_UNSET); /* an option of another verb */
 }
 
 PLACE_TEST("/task/spec_sources", a_bad_line_is_named)
@@ -314,7 +314,7 @@ TEST("/task/spec_sources", headers_of_the_environment_stand_first)
     g_assert_cmpstr(error->message, ==, "ACR_HEADERS number 2 must be 'Name: value'");
 }
 
-/* A model takes 0 for its own default; who asks for no wait at all gets the shortest. */
+/* A model takes 0 as "use your default", so a user's 0 becomes the shortest wait. */
 TEST("/task/models", no_wait_between_tries_is_not_the_models_own)
 {
     static const struct {
@@ -342,7 +342,8 @@ TEST("/task/limits", prices_that_cannot_be_read_are_an_error)
     acr_limits_clear(&limits);
 }
 
-/* Run without being asked where a command is given; where code points, where tests are run or some are said to fail. */
+/* Tests run by default if a command is given, and code is ranked by default if tests are run or
+ * failing tests are named. */
 TEST("/task/run_spec", what_is_run_of_the_tests_follows_from_what_is_given)
 {
     char *failing[] = {(char *)"a", NULL};

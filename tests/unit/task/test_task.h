@@ -11,11 +11,11 @@ typedef struct {
 
 void place_set_up(Place *place, gconstpointer data);
 void place_tear_down(Place *place, gconstpointer data);
-/* A path in it; owned. */
+/* A path in the folder; owned. */
 char *place_path(const Place *place, const char *name);
-/* Writes a file in it, its folders made. */
+/* Writes a file in the folder, and creates the file's parent folders. */
 void place_write(const Place *place, const char *name, const char *text);
-/* The text of a file in it; owned. */
+/* The text of a file in the folder; owned. */
 char *place_read(const Place *place, const char *name);
 
 #define PLACE_TEST(group, name)                                                                    \

@@ -1,10 +1,10 @@
-/* The window: how many tokens a conversation is taken to have, what is learnt from answers and
- * refusals, and that a call which does not fit is recorded like a refusal without being sent. */
+/* Tests of the context window: the estimated tokens of a conversation, what answers and refusals
+ * teach, and that a call that does not fit is recorded as a refusal without being sent. */
 #include <string.h>
 
 #include "test_task.h"
 
-/* A conversation of one message with so many bytes. */
+/* A conversation of one message with this many bytes. */
 static AcrConversation *talk_of(gsize bytes)
 {
     AcrConversation *talk = acr_conversation_new("talk");
@@ -120,7 +120,7 @@ TEST("/task/window", everything_fits_an_unknown_window)
     acr_window_init(&window, 0);
     g_assert_true(fits(&window, 10000000, 0));
     g_autoptr(AcrConversation) talk = talk_of(100);
-    acr_window_learn_refusal(&window, talk, 0); /* the server does not say how much fits */
+    acr_window_learn_refusal(&window, talk, 0); /* the server does not say how many tokens fit */
     g_assert_true(fits(&window, 10000000, 0));
 }
 
@@ -128,11 +128,12 @@ TEST("/task/window", room_is_left_for_the_answer)
 {
     AcrWindow window;
     acr_window_init(&window, 4096);
-    g_assert_true(fits(&window, 8000, 0));   /* some 2,800 and 1,024 tokens */
-    g_assert_false(fits(&window, 9500, 0));  /* some 3,330 and 1,024 */
-    g_assert_true(fits(&window, 9500, 100)); /* the answer is short */
+    g_assert_true(fits(&window, 8000, 0));   /* about 2,800 and 1,024 tokens */
+    g_assert_false(fits(&window, 9500, 0));  /* about 3,330 and 1,024 tokens */
+    g_assert_true(fits(&window, 9500, 100)); /* the answer is shorter */
     acr_window_init(&window, 100000);
-    g_assert_true(fits(&window, 270000, 0)); /* 94,500 and 4,096: room has a bound */
+    /* 94,500 and 4,096 tokens: the room for the answer has a maximum */
+    g_assert_true(fits(&window, 270000, 0));
     g_assert_false(fits(&window, 285000, 0));
 }
 
@@ -151,7 +152,7 @@ TEST("/task/window", a_given_window_is_not_changed_by_refusals)
 /* ---- In front of a model ------------------------------------------------------------------------
  */
 
-/* A model that refuses what is longer than 5,000 bytes, and says that 4,096 tokens fit. */
+/* A model that refuses requests of more than 5,000 bytes, and says that 4,096 tokens fit. */
 typedef struct {
     AcrModel model;
     guint *calls; /* borrowed */
@@ -185,7 +186,7 @@ static void narrow_free(AcrModel *model)
     g_free(model);
 }
 
-/* Asks with so many bytes; the error's code, or -1. */
+/* Asks with this many bytes; returns the error's code, or -1. */
 static int ask(AcrModel *model, gsize bytes)
 {
     g_autoptr(AcrConversation) talk = talk_of(bytes);
@@ -195,7 +196,7 @@ static int ask(AcrModel *model, gsize bytes)
     return acr_model_complete(model, &request, &answer, &error) ? -1 : error->code;
 }
 
-/* Asks four times over the journal; how many live calls there were. */
+/* Asks four times through the journal; returns the number of live calls. */
 static guint pass(const Place *place, gint64 given, bool live)
 {
     static const AcrModelOps ops = {
@@ -221,7 +222,7 @@ static guint pass(const Place *place, gint64 given, bool live)
 
 PLACE_TEST("/task/window", what_does_not_fit_is_not_sent)
 {
-    /* 20,000 bytes teach the window, 15,000 are known not to fit, 6,000 seem to. */
+    /* 20,000 bytes teach the window; 15,000 then are known not to fit; 6,000 seem to fit. */
     g_assert_cmpuint(pass(place, 0, true), ==, 3);
     g_autofree char *text = place_read(place, "journal.jsonl");
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -229,7 +230,7 @@ PLACE_TEST("/task/window", what_does_not_fit_is_not_sent)
     g_assert_null(strstr(lines[0], "\"sent\":false"));
     g_assert_nonnull(strstr(lines[1], "\"sent\":false"));
     g_assert_null(strstr(lines[2], "\"sent\":false"));
-    g_assert_cmpuint(pass(place, 0, false), ==, 0); /* the journal gives the same again */
+    g_assert_cmpuint(pass(place, 0, false), ==, 0); /* the journal gives the same answers */
 }
 
 PLACE_TEST("/task/window", a_given_window_spares_the_first_refusal)
@@ -238,7 +239,7 @@ PLACE_TEST("/task/window", a_given_window_spares_the_first_refusal)
     g_assert_cmpuint(pass(place, 4096, false), ==, 0);
 }
 
-/* A journal that ends after `n` records, as when the run was killed there. */
+/* Truncates the journal after `n` records, as if the run had been killed there. */
 static void cut_journal(const Place *place, guint n)
 {
     g_autofree char *text = place_read(place, "journal.jsonl");
@@ -253,7 +254,8 @@ PLACE_TEST("/task/window", a_run_that_is_gone_on_with_knows_the_window)
 {
     g_assert_cmpuint(pass(place, 0, true), ==, 3);
     cut_journal(place, 1);
-    g_assert_cmpuint(pass(place, 0, true), ==, 2); /* the second one is not sent this time either */
+    /* the second call is not sent this time either */
+    g_assert_cmpuint(pass(place, 0, true), ==, 2);
     cut_journal(place, 3);
     g_assert_cmpuint(pass(place, 0, true), ==, 1);
 }

@@ -1,5 +1,5 @@
-/* Diffs: the same bytes as the git command prints in a checkout after the same change, and fit for
- * git apply. */
+/* Tests of diffs: they must equal, byte for byte, what the git command prints after the same
+ * change, and `git apply` must accept them. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, cons
     assert_ok(acr_overlay_write(overlay, path, mode, bytes, &error), error);
 }
 
-/* Brings the files of folder "w" to what `overlay` holds, by hand. */
+/* Makes the files of folder "w" equal to those of `overlay`, without the code under test. */
 static void lay_out(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
                     const char *dir)
 {
@@ -39,7 +39,8 @@ static void print_difference(const char *label, GBytes *bytes)
     g_test_message("%s:\n%s", label, shown);
 }
 
-/* What git prints in a checkout of HEAD laid out as `overlay`; modes given by `exec` are set. */
+/* Expects the diff that git prints in a checkout of HEAD with the files of `overlay`; sets the
+ * modes given by `exec`. */
 static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
                         const char *const *exec, const char *const *not_exec)
 {
@@ -67,7 +68,7 @@ static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const Acr
         print_difference("git's", theirs);
     }
     g_assert_true(g_bytes_equal(ours, theirs));
-    /* and applied to what was checked out it gives the same tree */
+    /* applied to the checkout, the diff must give the same tree */
     g_autofree char *tree = git_output(box, "w", "write-tree");
     git(box, "w", "reset -q --hard");
     if (g_bytes_get_size(ours))
@@ -146,7 +147,8 @@ BOX_TEST("/vcs/diff", odd_names_are_quoted)
     expect_gits(box, overlay, snapshot, NULL, NULL);
 }
 
-/* Bytes with NULs; `similar` to a seed's, so that deltas are worth it. */
+/* Fills `data` with bytes that include NULs. Equal seeds give similar data, so that deltas pay
+ * off. */
 static void fill_binary(guint8 *data, gsize len, guint32 seed, guint32 noise)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
@@ -214,7 +216,7 @@ BOX_TEST("/vcs/diff", symlinks_and_changes_of_type)
 
 /* ---- Attributes and random cases ---- */
 
-/* A line as it may stand in a source file. */
+/* Appends a random line as it may occur in a source file. */
 static void append_line(GString *out, GRand *rand, const char *end)
 {
     static const char *const lines[] = {
@@ -268,7 +270,7 @@ static GString *random_text(GRand *rand, const char *end)
     return out;
 }
 
-/* The text with a few lines dropped, added, replaced or repeated. */
+/* The text with some lines removed, added, replaced or repeated. */
 static GString *mutate(const GString *text, GRand *rand, const char *end)
 {
     GString *out = g_string_new(NULL);
@@ -373,7 +375,8 @@ BOX_TEST("/vcs/diff", attributes_of_the_overlay_count)
     expect_gits(box, overlay, snapshot, NULL, NULL);
 }
 
-/* Macros, words that take back or repeat others, quoted patterns, lines that git passes over. */
+/* Covers macros, later words that cancel or repeat earlier ones, quoted patterns, and lines that
+ * git ignores. */
 TEST("/vcs/diff", rules_of_attributes_are_gits)
 {
     static const char *const texts[] = {

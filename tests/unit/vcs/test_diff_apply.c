@@ -1,12 +1,13 @@
-/* Diffs that are applied to an overlay: one that git prints, of whatever change, gives an overlay
- * whose own diff is the same again; damaged and hostile ones change nothing. */
+/* Tests of applying diffs to an overlay: after git's diff of any change, the overlay's own diff
+ * must equal it; damaged and hostile diffs must change nothing. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "vcs_fixture.h"
 
-/* Repository "r" with one commit of a file of each kind, and a clone "w" to change them in. */
+/* Makes repository "r", whose only commit has a file of each kind, and a clone "w" in which to
+ * change them. */
 static AcrSnapshot *sample(const Sandbox *box)
 {
     make_repo(box, "r");
@@ -28,7 +29,7 @@ static bool take(AcrOverlay *overlay, const char *text, GError **error)
     return acr_overlay_apply_diff(overlay, text, strlen(text), error);
 }
 
-/* What git prints of a change that a script makes in a clone. */
+/* The diff that git prints after a script has changed a clone. */
 static GBytes *git_diff_of(const Sandbox *box, const char *script, const char *renames)
 {
     const char *const shell[] = {"sh", "-ec", script, NULL};
@@ -113,7 +114,7 @@ BOX_TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
         HEAD_OF("bytes") "index eaf36c1daccfdf325514461cd1a2ffbc2b79d2d2.."
                          "3b1d3b1d3b1d3b1d3b1d3b1d3b1d3b1d3b1d3b1d 100644\nGIT binary patch\n"
                          "literal 45\nPcmZQzWMXDvAd&z82k8J?\n\nliteral 4\nLcmZQzWM0#T1Yf~L\n\n",
-        /* The first file could be changed, the second not. */
+        /* The first file could be changed, but the second could not. */
         HEAD_OF("n") NEW_FILE "+++ b/n\n" ONE_LINE HEAD_OF("gone") "--- a/gone\n+++ b/gone\n"
                                                                    "@@ -1 +1 @@\n-x\n+y\n",
     };
@@ -125,7 +126,7 @@ BOX_TEST("/vcs/diff_apply", what_is_refused_changes_nothing)
         g_test_message("%s", diffs[i]);
         bool ok = take(overlay, diffs[i], &error);
         g_auto(GStrv) changed = acr_overlay_changed(overlay);
-        g_assert_false(ok && *diffs[i]); /* nothing is a diff of nothing */
+        g_assert_false(ok && *diffs[i]); /* an empty diff is valid */
         g_assert_cmpuint(g_strv_length(changed), ==, 1);
         g_assert_cmpstr(changed[0], ==, "kept");
         if (ok)
@@ -177,8 +178,9 @@ BOX_TEST("/vcs/diff_apply", it_is_applied_to_what_the_overlay_holds)
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "1st\nsecond\n", 11);
     g_assert_true(take(overlay, back, &error));
     g_auto(GStrv) none = acr_overlay_changed(overlay);
-    g_assert_null(none[0]);                       /* as in the snapshot */
-    g_assert_false(take(overlay, moved, &error)); /* one line away from where it says */
+    g_assert_null(none[0]); /* the same content as in the snapshot */
+    /* one line away from the line that the hunk names */
+    g_assert_false(take(overlay, moved, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
@@ -187,7 +189,7 @@ BOX_TEST("/vcs/diff_apply", what_other_tools_leave_out)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) snapshot = sample(box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    static const char diff[] = /* no ids of the empty files, no end of the last line */
+    static const char diff[] = /* without the ids of empty files and the end of the last line */
         HEAD_OF("p/__init__.py") "new file mode 100755\n" HEAD_OF(
             "empty") "deleted file mode 100644\n" HEAD_OF("n") NEW_FILE
         "+++ b/n\n@@ -0,0 +1 @@\n+x";

@@ -1,11 +1,12 @@
-/* Contents read many at once: the same as one by one, wherever they are. */
+/* Tests of reading many contents in parallel: the results must equal those of single reads, for all
+ * kinds of storage. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "vcs_fixture.h"
 
-/* What a sink was given, by entry. */
+/* What a sink received, by entry. */
 typedef struct {
     pthread_mutex_t lock;
     GBytes **bytes;
@@ -51,7 +52,7 @@ static void read_all(AcrSnapshot *snapshot, Given *given)
     acr_snapshot_read_many(snapshot, entries, n, false, keep, given);
 }
 
-/* Reads everything at once and one by one; the answers must be the same. */
+/* Reads all contents in parallel and one by one, and compares the results. */
 static void expect_as_single(AcrSnapshot *snapshot)
 {
     g_auto(Given) given;
@@ -94,13 +95,14 @@ BOX_TEST("/vcs/read", many_at_once_are_as_one_by_one)
     expect_as_single(loose);
     git(box, "r", "gc -q");
     git(box, "", "clone -q --shared r s");
-    acr_vcs_trust_links(); /* its alternates lead out of it */
+    acr_vcs_trust_links(); /* the repository's alternates lead out of it */
     g_autoptr(AcrSnapshot) packed = commit_ok(box, "r", "HEAD");
     g_autoptr(AcrSnapshot) borrowed = commit_ok(box, "s", "HEAD");
     g_assert_cmpuint(acr_snapshot_size(packed), ==, 300);
     expect_as_single(packed);
     expect_as_single(borrowed);
-    git(box, "r", "-c repack.useDeltaBaseOffset=false repack -adfq"); /* deltas name their bases */
+    /* deltas name their bases by id */
+    git(box, "r", "-c repack.useDeltaBaseOffset=false repack -adfq");
     g_autoptr(AcrSnapshot) named = commit_ok(box, "r", "HEAD");
     expect_as_single(named);
     expect_sizes(loose);
@@ -127,7 +129,7 @@ BOX_TEST("/vcs/read", many_kept_contents_are_as_one_by_one)
     expect_as_single(loaded);
 }
 
-/* The file of an object in the repository `r`; owned. */
+/* The file of a loose object of repository `r`; owned. */
 static char *object_file(const Sandbox *box, const char *name)
 {
     g_autofree char *arguments = g_strdup_printf("rev-parse %s", name);

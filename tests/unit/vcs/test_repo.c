@@ -1,4 +1,4 @@
-/* Opening repositories of all kinds. */
+/* Tests of opening repositories of all kinds. */
 #include <string.h>
 #include <unistd.h>
 
@@ -70,8 +70,8 @@ BOX_TEST("/vcs/repo", bare_is_seen_without_configuration)
     g_autoptr(AcrRepo) named = open_ok(box, "named.git");
     g_assert_true(acr_repo_is_bare(named));
     g_assert_null(acr_repo_workdir(named));
-    /* a git folder without a configuration file, and one whose configuration says it is not bare,
-     * lying about */
+    /* a git folder without a configuration file, and one whose configuration wrongly says that it
+     * is not bare */
     git(box, "", "clone -q --bare r shape");
     g_autofree char *config = sandbox_path(box, "shape/config");
     unlink(config);
@@ -100,7 +100,7 @@ BOX_TEST("/vcs/repo", linked_working_tree_has_its_own_head_and_files)
     assert_text(content(tree, "f"), "three");
     assert_text(content(head, "f"), "two");
     g_assert_cmpstr(acr_snapshot_commit(tree), ==, acr_snapshot_commit(head));
-    /* of a bare repository, too, with a folder inside */
+    /* a linked worktree of a bare repository */
     git(box, "", "clone -q --bare r bare.git");
     git(box, "bare.git", "worktree add -q ../of-bare main");
     g_autoptr(AcrRepo) of_bare = open_ok(box, "of-bare");
@@ -110,7 +110,8 @@ BOX_TEST("/vcs/repo", linked_working_tree_has_its_own_head_and_files)
 BOX_TEST("/vcs/repo", git_folder_may_lie_elsewhere)
 {
     git(box, "", "init -q -b main --separate-git-dir=apart w");
-    git(box, "w", "config core.worktree ../w"); /* else it does not name its tree */
+    /* otherwise the git folder does not name its working tree */
+    git(box, "w", "config core.worktree ../w");
     put(box, "w/f", "x");
     commit_all(box, "w");
     g_autoptr(AcrSnapshot) tree = worktree_ok(box, "w");
@@ -175,7 +176,8 @@ BOX_TEST("/vcs/repo", owner_does_not_matter)
     g_assert_cmpuint(acr_snapshot_size(head), ==, 1);
 }
 
-/* Object folders o1, o2, … of which each names the next; whether the repository that names the first opens. */
+/* Makes object folders o1, o2, … that each name the next as an alternate, and opens a repository
+ * that names the first. */
 static bool opens_with_chain(const Sandbox *box, guint n, GError **error)
 {
     for (guint i = 1; i <= n; i++) {
@@ -197,7 +199,7 @@ BOX_TEST("/vcs/repo", alternates_of_alternates_are_followed_as_far_as_git_does)
     commit_all(box, "r");
     g_autofree char *first = g_strdup_printf("%s/r/o1\n", box->root);
     put(box, "r/.git/objects/info/alternates", first);
-    bool opens = opens_with_chain(box, 5, &error); /* as many as git follows */
+    bool opens = opens_with_chain(box, 5, &error); /* the depth that git follows */
     g_assert_no_error(error);
     g_assert_true(opens);
     assert_fails_with(opens_with_chain(box, 6, &error), error, ACR_VCS_ERROR,
@@ -216,7 +218,7 @@ BOX_TEST("/vcs/repo", alternates_have_a_number)
         put(box, file, "");
         g_string_append_printf(names, "%s/r/o%u\n", box->root, i + 1);
         put(box, "r/.git/objects/info/alternates", names->str);
-        if (i == 63) /* with the repository's own: the most */
+        if (i == 63) /* with the repository's own folder, this is the maximum */
             assert_ok(opens_with_chain(box, 0, &error), error);
     }
     g_autoptr(GError) error = NULL;

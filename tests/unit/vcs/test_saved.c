@@ -1,4 +1,4 @@
-/* Snapshots that are saved and loaded. */
+/* Tests of saving and loading snapshots. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,7 +79,7 @@ BOX_TEST("/vcs/saved", working_tree_may_be_gone)
     dirty_repo(box);
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(box, "r");
     save_ok(box, snapshot, "s");
-    save_ok(box, snapshot, "s"); /* again, over itself */
+    save_ok(box, snapshot, "s"); /* save again, over the existing files */
     g_autofree char *kept = sandbox_path(box, "kept.git");
     g_autofree char *dot_git = sandbox_path(box, "r/.git");
     g_assert_cmpint(rename(dot_git, kept), ==, 0);
@@ -90,7 +90,7 @@ BOX_TEST("/vcs/saved", working_tree_may_be_gone)
     g_autofree char *odd = content(again, "100% \xe9\n");
     g_assert_cmpstr(odd, ==, "odd name\n");
     g_assert_nonnull(strstr(acr_snapshot_remarks(again), "inner"));
-    save_ok(box, again, "s2"); /* a loaded one can be saved elsewhere */
+    save_ok(box, again, "s2"); /* a loaded snapshot can be saved elsewhere */
     g_autoptr(AcrSnapshot) third = made(load(box, repo, "s2", &error), error);
     expect_same(again, third);
     g_autofree char *one = acr_snapshot_digest(snapshot);
@@ -115,7 +115,7 @@ BOX_TEST("/vcs/saved", staged_contents_are_kept_too)
 {
     make_repo(box, "r");
     put(box, "r/f", "one\n");
-    git(box, "r", "add f"); /* in the objects, but not in HEAD */
+    git(box, "r", "add f"); /* the content is in the object database, but not in HEAD */
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(box, "r");
     save_ok(box, snapshot, "s");
     g_autoptr(GError) error = NULL;
@@ -141,13 +141,13 @@ BOX_TEST("/vcs/saved", damage_is_seen)
     g_autofree char *entries = sandbox_path(box, "s/entries"), *whole = NULL;
     gsize len;
     g_assert_true(g_file_get_contents(entries, &whole, &len, &error));
-    for (gsize at = 0; at < len; at++) { /* any one bit */
+    for (gsize at = 0; at < len; at++) { /* flip each bit in turn */
         g_autofree char *broken = g_memdup2(whole, len);
         broken[at] ^= 1;
         put_bytes(box, "s/entries", broken, len);
         load_damaged(box, "damaged");
     }
-    for (gsize at = 0; at < len; at++) { /* any cut */
+    for (gsize at = 0; at < len; at++) { /* truncate at each byte in turn */
         put_bytes(box, "s/entries", whole, at);
         load_damaged(box, "damaged");
     }
@@ -161,7 +161,7 @@ BOX_TEST("/vcs/saved", damage_is_seen)
     g_assert_cmpint(unlink(file), ==, 0);
     assert_fails_with(acr_snapshot_read(again, 0, &error), error, ACR_VCS_ERROR,
                       ACR_VCS_ERROR_MISSING);
-    put(box, blob, "half"); /* what a crash may leave: saving again puts it right */
+    put(box, blob, "half"); /* a crash may leave this; saving again must repair it */
     save_ok(box, snapshot, "s");
     g_autoptr(AcrSnapshot) third = made(load(box, NULL, "s", &error), error);
     expect_same(snapshot, third);
@@ -178,7 +178,8 @@ BOX_TEST("/vcs/saved", folder_that_cannot_be_made_is_an_error)
                       ACR_BASE_ERROR_FAILED);
 }
 
-/* What a git folder written for HEAD of "r" answers, with "r" as its work tree; owned. */
+/* git's answer about the git folder written for HEAD of "r", with "r" as its working tree;
+ * owned. */
 static char *ask_written(const Sandbox *box, const char *dir, const char *arguments)
 {
     g_autofree char *git_dir = sandbox_path(box, dir), *tree = sandbox_path(box, "r");
@@ -196,7 +197,7 @@ static void write_git(const Sandbox *box, const char *dir)
     assert_ok(acr_snapshot_write_git(snapshot, path, &error), error);
 }
 
-/* The nearest tag lies behind a merge, whose other side has none. */
+/* The nearest tag is behind a merge whose other side has no tag. */
 BOX_TEST("/vcs/saved", as_a_git_folder)
 {
     make_repo(box, "r");
@@ -217,18 +218,18 @@ BOX_TEST("/vcs/saved", as_a_git_folder)
     g_autofree char *status = ask_written(box, "tagged", "status --short"),
                     *described = ask_written(box, "tagged", "describe");
     g_assert_cmpstr(status, ==, "");
-    assert_text(ask_written(box, "tagged", "tag"), "near\nold"); /* the side's parent */
+    assert_text(ask_written(box, "tagged", "tag"), "near\nold"); /* the parent on the other side */
     g_assert_true(g_str_has_prefix(described, "near-"));
 }
 
-/* What the history of HEAD of "r" holds now; owned. */
+/* A digest of the history of HEAD of "r"; owned. */
 static char *git_digest(const Sandbox *box, bool *out_has_all_tags)
 {
     g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
     return acr_snapshot_git_digest(snapshot, out_has_all_tags);
 }
 
-/* Loose and packed ones, in folders, of other tags, moved. */
+/* Loose and packed tags, in folders, of other tags, and moved. */
 BOX_TEST("/vcs/saved", tags_are_as_git_has_them)
 {
     make_repo(box, "r");
@@ -256,7 +257,7 @@ BOX_TEST("/vcs/saved", tags_are_as_git_has_them)
     git(box, "r", "tag renamed moved");
     git(box, "r", "tag -d moved");
     g_autofree char *third = git_digest(box, NULL);
-    git(box, "r", "tag further HEAD~1"); /* beyond what is shown */
+    git(box, "r", "tag further HEAD~1"); /* older than the history that is written */
     g_autofree char *same = git_digest(box, NULL);
     g_assert_cmpstr(third, ==, same);
     g_assert_cmpstr(untagged, !=, first);
@@ -283,7 +284,7 @@ BOX_TEST("/vcs/saved", tags_have_a_ceiling)
     g_assert_cmpstr(all, !=, some);
 }
 
-/* Links that lead round, folders in each other, a tag of very many tags. */
+/* Covers links in circles, nested folders, and a tag behind very many tags. */
 BOX_TEST("/vcs/saved", odd_tags_are_passed_over)
 {
     make_repo(box, "r");
@@ -308,7 +309,7 @@ BOX_TEST("/vcs/saved", odd_tags_are_passed_over)
     assert_text(ask_written(box, "odd", "fsck --connectivity-only --no-dangling"), "");
 }
 
-/* Submodules, and files that are too large to be copied. */
+/* Covers submodules, and files that are too large to be copied. */
 BOX_TEST("/vcs/saved", what_no_sandbox_lays_is_not_deleted)
 {
     make_repo(box, "r");
@@ -327,7 +328,7 @@ BOX_TEST("/vcs/saved", what_no_sandbox_lays_is_not_deleted)
     g_autofree char *status = ask_written(box, "more", "status --short");
     g_assert_cmpstr(status, ==, "");
     assert_text(ask_written(box, "more", "ls-files"), "big\nd/f\nd/sub");
-    put(box, "r/d/f", "two\n"); /* others are as ever */
+    put(box, "r/d/f", "two\n"); /* other files are handled as usual */
     assert_text(ask_written(box, "more", "status --short"), " M d/f");
 }
 

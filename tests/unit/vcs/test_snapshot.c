@@ -1,4 +1,4 @@
-/* Snapshots of commits. */
+/* Tests of snapshots of commits. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -118,7 +118,7 @@ BOX_TEST("/vcs/snapshot", packed_and_borrowed_objects_are_read)
     git(box, "", "clone -q --shared r s");
     git(box, "", "clone -q --bare --shared s t.git");
     g_autoptr(AcrSnapshot) packed = commit_ok(box, "r", "HEAD");
-    acr_vcs_trust_links(); /* alternates lead out of it */
+    acr_vcs_trust_links(); /* alternates lead out of the repository */
     g_autoptr(AcrSnapshot) borrowed = commit_ok(box, "t.git", "HEAD");
     g_autofree char *one = content(packed, "d/f");
     g_assert_cmpstr(one, ==, "one");
@@ -151,7 +151,7 @@ BOX_TEST("/vcs/snapshot", missing_objects_are_named)
     g_assert_null(acr_snapshot_read(after, 1, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
     g_assert_nonnull(strstr(error->message, g_strchomp(blob)));
-    /* the working tree has the content that the objects lack */
+    /* the working tree has the content that is missing in the object database */
     g_autoptr(AcrSnapshot) lying = worktree_ok(box, "r");
     assert_text(content(lying, "g"), "two");
     remove_object(box, "HEAD:d");

@@ -1,4 +1,4 @@
-/* Snapshots of working trees and plain folders. */
+/* Tests of snapshots of working trees and of folders without git. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ BOX_TEST("/vcs/worktree", files_are_taken_as_they_lie)
                 "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
                 "100644 untracked/deep/file\n");
     g_assert_true(acr_snapshot_is_worktree(tree));
-    /* and it stays so */
+    /* later changes of the file must not show */
     put(box, "r/modified", "later");
     assert_text(content(tree, "modified"), "new\r\n");
     assert_text(content(tree, "same"), "same");
@@ -78,7 +78,7 @@ BOX_TEST("/vcs/worktree", ignored_files_are_left_out_tracked_ones_not)
         ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
 }
 
-/* Random trees and ignore rules: the same list as git's. */
+/* With random trees and ignore rules, the snapshot must have the files that git lists. */
 TEST("/vcs/worktree", random_ignore_rules_give_what_git_lists)
 {
     static const char *const names[] = {"a", "b", "c.o", "d.py", "gen", "build", "x-y"};
@@ -275,7 +275,7 @@ BOX_TEST("/vcs/worktree", the_commit_below_is_told_and_empty_where_there_is_none
     g_assert_true(same == below);
 }
 
-/* A repository where a.py has LF in git and CR LF in the working tree. */
+/* A repository in which a.py has LF in git and CR LF in the working tree. */
 static void put_crlf(const Sandbox *box, const char *name, const char *text, const char *path)
 {
     put(box, "r/a.py", "a\nb\n");
@@ -288,7 +288,7 @@ static void put_crlf(const Sandbox *box, const char *name, const char *text, con
     put(box, "r/a.py", "a\r\nb\r\n");
 }
 
-/* What git takes for an unchanged file is one, and what it takes for a changed one is that. */
+/* A file must count as changed if and only if git says so. */
 TEST("/vcs/worktree", line_endings_are_gits)
 {
     static const struct {
@@ -319,7 +319,7 @@ TEST("/vcs/worktree", line_endings_are_gits)
         g_assert_cmpstr(lying, ==, rows[i].is_clean ? "a\nb\n" : "a\r\nb\r\n");
         if (!rows[i].is_clean)
             continue;
-        /* Its diff is of what git holds, and it is written with the line endings of the disk. */
+        /* The diff must use git's content, and writing must use the line endings on disk. */
         g_autoptr(AcrRepo) repo = open_ok(&box, "r");
         g_assert_true(acr_snapshot_save(tree, saved, &error));
         g_autoptr(AcrSnapshot) loaded = acr_snapshot_load(repo, saved, &error);
@@ -412,7 +412,8 @@ BOX_TEST("/vcs/worktree", nothing_in_the_repository_changes)
     put(box, "r/f", "changed\n");
     put(box, "r/ignored", "x");
     put(box, "r/untracked", "x");
-    const char *touch[] = {"touch", "-d", "2001-01-01", "r/g", NULL}; /* makes the index stale */
+    /* makes git's index outdated */
+    const char *touch[] = {"touch", "-d", "2001-01-01", "r/g", NULL};
     g_assert_cmpint(run_in(box, "", touch, NULL, NULL), ==, 0);
     g_autofree char *before = state_of(box, "r");
     g_autoptr(GError) error = NULL;
@@ -433,7 +434,7 @@ BOX_TEST("/vcs/worktree", nothing_in_the_repository_changes)
     g_assert_cmpstr(before, ==, after);
 }
 
-/* A marked snapshot that is settled: nothing has changed just before it. */
+/* A marked snapshot that is settled: no file changed just before the walk. */
 static AcrSnapshot *settled(AcrRepo *repo)
 {
     g_autoptr(GError) error = NULL;
@@ -445,18 +446,18 @@ static AcrSnapshot *settled(AcrRepo *repo)
 BOX_TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
 {
     static const char *const steps[] = {
-        "printf new > r/a",     /* another content of the same size */
-        "printf x > r/sub/new", /* a new file */
-        "mkdir r/empty",        /* a new folder, in which one may come */
-        "printf x > r/empty/f", /* … as here */
-        "rm r/sub/new",         /* a file less */
-        "chmod 755 r/a",        /* another mode */
-        "touch -r r/a t && printf NEW > r/a && touch -r t r/a", /* a time set back */
-        "ln -sf b r/link",                                      /* a link that leads elsewhere */
-        "mv r/sub r/bus",                                       /* another name */
-        "printf b > r/.gitignore",                              /* other rules */
-        "printf c > r/.git/info/exclude",                       /* … outside the tree */
-        "git -C r rm -q --cached a", /* an ignored file is not tracked any more */
+        "printf new > r/a",                                     /* other content of the same size */
+        "printf x > r/sub/new",                                 /* new file */
+        "mkdir r/empty",                                        /* new folder */
+        "printf x > r/empty/f",                                 /* new file in the new folder */
+        "rm r/sub/new",                                         /* removed file */
+        "chmod 755 r/a",                                        /* changed mode */
+        "touch -r r/a t && printf NEW > r/a && touch -r t r/a", /* restored time stamp */
+        "ln -sf b r/link",                                      /* link to another target */
+        "mv r/sub r/bus",                                       /* renamed folder */
+        "printf b > r/.gitignore",                              /* changed ignore rules */
+        "printf c > r/.git/info/exclude", /* changed ignore rules outside the tree */
+        "git -C r rm -q --cached a",      /* an ignored file is no longer tracked */
     };
     make_repo(box, "r");
     put(box, "r/a", "old");
@@ -473,7 +474,7 @@ BOX_TEST("/vcs/worktree", changes_after_a_snapshot_are_seen)
     }
 }
 
-/* So many that several threads look: whichever file it is, it is seen. */
+/* With so many files that several threads compare marks, a change of any file must be noticed. */
 BOX_TEST("/vcs/worktree", a_change_is_seen_among_many_files)
 {
     enum { N_FILES = 1100 };
@@ -493,7 +494,7 @@ BOX_TEST("/vcs/worktree", a_change_is_seen_among_many_files)
     }
 }
 
-/* One that was taken just after a change, and those that have no marks. */
+/* Covers a snapshot taken just after a change, and snapshots without marks. */
 BOX_TEST("/vcs/worktree", snapshots_that_are_never_current)
 {
     g_autoptr(GError) error = NULL;
@@ -502,7 +503,8 @@ BOX_TEST("/vcs/worktree", snapshots_that_are_never_current)
     commit_all(box, "r");
     g_autoptr(AcrRepo) repo = open_ok(box, "r");
     bool is_current = true;
-    for (int i = 0; i < 100 && is_current; i++) { /* a busy machine may let it settle first */
+    /* on a busy machine, the snapshot may be settled at first */
+    for (int i = 0; i < 100 && is_current; i++) {
         put(box, "r/a", "new");
         g_autoptr(AcrSnapshot) hasty = made(acr_snapshot_of_worktree_marked(repo, &error), error);
         is_current = acr_snapshot_is_current(hasty);

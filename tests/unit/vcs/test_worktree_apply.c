@@ -1,4 +1,4 @@
-/* Writing an overlay into a working tree. */
+/* Tests of writing an overlay into a working tree. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,13 +70,13 @@ BOX_TEST("/vcs/apply", changes_new_files_and_removals)
     g_autofree char *link = sandbox_path(box, "r/link");
     g_assert_false(g_file_test(only, G_FILE_TEST_EXISTS));
     g_assert_false(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
-    /* what lies there now is the overlay, and nothing else */
+    /* the working tree must now equal the overlay */
     g_autoptr(AcrSnapshot) after = worktree_ok(box, "r");
     assert_text(listing(after),
                 "100644 a/f\n100755 a/g\n100644 b/deep/new\n100755 b/script\n100755 run\n");
 }
 
-/* Changes something in the tree, then applying must refuse and write nothing. */
+/* Changes the tree by a script; applying must then fail and write nothing. */
 static void expect_refused(const Sandbox *box, const AcrOverlay *overlay, const char *names)
 {
     g_autoptr(GError) error = NULL;
@@ -109,7 +109,8 @@ BOX_TEST("/vcs/apply", nothing_is_written_where_a_file_has_changed)
     expect_refused(box, overlay, "'a/f' has changed since");
     g_assert_cmpint(unlink(file), ==, 0);
     expect_refused(box, overlay, "'a/f' has changed since");
-    g_assert_cmpint(symlink("../../outside/f", file), ==, 0); /* same bytes, through a symlink */
+    /* same content, but through a symlink */
+    g_assert_cmpint(symlink("../../outside/f", file), ==, 0);
     expect_refused(box, overlay, "'a/f' has changed since");
     g_assert_cmpint(unlink(file), ==, 0);
     put(box, "r/a/f", "one\n");
@@ -193,7 +194,8 @@ BOX_TEST("/vcs/apply", changes_are_on_the_disk_when_it_returns)
     }
 }
 
-/* What a kill between two files leaves: some as they shall be, one staged beside its place. */
+/* The state after a kill between two files: some files have their new content, and one is staged
+ * beside its path. */
 BOX_TEST("/vcs/apply", what_was_killed_half_way_is_finished)
 {
     g_autoptr(AcrSnapshot) snapshot = sample(box);

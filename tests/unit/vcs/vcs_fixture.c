@@ -1,4 +1,4 @@
-/* Helpers of the vcs tests: repositories made by the git command, and ways to look at folders and
+/* Helpers for the tests of vcs: make repositories with the git command; describe folders and
  * snapshots. */
 #include "vcs_fixture.h"
 
@@ -225,7 +225,8 @@ char *state_of(const Sandbox *sandbox, const char *dir)
 
 #ifdef ACR_SANITIZED
 const char *__lsan_default_suppressions(void);
-/* libgit2 1.5 loses a regular expression's match for each setting of a repository of format 1. */
+/* For repositories of format 1, libgit2 1.5 leaks the match of a regular expression for each
+ * setting. */
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libpcre2-8.so\n";

@@ -1,4 +1,5 @@
-/* The command line: each spelling of an option, what is refused and how, and the texts of --help. */
+/* Tests of the command line: every spelling of an option, rejected arguments and their messages,
+ * and the texts of --help. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"
@@ -114,7 +115,7 @@ TEST("/verbs/command_line", help_fits_a_screen_and_names_what_a_verb_takes)
 {
     for (guint v = 0; acr_verbs[v]; v++) {
         const AcrVerb *verb = acr_verbs[v];
-        if (!verb->takes) /* a hidden one */
+        if (!verb->takes) /* a hidden verb */
             continue;
         g_autofree char *text = acr_help_text(verb, false), *all = acr_help_text(verb, true);
         g_assert_cmpuint(count_lines(text), <=, 40);

@@ -1,9 +1,10 @@
-/* What is drawn at the end of a terminal, as the bytes that it gets, and what is said of a diff. */
+/* Tests of the bytes that draw the status block at the bottom of a terminal, and of the line counts
+ * of a diff. */
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
 #include "unit/cases.h"
 
-/* Draws parts, and checks the bytes and the number of lines. */
+/* Draws parts, and compares the bytes and the number of lines. */
 static void check_drawn(const char *const *texts, guint columns, bool has_colour, const char *bytes,
                         guint lines)
 {
