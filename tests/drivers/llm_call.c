@@ -1,7 +1,8 @@
-/* One model call, or many alike, by the client library alone. Reads a JSON object from stdin:
- * {"model", "base_url", "messages": [{"role","content"}], "temperature", "effort", "max_tokens",
- * "json", "schema", "repeat"}, all but model and messages optional, and prints one as a line: the
- * answer or the failure of the last call, how many calls failed, and what this process has used. */
+/* Makes one model call, or several equal ones, with the client library alone. Reads a JSON object
+ * from stdin: {"model", "base_url", "messages": [{"role","content"}], "temperature", "effort",
+ * "max_tokens", "json", "schema", "repeat"}, of which only `model` and `messages` are required.
+ * Prints a JSON line: the answer or failure of the last call, the number of failed calls, and the
+ * CPU time and memory used. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,8 +45,8 @@ static AcrConversation *conversation_of(const AcrJson *call)
     return conversation;
 }
 
-/* The most memory that was resident since this program began, in KiB; -1: not told. What getrusage
- * says counts the parent's as well. */
+/* The maximum resident memory of this program in KiB; -1 if unknown. getrusage would include the
+ * parent's. */
 static gint64 peak_kb(void)
 {
     g_autofree char *text = NULL;
@@ -80,7 +81,7 @@ static void add_answer(AcrJson *out, const AcrModelAnswer *answer)
     acr_json_set_int(out, "output", answer->usage.output);
 }
 
-/* Makes the calls; true if all gave an answer. */
+/* Makes the calls; returns true if all got answers. */
 static bool make_calls(const AcrJson *call, AcrModel *model, AcrJson *out)
 {
     g_autoptr(AcrConversation) conversation = conversation_of(call);

@@ -1,6 +1,6 @@
-/* Signs requests for AWS by the library's signer. Reads JSON lines from stdin: {"access", "secret",
- * "token" or null, "region", "service", "url", "type", "body", "time"} and prints for each the list
- * of headers that the signer adds, as a JSON line. */
+/* Signs requests for AWS with the library's signer. Reads JSON lines from stdin: {"access",
+ * "secret", "token" or null, "region", "service", "url", "type", "body", "time"}. For each, prints
+ * a JSON line with the headers that the signer adds. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static char *sign(const AcrJson *json)
 
 int main(void)
 {
-    char *line = NULL; /* of getline */
+    char *line = NULL; /* allocated by getline */
     gsize room = 0;
     ssize_t len;
 

@@ -1,4 +1,4 @@
-/* The list of tests, and the `main` of libraries whose tests have no other. */
+/* Registers tests, and defines a `main` for libraries whose tests have none. */
 #include "cases.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void add_golden(const ListedTest *item)
             continue;
         g_autofree char *path = g_strdup_printf("%s/%.*s", item->path, (int)strlen(name) - 4, name);
         g_autofree char *file = g_build_filename(folder, name, NULL);
-        /* Kept to the end, since GLib would free that of a test that is run only. */
+        /* Interned, because GLib would free a path only for tests that run. */
         g_test_add_data_func(path, g_intern_string(file),
                              (GTestDataFunc)(void (*)(void))item->test);
         n++;

@@ -1,4 +1,4 @@
-/* Endpoints as tests look at them: by provider and options, the environment as it is. */
+/* Endpoints for tests, made from a provider and options, in the current environment. */
 #pragma once
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 typedef struct {
     AcrEndpoint endpoint;
-    char *name; /* owned; what it borrows */
+    char *name; /* owned; `endpoint` borrows it */
 } AcrTestEndpoint;
 
 static inline void acr_test_endpoint_clear(AcrTestEndpoint *made)
@@ -49,7 +49,7 @@ static inline void assert_no_endpoint(const char *provider, const char *model,
         g_error("'%s' is not in: %s", words, error->message);
 }
 
-/* The value of a header; NULL: it has none. */
+/* The value of a header; NULL if the endpoint has no such header. */
 static inline const char *header_of(const AcrTestEndpoint *made, const char *name)
 {
     gsize len = strlen(name);

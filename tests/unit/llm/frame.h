@@ -1,6 +1,5 @@
-/* Makes frames of application/vnd.amazon.eventstream, for the tests of what reads them. All
- * functions append to a byte array; a length that a test wants to lie is written by
- * frame_add_prelude alone. */
+/* Makes frames of application/vnd.amazon.eventstream, for tests of their readers. All functions
+ * append to a byte array; only frame_add_prelude can write a wrong length. */
 #pragma once
 
 #include <glib.h>
@@ -55,7 +54,8 @@ static inline void frame_add_raw(GByteArray *bytes, const GByteArray *headers, c
     frame_add_number(bytes, frame_sum(bytes->data + start, bytes->len - start));
 }
 
-/* As Bedrock sends it. `message_type` "event" or "exception"; NULL: without that header. */
+/* Appends a frame as Bedrock sends it. `message_type`: "event" or "exception"; NULL: omit that
+ * header. */
 static inline void frame_add(GByteArray *bytes, const char *message_type, const char *name,
                              const char *payload)
 {

@@ -1,9 +1,9 @@
-/* A response that is read in pieces, as a connection gives it; for unit tests and fuzzers. */
+/* Reads a response in pieces, as from a connection; for unit tests and fuzz targets. */
 #pragma once
 
 #include "llm/response_reader.h"
 
-/* What a response is: an answer where `ok`, else a failure. */
+/* The result of reading a response: an answer if `ok`, else a failure. */
 typedef struct {
     bool ok;
     AcrModelAnswer answer;
@@ -18,8 +18,8 @@ static inline void outcome_clear(Outcome *outcome)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Outcome, outcome_clear)
 
-/* The `len` bytes of a response in pieces of `piece` bytes, as far as the reader wants them.
- * Cleared by the caller. */
+/* Reads `len` bytes of a response in pieces of `piece` bytes, until the reader wants no more. The
+ * caller clears the outcome. */
 static inline Outcome read_pieces(const AcrProvider *provider, int status, GHashTable *headers,
                                   const char *data, gsize len, gsize piece)
 {

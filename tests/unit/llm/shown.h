@@ -1,19 +1,20 @@
-/* What a reader makes of a response, as one line of text that a test can compare: the answer with
- * its usage, or the class of the failure and its message. */
+/* The result of reading a response, as one line of text for comparison: an answer with its usage,
+ * or the class and message of a failure. */
 #pragma once
 
 #include "pieces.h"
 #include "test_llm.h"
 #include "unit/cases.h"
 
-/* Test's JSON is written with ' for every quotation mark, so that it can be read; owned. */
+/* The text with ' replaced by quotation marks, so that JSON in tests stays readable; owned. */
 static inline char *quoted(const char *text)
 {
     return g_strdelimit(g_strdup(text), "'", '"');
 }
 
-/* The first `len` bytes of a response in pieces of `piece` bytes; owned. An answer: "CONTENT|FINISH
- * |MODEL|INPUT+CACHED+WRITTEN+WRITTEN_1H>OUTPUT(REASONING)", a failure: "CLASS: MESSAGE". */
+/* Reads `len` bytes of a response in pieces of `piece` bytes; owned. An answer is
+ * "CONTENT|FINISH|MODEL|INPUT+CACHED+WRITTEN+WRITTEN_1H>OUTPUT(REASONING)", a failure is "CLASS:
+ * MESSAGE". */
 static inline char *show_response(const AcrProvider *provider, int status, GHashTable *headers,
                                   const char *text, gsize len, gsize piece)
 {
@@ -42,7 +43,7 @@ static inline void assert_shown(const AcrProvider *provider, const char *text, c
     g_assert_cmpstr(shown, ==, expected);
 }
 
-/* The beginning of what is shown, where the rest is somebody else's words. */
+/* Compares only the class, because the provider words the rest of the message. */
 static inline void assert_class(const AcrProvider *provider, int status, const char *text,
                                 const char *expected)
 {
@@ -51,7 +52,7 @@ static inline void assert_class(const AcrProvider *provider, int status, const c
         g_error("'%s' is not the beginning of: %s", expected, shown);
 }
 
-/* The body that a dialect makes of a conversation; owned. */
+/* The request body that a dialect writes for a conversation; owned. */
 static inline char *show_request(const AcrProvider *provider, const AcrDialect *dialect,
                                  const AcrConversation *conversation, const char *schema, bool json,
                                  guint max_tokens)
@@ -67,7 +68,7 @@ static inline char *show_request(const AcrProvider *provider, const AcrDialect *
     return acr_json_print(body);
 }
 
-/* That body is the expected one; the conversation is taken. */
+/* Expects that request body; takes the conversation. */
 static inline void assert_request(const AcrProvider *provider, const AcrDialect *dialect,
                                   AcrConversation *taken, const char *schema, bool json,
                                   guint max_tokens, const char *expected)
@@ -78,7 +79,7 @@ static inline void assert_request(const AcrProvider *provider, const AcrDialect 
     g_assert_cmpstr(text, ==, wanted);
 }
 
-/* Messages as NULL-terminated pairs of role ("s", "u", "a") and text. */
+/* A conversation from NULL-terminated pairs of role ("s", "u", "a") and text. */
 static inline AcrConversation *talk(const char *const *said)
 {
     AcrConversation *conversation = acr_conversation_new("c");
@@ -92,7 +93,7 @@ static inline AcrConversation *talk(const char *const *said)
 }
 #define TALK(...) talk((const char *const[]){__VA_ARGS__, NULL})
 
-/* Whether the refusal of a request teaches the dialect something. */
+/* Whether the dialect changes its requests after this error. */
 static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int status,
                           const char *body)
 {
@@ -103,7 +104,7 @@ static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int 
     return acr_correct(provider, dialect, &failure);
 }
 
-/* An endpoint of the provider at that base URL; cleared by the caller. */
+/* Makes an endpoint of the provider at that base URL; cleared by the caller. */
 static inline void make_endpoint(const AcrProvider *provider, const char *model, const char *base,
                                  const char *const *headers, AcrEndpoint *out)
 {

@@ -1,4 +1,4 @@
-/* Anthropic's Messages dialect without a network: where it is asked, requests, streams, answers. */
+/* Tests of Anthropic's Messages dialect without a network: URLs, requests, streams, answers. */
 #include "shown.h"
 
 #define P &acr_provider_anthropic
@@ -135,7 +135,7 @@ TEST("/llm/anthropic", an_older_server_without_output_config_loses_schema_and_ef
 
 TEST("/llm/anthropic", counters_of_a_stream_are_cumulative_and_disjoint)
 {
-    /* read and written, however long it is kept */
+    /* tokens read from the cache, and written to it for either lifetime */
     assert_shown(P,
                  START("'input_tokens':4,'cache_creation_input_tokens':50,'cache_read_input_"
                        "tokens':1000,'cache_creation':{'ephemeral_5m_input_tokens':30,"
@@ -143,7 +143,7 @@ TEST("/llm/anthropic", counters_of_a_stream_are_cumulative_and_disjoint)
                      END("end_turn", "'input_tokens':4,'cache_creation_input_tokens':50,"
                                      "'cache_read_input_tokens':1000,'output_tokens':2") STOP,
                  "x|stop|claude-x|4+1000+50>2(-1)");
-    /* told at the end only, and more than at first */
+    /* the final usage exceeds the first one */
     assert_shown(P,
                  START("'input_tokens':0,'output_tokens':0") TEXT("x")
                      END("end_turn", "'input_tokens':40,'cache_read_input_tokens':5,'cache_"

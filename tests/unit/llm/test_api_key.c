@@ -1,4 +1,5 @@
-/* Keys from commands and files: what is taken, what is refused, and that nothing of it is shown. */
+/* Tests of keys from commands and files: which are accepted or refused, and that no message shows
+ * them. */
 #include "test_llm.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@ static char *key_of_command(const char *command)
     return key;
 }
 
-/* The message of a refusal that is one of AUTH and shows nothing of the key. */
+/* The message of a refusal, whose class must be AUTH, and which must not contain the key. */
 static char *refusal(const AcrModelOptions *options)
 {
     g_autoptr(GError) error = NULL;

@@ -1,5 +1,4 @@
-/* Where Bedrock is asked and with what: the environment, the two files of a user, headers, errors.
- */
+/* Tests of Bedrock's settings: the environment, the user's two files, headers, errors. */
 #include "test_llm.h"
 
 #include <glib/gstdio.h>
@@ -20,7 +19,7 @@ static const char *const variables[] = {
     "AWS_USE_FIPS_ENDPOINT",
 };
 
-/* A folder with the two files, and an environment that points to them and holds nothing else. */
+/* A folder with the two files, and an environment that only points to them. */
 typedef struct {
     char *dir, *config, *credentials;
 } Place;
@@ -78,7 +77,7 @@ static void assert_no_settings(AcrLlmError code, const char *words)
 
 PLACE_TEST("/llm/aws_settings", files_are_read_as_other_tools_read_them)
 {
-    assert_settings(NULL, NULL, NULL, NULL); /* no files */
+    assert_settings(NULL, NULL, NULL, NULL); /* the files do not exist */
     write_file(place->config, "# mine\r\n[default]\r\nregion=eu-west-1 ; near\r\n"
                               "s3 =\r\n  region = nested\r\n[profile  work ]\r\n"
                               "region = us-west-2\r\n[profile \"two words\"]\r\n"
@@ -94,9 +93,9 @@ PLACE_TEST("/llm/aws_settings", files_are_read_as_other_tools_read_them)
     assert_settings("W", "V", "T", "us-west-2");
     g_setenv("AWS_PROFILE", "two words", TRUE);
     assert_settings("C", "D=#", NULL, NULL);
-    g_setenv("AWS_PROFILE", "\"", TRUE); /* one mark alone quotes nothing */
+    g_setenv("AWS_PROFILE", "\"", TRUE); /* a single quotation mark quotes nothing */
     assert_settings("Q", "R", NULL, NULL);
-    g_setenv("AWS_PROFILE", "other", TRUE); /* half a pair is none */
+    g_setenv("AWS_PROFILE", "other", TRUE); /* half a pair of keys is ignored */
     assert_settings(NULL, NULL, NULL, NULL);
     g_setenv("AWS_PROFILE", "nobody", TRUE);
     assert_settings(NULL, NULL, NULL, NULL);
@@ -109,7 +108,7 @@ PLACE_TEST("/llm/aws_settings", the_environment_goes_before_the_files)
                                    "aws_session_token=c\n");
     g_setenv("AWS_ACCESS_KEY_ID", "E", TRUE);
     g_setenv("AWS_SECRET_ACCESS_KEY", "f", TRUE);
-    assert_settings("E", "f", NULL, "eu-west-1"); /* the file's token is not of these keys */
+    assert_settings("E", "f", NULL, "eu-west-1"); /* the token in the file belongs to other keys */
     g_setenv("AWS_SESSION_TOKEN", "g", TRUE);
     g_setenv("AWS_DEFAULT_REGION", "sa-east-1", TRUE);
     assert_settings("E", "f", "g", "sa-east-1");
@@ -207,7 +206,7 @@ PLACE_TEST("/llm/aws_settings", a_missing_key_is_told_with_its_variables)
     assert_refused("https://gateway.example", ACR_LLM_ERROR_USAGE, "AWS_REGION");
 }
 
-/* The headers of one request, those of the endpoint first. */
+/* The headers of one request, beginning with those of the endpoint. */
 static char *headers_of(const char *base_url, const char *const *given)
 {
     AcrEndpoint endpoint = {0};
@@ -266,5 +265,6 @@ PLACE_TEST("/llm/aws_settings", a_bearer_key_goes_before_signatures)
     headers = headers_of(NULL, NULL);
     assert_holds(headers, "Authorization: Bearer bearer-0123456789\n");
     g_assert_null(strstr(headers, "AWS4-HMAC"));
-    g_assert_null(g_strrstr(headers, "0123456789 bearer-0123456789")); /* in what is shown */
+    /* not in the text that is shown */
+    g_assert_null(g_strrstr(headers, "0123456789 bearer-0123456789"));
 }

@@ -1,4 +1,5 @@
-/* Bedrock's Converse dialect without a network: requests as JSON, answers from frames and JSON. */
+/* Tests of Bedrock's Converse dialect without a network: requests, and answers from frames and
+ * JSON. */
 #include "test_llm.h"
 
 #include "frame.h"
@@ -60,7 +61,7 @@ TEST("/llm/bedrock", what_stays_the_same_is_marked_for_the_cache)
     g_assert_cmpuint(marks_of((AcrDialect){.model = PLAIN}), ==, 0);
     g_assert_cmpuint(marks_of((AcrDialect){.model = "amazon.nova-pro-v1:0"}), ==, 1);
     g_assert_cmpuint(marks_of((AcrDialect){.model = "anthropic.claude-3-5-sonnet-20240620-v1:0"}),
-                     ==, 1); /* it refuses them once */
+                     ==, 1); /* the server refuses them once */
     g_assert_cmpuint(
         marks_of((AcrDialect){.model = "arn:aws:bedrock:x:1:application-inference-profile/y"}), ==,
         1);
@@ -75,7 +76,7 @@ TEST("/llm/bedrock", what_stays_the_same_is_marked_for_the_cache)
 #define TEXT(text)                                                                                 \
     "contentBlockDelta", "{\"contentBlockIndex\":0,\"delta\":{\"text\":\"" text "\"}}"
 
-/* Frames of pairs (event, payload) ended by NULL. */
+/* Makes frames from pairs (event, payload) that end with NULL. */
 static GByteArray *frames(const char *const *pairs)
 {
     GByteArray *bytes = g_byte_array_new();

@@ -1,4 +1,4 @@
-/* Conversations, and the names that models and errors have. */
+/* Tests of conversations, and of the names of models and errors. */
 #include "test_llm.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ TEST("/llm/model", every_error_has_a_name_of_its_own)
     for (int code = 0; code < ACR_LLM_ERRORS; code++) {
         const char *name = acr_llm_error_name((AcrLlmError)code);
         g_assert_nonnull(name);
-        if (code == ACR_LLM_ERROR_UNREACHABLE) /* to users it is the network's fault too */
+        if (code == ACR_LLM_ERROR_UNREACHABLE) /* users see this as a failure of the network, too */
             g_assert_cmpstr(name, ==, "network");
         else
             g_assert_true(g_hash_table_add(seen, (gpointer)name));
@@ -120,7 +120,7 @@ TEST("/llm/conversation", messages_in_the_middle_can_be_taken_out)
     g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==, "d");
 }
 
-/* "a", an answer that calls twice, and its results. */
+/* The message "a", an answer with two calls, and their results. */
 static AcrConversation *conversation_with_calls(void)
 {
     static const char tools[] =

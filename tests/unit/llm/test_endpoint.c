@@ -1,4 +1,4 @@
-/* Where a model is asked: addresses, sockets, keys and headers by option and environment. */
+/* Tests of endpoints: addresses, sockets, keys and headers from options and the environment. */
 #include "test_llm.h"
 
 static bool make(const AcrModelOptions *options, AcrEndpoint *out, GError **error)
@@ -79,7 +79,7 @@ TEST("/llm/endpoint", given_headers_take_the_place_of_ours_and_stay_secret)
     acr_endpoint_clear(&endpoint);
 }
 
-/* Before anything is sent, and not as an answer that refuses. */
+/* The error must come before a request is sent, not as a refusal by the server. */
 TEST("/llm/endpoint", every_provider_that_needs_a_key_says_so)
 {
     static const char *const needing[] = {"openai",    "openai-responses", "azure",
@@ -99,7 +99,7 @@ TEST("/llm/endpoint", every_provider_that_needs_a_key_says_so)
     }
 }
 
-/* libcurl shows an address that it cannot read; a proxy may give back what it was sent. */
+/* libcurl shows an address that it cannot parse, and a proxy may echo what it receives. */
 TEST("/llm/endpoint", what_addresses_of_proxies_hold_is_secret)
 {
     static const char *const values[] = {"http://user:proxy-word@host:99999", "user:proxy-word@",
@@ -117,7 +117,7 @@ TEST("/llm/endpoint", what_addresses_of_proxies_hold_is_secret)
         g_unsetenv("https_proxy");
         shown = acr_redact_line(text, endpoint.secrets, 200);
         g_assert_null(strstr(shown, "word"));
-        g_assert_null(strstr(shown, basic)); /* as it is sent */
+        g_assert_null(strstr(shown, basic)); /* encoded as in the header */
         acr_endpoint_clear(&endpoint);
     }
 }

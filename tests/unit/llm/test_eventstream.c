@@ -1,16 +1,15 @@
-/* The binary event stream: frames as AWS's own clients test them, cut anywhere, with wrong sums and
- * with lengths that lie. Frames that the tests make themselves are built by frame.h, which has a
- * CRC of its own kind, bit by bit. */
+/* Tests of the binary event stream: frames from the tests of AWS's clients, truncated anywhere,
+ * with wrong checksums or wrong lengths. frame.h builds our own frames, with an independent CRC. */
 #include "test_llm.h"
 
 #include <string.h>
 
 #include "frame.h"
 
-/* What was given out: "name|data|" or "name!data|" for an exception. */
+/* The events that the reader reported: "name|data|", or "name!data|" for an exception. */
 typedef struct {
     GString *seen;
-    guint stop_after; /* events; 0: never */
+    guint stop_after; /* number of events; 0: never stop */
     guint count;
 } Log;
 
@@ -25,7 +24,8 @@ static bool on_event(void *ctx, const AcrEvent *event)
     return log->count != log->stop_after;
 }
 
-/* Feeds the bytes in steps of `step` (0: at once); what was seen, owned, and the problem. */
+/* Feeds the bytes in steps of `step` (0: all at once). Returns the reported events, owned, and the
+ * problem. */
 static char *read_frames(const GByteArray *bytes, gsize step, const char **out_problem)
 {
     Log log = {.seen = g_string_new(NULL)};
@@ -63,7 +63,7 @@ static void assert_literal_reads(const char *data, gsize len, const char *seen, 
 #define ASSERT_LITERAL(text, seen, problem)                                                        \
     assert_literal_reads(text, sizeof(text) - 1, seen, problem)
 
-/* The bytes are those of the tests of AWS's Python client. */
+/* These bytes come from the tests of AWS's Python client. */
 TEST("/llm/eventstream", frames_of_other_clients_are_read)
 {
     ASSERT_LITERAL("\x00\x00\x00\x10\x00\x00\x00\x00\x05\xc2H\xeb}\x98\xc8\xff", "|\n", NULL);
@@ -122,7 +122,7 @@ TEST("/llm/eventstream", events_are_told_from_exceptions)
     frame_add(bytes, "exception", "throttlingException", "{\"message\":\"slow\"}");
     frame_add(bytes, NULL, "nameless", "x");
     frame_add(bytes, "event", "half", "cut here");
-    g_byte_array_set_size(bytes, bytes->len - 1); /* the last one is not whole */
+    g_byte_array_set_size(bytes, bytes->len - 1); /* the last frame is incomplete */
     assert_reads(bytes,
                  "messageStart|{\"role\":\"assistant\"}\nmetadata|\n"
                  "throttlingException!{\"message\":\"slow\"}\nnameless|x\n",
@@ -161,7 +161,7 @@ TEST("/llm/eventstream", malformed_headers_are_a_problem)
     ASSERT_HEADERS("\x01", "", problem); /* no name */
     ASSERT_HEADERS("\xff"
                    "abc\x07\x00\x00",
-                   "", problem); /* the name is longer than all */
+                   "", problem); /* the name is longer than the headers */
     ASSERT_HEADERS("\x03"
                    "abc",
                    "", problem); /* no type */
@@ -173,15 +173,15 @@ TEST("/llm/eventstream", malformed_headers_are_a_problem)
                    "", problem); /* half a length */
     ASSERT_HEADERS("\x03"
                    "abc\x07\xff\xff",
-                   "", problem); /* a value that is not there */
+                   "", problem); /* the value is missing */
     ASSERT_HEADERS("\x03"
                    "abc\x05\x00\x00",
-                   "", problem);                                        /* a number cut short */
-    ASSERT_HEADERS("\x0b:event-type\x04\x00\x00\x00\x01", "", problem); /* no string */
+                   "", problem);                                        /* a truncated number */
+    ASSERT_HEADERS("\x0b:event-type\x04\x00\x00\x00\x01", "", problem); /* not a string */
     ASSERT_HEADERS("\x0b:event-type\x07\x00\x01"
                    "a\x0b:event-type\x07\x00\x01"
                    "b",
-                   "", problem); /* twice */
+                   "", problem); /* the header occurs twice */
 }
 
 static void assert_prelude(guint32 total, guint32 headers, const char *problem)

@@ -1,4 +1,4 @@
-/* What a refusal means: rows for the shapes of each provider. */
+/* Tests of how errors are classified, with rows for the formats of each provider. */
 #include "test_llm.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct {
     int status;
     const char *body;
     AcrLlmError code;
-    gint64 window; /* or after_ms where the class may be tried again: 0 stands for "not said" */
+    gint64 window; /* or after_ms if the call may be retried; 0: not stated */
 } Row;
 
 static void check_rows(const Row *rows, gsize n, GHashTable *headers)
@@ -198,7 +198,7 @@ TEST("/llm/failure", services_that_imitate_openai_tell_in_their_own_ways)
          ACR_LLM_ERROR_BILLING, 0},
         {422, "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}",
          ACR_LLM_ERROR_BAD_REQUEST, 0},
-        /* OpenRouter: errors under 200, limits that pass, a moderator */
+        /* OpenRouter: errors with status 200, temporary limits, a moderator */
         {200, "{\"error\":{\"code\":502,\"message\":\"upstream\"}}", ACR_LLM_ERROR_SERVER, 0},
         {200, "{\"error\":{\"code\":429,\"message\":\"upstream\"}}", ACR_LLM_ERROR_RATE_LIMIT, 0},
         {200, "{\"error\":{\"code\":402,\"message\":\"more credits\"}}", ACR_LLM_ERROR_BILLING, 0},

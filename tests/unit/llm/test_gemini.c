@@ -1,5 +1,5 @@
-/* Google's Gemini dialect: where it is asked, requests, streams, answers; and how long a stream is
- * waited for that does not say that it has ended. */
+/* Tests of Google's Gemini dialect: URLs, requests, streams, answers; and how long acr-host waits
+ * for a stream that does not say that it has ended. */
 #include "shown.h"
 #include "unit/http/server.h"
 
@@ -89,7 +89,7 @@ TEST("/llm/gemini", each_correction_is_made_once)
     g_assert_true(dialect.temperature < 0 && !dialect.effort && dialect.no_schema &&
                   dialect.no_json);
     dialect = (AcrDialect){.model = "m", .temperature = -1};
-    g_assert_false(learns(P, &dialect, 400, refusals[0])); /* none was sent */
+    g_assert_false(learns(P, &dialect, 400, refusals[0])); /* the request had no such field */
     g_assert_false(learns(P, &dialect, 400, refusals[1]));
 }
 
@@ -115,7 +115,7 @@ TEST("/llm/gemini", a_settled_stream_is_told_from_one_that_goes_on)
     g_assert_cmpstr(answer.content, ==, "ab");
 }
 
-/* The answer to one request by a server that replies so, and how long it took. */
+/* The answer to one request if the server replies like this, and the elapsed time. */
 static char *ask(const TestReply *reply, gint64 *out_ms)
 {
     g_autoptr(AcrConversation) conversation = TALK("u", "hi");

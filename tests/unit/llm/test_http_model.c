@@ -1,5 +1,5 @@
-/* A model behind HTTP, against a real server on loopback: tries, corrections, waits, limits,
- * secrecy. */
+/* Tests of models over HTTP, with a real server on loopback: tries, corrections, waits, limits,
+ * secrets. */
 #include "test_llm.h"
 
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static void call_clear(Call *call)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_clear)
 
-/* A server with these replies, and a model "openai/m" that speaks to it and retries quickly. */
+/* Starts a server with these replies, and makes a model "openai/m" that uses it and retries
+ * quickly. */
 static void begin(Call *call, const TestReply *replies, gsize n)
 {
     call->server = server_start(replies, n);
@@ -204,7 +205,7 @@ TEST("/llm/http_model", the_deadline_of_a_budget_ends_a_try_as_a_ceiling)
     begin(&call, replies, G_N_ELEMENTS(replies));
     acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC / 2, "run");
     assert_fails(&call, ACR_LLM_ERROR_CEILING, 0);
-    assert_fails(&call, ACR_LLM_ERROR_CEILING, 0); /* and none is begun after it */
+    assert_fails(&call, ACR_LLM_ERROR_CEILING, 0); /* no try begins after the deadline */
     g_assert_cmpuint(acr_report_sent(acr_model_report(call.model)), ==, 0);
 }
 

@@ -9,7 +9,7 @@
 #include "llm/spend.h"
 #include "unit/cases.h"
 
-/* A whole body of that status, read as a response of the provider. */
+/* Reads a complete body of that status as a response of the provider. */
 static inline bool read_response(const AcrProvider *provider, int status, const char *text,
                                  AcrModelAnswer *out, AcrFailure *out_failure)
 {
@@ -20,5 +20,5 @@ static inline bool read_response(const AcrProvider *provider, int status, const 
     return acr_reader_end(reader, NULL, out, &usage, out_failure);
 }
 
-/* What the test binary does as another process: takes a slot and stays. */
+/* The main function of another process of this program: takes a slot and keeps it. */
 int hold_a_slot(const char *dir);

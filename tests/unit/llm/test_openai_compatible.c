@@ -1,4 +1,4 @@
-/* Servers that speak OpenAI's chat dialect: addresses, keys, and what each does differently. */
+/* Tests of servers with OpenAI's chat format: addresses, keys, and the peculiarities of each. */
 #include "endpoints.h"
 #include "test_llm.h"
 

@@ -1,4 +1,4 @@
-/* What OpenAI's Responses learns from refusals. */
+/* Tests of what OpenAI's Responses dialect learns from errors. */
 #include "test_llm.h"
 
 #define PROVIDER (&acr_provider_openai_responses)
@@ -38,7 +38,7 @@ TEST("/llm/responses", each_correction_is_made_once)
     g_assert_false(correct(&plain, "input"));
 }
 
-/* Whether a request by one of OpenAI's interfaces names the key of the cache. */
+/* Whether a request in one of OpenAI's dialects has the member `prompt_cache_key`. */
 static bool names_cache_key(const AcrProvider *provider, const AcrDialect *dialect,
                             const AcrConversation *conversation)
 {

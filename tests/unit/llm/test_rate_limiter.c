@@ -1,5 +1,5 @@
-/* The limit that all users of an endpoint and key share: slots across opens and processes, holds,
- * the slow start behind them, the breaker, files that are damaged. */
+/* Tests of the limits that all users of an endpoint and key share: slots in one process and
+ * several, pauses, the slow start after a pause, the circuit breaker, damaged files. */
 #include "test_llm.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #define ENDPOINT "https://api.example.com/v1"
 #define KEY "sk-0123456789abcdef"
 #define THREADS 12
-#define STEP_MS 4000 /* behind a hold, for one more slot */
+#define STEP_MS 4000 /* wait for one more slot after a pause */
 
 extern char **environ;
 
@@ -37,7 +37,7 @@ static AcrLimiter *open_limiter(const char *dir)
     return limiter;
 }
 
-/* Tries for `ms`; the time waited in *out_ms (may be NULL). */
+/* Tries to enter for `ms`; *out_ms (may be NULL) is the time waited. */
 static AcrLimiterEntry enter(AcrLimiter *limiter, gint64 ms, gint64 *out_ms)
 {
     g_autofree char *why = NULL;
@@ -49,7 +49,7 @@ static AcrLimiterEntry enter(AcrLimiter *limiter, gint64 ms, gint64 *out_ms)
     return entry;
 }
 
-/* The path of the folder's only file whose name has that beginning; owned. */
+/* The path of the only file in the folder whose name has this prefix; owned. */
 static char *only_file(const char *dir, const char *prefix)
 {
     g_autoptr(GDir) entries = g_dir_open(dir, 0, NULL);
@@ -72,13 +72,13 @@ static void write_hold(const char *dir, gint64 hold_until_ms)
     g_assert_true(g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
 }
 
-/* The hold so long ago that this many slots are open, and for `left_ms` no more. */
+/* Sets the pause so far back that this many slots are open, for `left_ms` more. */
 static void open_slots(const char *dir, gint64 slots, gint64 left_ms)
 {
     write_hold(dir, g_get_real_time() / 1000 - slots * STEP_MS + left_ms);
 }
 
-/* How many can be inside at once. */
+/* How many callers can hold a slot at the same time. */
 static guint count_slots(const char *dir)
 {
     g_autoptr(GPtrArray) inside = g_ptr_array_new_with_free_func((GDestroyNotify)acr_limiter_free);
@@ -224,7 +224,7 @@ int hold_a_slot(const char *dir)
     return 0;
 }
 
-/* Another process, inside once this returns. */
+/* Starts another process, which holds a slot when this function returns. */
 static pid_t start_holder(const char *dir)
 {
     char *argv[] = {(char *)"/proc/self/exe", (char *)"--hold-a-slot", (char *)dir, NULL};

@@ -1,4 +1,4 @@
-/* What of a text may be shown: nothing of a key, in whatever spelling. */
+/* Tests of removing keys from texts, in every encoding. */
 #include "test_llm.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Bytes of a response to an answer or a failure: what kind of body it is, where it ends, what is
- * too large. */
+/* Tests of turning the bytes of a response into an answer or a failure: the kind of body, its end,
+ * its limits. */
 #include "http/http.h"
 #include "shown.h"
 
@@ -10,7 +10,7 @@
 #define WHOLE "{'choices':[{'message':{'content':'ab'},'finish_reason':'stop'}]}"
 #define ANSWER "ab|stop|-|-1+-1+-1>-1(-1)"
 
-/* Headers of NULL-terminated pairs; owned. */
+/* A table of headers from NULL-terminated pairs; owned. */
 static GHashTable *headers_of(const char *const *pairs)
 {
     GHashTable *headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -52,7 +52,7 @@ TEST("/llm/reader", a_body_is_known_by_its_type_and_by_its_first_byte)
         assert_typed(types[i], "\n\n\n" WHOLE "\n", ANSWER);
         assert_typed(types[i], "{'error':{'message':'M','code':503}}", "overloaded: ");
     }
-    assert_shown(P, STREAM, ANSWER); /* without any header */
+    assert_shown(P, STREAM, ANSWER); /* without headers */
     assert_shown(P, WHOLE, ANSWER);
     assert_class(
         P, 200, "<html>",
@@ -74,7 +74,7 @@ TEST("/llm/reader", what_comes_after_the_end_is_not_wanted)
     g_assert_cmpstr(answer.content, ==, "ab");
 }
 
-/* The class and message of a body that ended because of `cut`, and whether its usage is known. */
+/* The class and message for a body that ended because of `cut`, and whether its usage is known. */
 static char *end_of(const char *text, const char *cut, bool *out_knows_usage)
 {
     g_autofree char *json = quoted(text);
@@ -113,7 +113,7 @@ TEST("/llm/reader", a_body_that_is_cut_is_truncated_and_its_usage_unknown)
                "truncated_stream: the peer is gone");
     assert_end("data: {'choices'", NULL,
                "truncated_stream: the stream ended before the answer was complete");
-    g_assert_cmpstr(whole, ==, "ab"); /* all of the answer came */
+    g_assert_cmpstr(whole, ==, "ab"); /* the answer is complete */
 }
 
 TEST("/llm/reader", an_error_that_is_written_into_a_stream_is_found)
@@ -142,7 +142,8 @@ TEST("/llm/reader", a_refusal_is_read_up_to_a_ceiling)
     g_assert_cmpuint(strlen(failure.message), <, 2 * ACR_LLM_MAX_MESSAGE);
 }
 
-/* Feeds `first` and then fill until no more is wanted; the bytes that were taken. */
+/* Feeds `first`, then filler until the reader wants no more; returns the number of accepted
+ * bytes. */
 static gsize fill(const char *first, AcrFailure *out)
 {
     static const gsize mega = 1024 * 1024;
@@ -174,7 +175,7 @@ TEST("/llm/reader", what_passes_a_ceiling_is_malformed_for_good)
     g_assert_false(event.retryable);
 }
 
-/* The cost of an answer with that header and member; -1: none is stated. */
+/* The cost of an answer with this header and member; -1: no cost is stated. */
 static gint64 cost_of(const char *said_by_header, const char *said_by_body)
 {
     g_autoptr(GHashTable) headers = HEADERS("x-litellm-response-cost", said_by_header);
@@ -214,14 +215,14 @@ TEST("/llm/reader", a_cost_at_another_provider_is_added)
                     500000000000);
     g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':1e400}")), ==,
                     -1);
-    g_assert_cmpint(cost_of("", BYOK("true")), ==, -1); /* half of a statement */
+    g_assert_cmpint(cost_of("", BYOK("true")), ==, -1); /* only a part of the cost is stated */
 #undef BYOK
 }
 
 /* ---- Counters that cannot be ---- */
 
 #define USAGE(members) "{'choices':[],'usage':{" members "}}"
-/* What a stream with these usages behind one piece of text comes to. */
+/* Reads a stream with a piece of text followed by these usages, and compares the result. */
 static void assert_usages(const char *first, const char *second, const char *expected)
 {
     g_autofree char *text = g_strconcat(CHUNK("a", "'stop'"), "data: ", first, "\n\ndata: ", second,
@@ -259,12 +260,14 @@ TEST("/llm/reader", what_a_total_holds_beyond_its_parts_is_output)
 #undef TOTAL
 }
 
-/* In each dialect, with each of its counters: the other ones are not believed either. */
+/* For each counter of each dialect: if one counter is implausible, the others are not believed
+ * either. */
 TEST("/llm/reader", a_counter_that_is_no_number_of_tokens_makes_all_unknown)
 {
     static const struct {
         const AcrProvider *provider;
-        const char *body, *expected; /* with % for the usage; of what the usage says */
+        /* `body` has % for the usage; `expected` is the result for that usage */
+        const char *body, *expected;
         const char *members[8];
     } rows[] = {
         {P,

@@ -1,4 +1,4 @@
-/* When to ask again: what servers tell of it, how long a wait is, and what ends it. */
+/* Tests of retries: what servers say about them, how long a wait is, and what ends the retries. */
 #include "test_llm.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Scripted answers: which line serves which call, what is refused, what is said when there is none.
- */
+/* Tests of scripted answers: which line answers which call, which calls are refused, and the
+ * messages if no line is left. */
 #include "test_llm.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static AcrModel *parse(const char *text, const char *instance_id)
     return script;
 }
 
-/* The next answer, owned; NULL: used up. */
+/* The next answer, owned; NULL: the script is used up. */
 static char *next(AcrModel *script, const char *agent, guint round)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
@@ -82,7 +82,7 @@ TEST("/llm/script", lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_emp
     assert_next(script, "search", 4, NULL);
 }
 
-/* The machine asks the proxy again within a round; the file holds one line for each round. */
+/* The extract agent may be asked again within a round, but the file has one line for each round. */
 TEST("/llm/script", a_second_try_within_a_round_gets_an_empty_answer)
 {
     g_autoptr(AcrModel) script = parse("{\"agent\":\"extract\",\"round\":1,\"content\":\"e1\"}\n"
@@ -103,10 +103,10 @@ TEST("/llm/script", lines_without_a_round_serve_any_but_keep_their_place)
                                        NULL);
     assert_next(script, "search", 1, "any");
     assert_next(script, "search", 1, "");
-    assert_next(script, "search", 3, "last"); /* the second round is gone by */
+    assert_next(script, "search", 3, "last"); /* the second round has passed */
 }
 
-/* Rounds that fall begin another attempt: what is left of the first is not given to the second. */
+/* A lower round number begins another attempt, which must not get lines of the first attempt. */
 TEST("/llm/script", a_further_attempt_begins_at_its_own_lines)
 {
     static const char text[] = "{\"agent\":\"search\",\"round\":1,\"content\":\"a1\"}\n"
@@ -191,7 +191,7 @@ TEST("/llm/script", malformed_scripts_are_refused_with_the_line)
                    "unknown member 'bad'");
 }
 
-/* A conversation in which "old" stands before the last answer and "new" after it. */
+/* A conversation with "old" before the last answer and "new" after it. */
 static AcrConversation *conversation(void)
 {
     AcrConversation *c = acr_conversation_new("c");
@@ -257,7 +257,7 @@ TEST("/llm/script", an_unmet_expectation_shows_a_bounded_part_of_the_request)
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT);
     g_assert_cmpuint(strlen(error->message), <, 800);
     g_assert_cmpint(g_get_monotonic_time() - start, <,
-                    20 * G_USEC_PER_SEC); /* the search is linear */
+                    20 * G_USEC_PER_SEC); /* the search takes linear time */
 }
 
 TEST("/llm/script", a_model_reads_its_file_once_and_whole)
@@ -292,7 +292,7 @@ TEST("/llm/script", a_model_reads_its_file_once_and_whole)
                       ACR_LLM_ERROR_USED_UP);
 }
 
-/* A resumed run: the journal answers, and the script moves on as if it had been asked. */
+/* In a resumed run, the journal answers, and the script must advance as if it had been asked. */
 TEST("/llm/script", a_skipped_call_uses_its_line)
 {
     g_autoptr(AcrModel) script =

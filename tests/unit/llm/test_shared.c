@@ -1,5 +1,5 @@
-/* What models have in common with others: a second model that takes over, limits and a breaker that
- * all users of a key share, and keys that a server gives back. */
+/* Tests of what models share: a fallback model, rate limits and a circuit breaker for all users of
+ * a key, and keys that a server echoes. */
 #include "test_llm.h"
 
 #include <glib/gstdio.h>
@@ -180,7 +180,7 @@ TEST("/llm/shared", a_key_that_comes_back_goes_no_further)
     g_assert_nonnull(strstr(error->message, "[key]"));
 }
 
-/* Nothing is sent past limits that cannot be kept. */
+/* If limits cannot be enforced, nothing may be sent. */
 TEST("/llm/shared", a_model_whose_limits_cannot_be_shared_is_not_made)
 {
     AcrModelOptions options = {.base_url = "http://127.0.0.1:9", .shared_dir = "/dev/null/limits"};

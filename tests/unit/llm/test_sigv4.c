@@ -1,6 +1,6 @@
-/* AWS Signature Version 4: the vector of AWS's published test suite that is a POST with a type, and
- * paths with colons, by botocore's sums. The comparison with botocore over many random requests is
- * tests/e2e/test_signatures.py. */
+/* Tests of AWS Signature Version 4: the POST with a content type from AWS's published test suite,
+ * and paths with colons, compared with botocore. tests/e2e/test_signatures.py makes many random
+ * comparisons. */
 #include "test_llm.h"
 
 #define SUITE_TIME 1440938160 /* 20150830T123600Z */
@@ -38,7 +38,7 @@ TEST("/llm/sigv4", a_session_token_is_sent_and_signed)
     g_assert_nonnull(strstr(out->pdata[2], "host;x-amz-date;x-amz-security-token,"));
 }
 
-/* What is signed is what libcurl sends: no port of the scheme's own, "/" for no path. */
+/* The signature must match what libcurl sends: no default port, and "/" for an empty path. */
 TEST("/llm/sigv4", addresses_are_signed_as_they_are_sent)
 {
     static const char *const same[][2] = {

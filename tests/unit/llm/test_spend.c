@@ -1,5 +1,5 @@
-/* What a try counts for, before and after it: reservations, limits made to fit, and how each
- * outcome is settled. */
+/* Tests of the cost of a try before and after it: reservations, lowered limits, and the settled
+ * cost of each outcome. */
 #include "test_llm.h"
 
 #include <glib/gstdio.h>
@@ -8,11 +8,11 @@
 
 #define BODY 1000u
 
-/* A question of 100 bytes, answered with 40. */
+/* A question of 100 bytes with an answer of 40 bytes. */
 static const AcrExchange said = {
     .asked = 100, .sent = BODY, .answered = 40, .received = 2000, .limit = 100};
 
-/* 2 USD a million tokens in, 8 out. */
+/* 2 USD per million input tokens, 8 USD per million output tokens. */
 static const AcrPrice price = {.base = {2000000, -1, -1, 8000000, -1}, .max_output = 5000};
 
 static AcrSpend spend_of(AcrBudget *budget)
@@ -36,7 +36,8 @@ static AcrUsage usage_of(gint64 input, gint64 output)
     return usage;
 }
 
-/* Reserves for a limit of 100 tokens, then settles the try; what all tries so far count for. */
+/* Reserves for a limit of 100 tokens, then settles the try; returns the cost of all tries so
+ * far. */
 static AcrAmount charge_more(AcrSpend *spend, AcrModelTry *attempt)
 {
     g_auto(AcrFailure) failure = {0};
@@ -51,7 +52,7 @@ static AcrAmount charge_more(AcrSpend *spend, AcrModelTry *attempt)
     return spent;
 }
 
-/* The same of the only try. */
+/* The same for the only try. */
 static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
 {
     AcrAmount spent = charge_more(spend, attempt);
@@ -69,7 +70,7 @@ TEST("/llm/spend", each_outcome_is_settled_by_its_rule)
         bool ok, sent, own, stated;
         AcrLlmError code;
         int status;
-        gint64 input, output, cost; /* as the server says them */
+        gint64 input, output, cost; /* as the server reports them */
         gint64 pico, tokens, reported;
     } rows[] = {
         {"not sent", false, false, false, false, ACR_LLM_ERROR_UNREACHABLE, 0, -1, -1, -1, 0, 0,
@@ -118,8 +119,8 @@ TEST("/llm/spend", each_outcome_is_settled_by_its_rule)
     }
 }
 
-/* Only the provider's own server is believed that it served a cheaper tier than was asked for; a
- * dearer one is counted up to what was reserved, and reserved from then on. */
+/* Only the provider's own server is believed if it reports a cheaper tier than requested. A more
+ * expensive tier is charged up to the reservation, and reserved from then on. */
 TEST("/llm/spend", no_word_of_a_tier_exceeds_what_was_reserved)
 {
     static const struct {
@@ -164,7 +165,7 @@ TEST("/llm/spend", no_word_of_a_tier_exceeds_what_was_reserved)
     }
 }
 
-/* What a stated cost counts for, beside a usage of 10 and 5 tokens. */
+/* The charge for a stated cost, with a usage of 10 and 5 tokens. */
 static gint64 charge_stated(AcrSpend *spend, gint64 cost)
 {
     AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(10, 5)};
@@ -178,7 +179,7 @@ static gint64 charge_stated(AcrSpend *spend, gint64 cost)
 TEST("/llm/spend", a_stated_cost_is_believed_as_far_as_it_can_be)
 {
     static const AcrPrice dear = {.base = {150000000, -1, -1, 600000000, -1}};
-    /* 100 bytes are 3 tokens at least, and 40 bytes one. */
+    /* 100 bytes are at least 3 tokens, and 40 bytes at least one. */
     static const gint64 least = 3 * 2000000ll + 8000000, by_usage = 60000000;
     AcrSpend known = {.has_price = true,
                       .price = price,
@@ -239,7 +240,7 @@ TEST("/llm/spend", a_limit_is_sent_where_a_ceiling_holds)
 
 TEST("/llm/spend", a_limit_is_made_smaller_until_it_fits)
 {
-    /* The body's tokens, and 1,000 of answer. */
+    /* The tokens of the body, and 1,000 tokens of answer. */
     g_autoptr(AcrBudget) budget = new_budget(BODY * 2000000ll + 1000 * 8000000ll, ACR_NO_CEILING);
     AcrSpend spend = spend_of(budget);
     AcrModelTry attempt = {.model = "m"};
@@ -286,7 +287,7 @@ TEST("/llm/spend", without_a_limit_the_usual_one_is_counted)
     g_assert_cmpint(attempt.charged_pico, ==, BODY * 2000000ll + 5000 * 8000000ll);
 }
 
-/* A ledger that is away when the answer is there. */
+/* The ledger is missing when the answer arrives. */
 TEST("/llm/spend", an_answer_that_cannot_be_settled_is_kept_within_its_reservation)
 {
     static const gint64 outputs[] = {50, 101};
@@ -318,7 +319,7 @@ TEST("/llm/spend", an_answer_that_cannot_be_settled_is_kept_within_its_reservati
 typedef struct {
     AcrBudget *budget;
     guint64 id;
-    gint64 spent; /* what the other call has taken in the end */
+    gint64 spent; /* the final cost of the other call */
 } Other;
 
 static void *settle_soon(void *data)
@@ -330,8 +331,8 @@ static void *settle_soon(void *data)
     return NULL;
 }
 
-/* Another call holds all but 10 tokens of answer, and settles for `spent`; the limit that is
- * reserved then, 0: refused. */
+/* Another call holds all but 10 tokens of answer, and then settles for `spent`. Returns the limit
+ * that is reserved afterwards; 0: refused. */
 static guint limit_after(gint64 spent)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-spend-XXXXXX", NULL);

@@ -1,10 +1,11 @@
-/* Server-sent events from bytes: line ends, fields, ceilings, and bytes that are split anywhere. */
+/* Tests of parsing server-sent events: line ends, fields, limits, and input that is split
+ * anywhere. */
 #include "test_llm.h"
 
 /* Events as text: "[NAME|DATA]" for each. */
 typedef struct {
     GString *seen;
-    guint stop_after; /* this many; 0: never */
+    guint stop_after; /* number of events; 0: never stop */
     guint count;
 } Seen;
 
@@ -19,7 +20,7 @@ static bool on_event(void *ctx, const AcrEvent *event)
     return seen->count != seen->stop_after;
 }
 
-/* The events of the text, fed in the pieces that `cuts` (ascending offsets) make of it; owned. */
+/* The events of the text, fed in pieces that end at `cuts` (ascending offsets); owned. */
 static char *events_of(const char *text, gsize len, const gsize *cuts, gsize n_cuts)
 {
     Seen seen = {.seen = g_string_new(NULL)};
@@ -35,7 +36,7 @@ static char *events_of(const char *text, gsize len, const gsize *cuts, gsize n_c
     return g_string_free(seen.seen, FALSE);
 }
 
-/* Whole, and cut in two at each place. */
+/* Feeds the text at once, and split in two at each byte. */
 static void assert_events(const char *text, gsize len, const char *expected)
 {
     for (gsize cut = 0; cut <= len; cut++) {

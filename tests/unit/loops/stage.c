@@ -1,4 +1,4 @@
-/* The stage of tests of single steps. */
+/* Helpers for tests of single steps. */
 #include "stage.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static const char *draw_seed(void *ctx, GError **error)
     return "seed";
 }
 
-/* What is found of the project's tests; NULL: they cannot be run. */
+/* Returns the prepared result of the project's tests; if it is NULL, the tests cannot run. */
 static bool compare(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
                     const AcrTestComparison **out, GError **error)
 {

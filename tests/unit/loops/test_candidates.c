@@ -1,5 +1,5 @@
-/* Tests of the candidates' order: what is proved better, which of equals, and a patch that is
- * judged again. */
+/* Tests of the order of candidates: the better proof, equal patches, and patches that are judged
+ * again. */
 #include <glib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static AcrCandidate *add_diff(GPtrArray *candidates, guint attempt, guint number
     return added;
 }
 
-/* Every one with another diff. */
+/* Adds a candidate with a diff that no other candidate has. */
 static AcrCandidate *add(GPtrArray *candidates, guint attempt, guint number, AcrProof proof)
 {
     return add_diff(candidates, attempt, number, proof, candidates->len);

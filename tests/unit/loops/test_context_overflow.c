@@ -1,12 +1,12 @@
-/* Tests of what a retrieval conversation gives up when it is too long: the order, what is said in
- * the place of what went, and how small it can get. */
+/* Tests of shortening a retrieval conversation: what is removed in which order, what replaces it,
+ * and how small a conversation can get. */
 #include <glib.h>
 #include <string.h>
 
 #include "loops/retrieval.h"
 #include "unit/cases.h"
 
-#define SMALL 5000u /* bytes that the longest conversation gets down to: some 1,700 tokens */
+#define SMALL 5000u /* the longest conversation shrinks to this many bytes, about 1,700 tokens */
 
 typedef struct {
     AcrPrompts *prompts;
@@ -15,7 +15,7 @@ typedef struct {
     AcrRetrieved retrieved;
 } Talk;
 
-/* A text of numbered lines with a word at its start, its middle and its end. */
+/* Numbered lines with a word at the start, in the middle and at the end. */
 static char *long_text(const char *word, guint lines)
 {
     GString *out = g_string_new(NULL);
@@ -48,7 +48,7 @@ static const guint short_issue = 3, long_issue = 2000;
 #define TALK_TEST(group, name, issue)                                                              \
     TEST_WITH(group, name, Talk, talk, data, issue, set_up, tear_down)
 
-/* One round: an answer, results, an analysis, and the next question. */
+/* Adds one round: an answer, results, an analysis, and the next question. */
 static void add_round(Talk *talk, const char *word, guint answer_lines, guint result_lines)
 {
     AcrConversation *conversation = talk->retrieved.conversation;
@@ -71,7 +71,7 @@ static gsize total_bytes(const Talk *talk)
     return sum;
 }
 
-/* How many messages hold the text. */
+/* The number of messages that contain the text. */
 static guint count(const Talk *talk, const char *text)
 {
     guint n = 0;
@@ -108,7 +108,7 @@ TALK_TEST("/loops/context_overflow", older_results_go_first, &short_issue)
     g_assert_cmpuint(count(talk, "THIRD line"), ==, 1);
 }
 
-/* A conversation takes turns, with a clue too: the first question holds it. */
+/* Roles must alternate with a clue, too, so the first question contains it. */
 TALK_TEST("/loops/context_overflow", what_the_reproducer_showed_stays_with_the_issue, &short_issue)
 {
     AcrConversation *conversation = talk->retrieved.conversation;
@@ -147,7 +147,7 @@ TALK_TEST("/loops/context_overflow", newest_results_lose_their_middle_before_all
         g_assert_cmpuint(count(talk, "bytes left out"), ==, 1);
         g_assert_cmpuint(count(talk, "The results are cut"), ==, 1);
     }
-    g_assert_cmpuint(cuts, >=, 4); /* by halves, from some 64,000 bytes to 3,000 */
+    g_assert_cmpuint(cuts, >=, 4); /* in halves, from about 64,000 bytes to 3,000 */
     g_assert_cmpuint(cuts, <=, 6);
     g_assert_cmpuint(total_bytes(talk), <, before / 8);
 }
@@ -165,7 +165,7 @@ TALK_TEST("/loops/context_overflow", old_turns_go_before_the_newest_code, &short
         dropped += strcmp(what, "the oldest turn is left out") == 0;
     }
     g_assert_cmpstr(what, ==, "the newest results are shortened");
-    g_assert_cmpuint(dropped, ==, 4); /* two rounds of two turns; of the third none */
+    g_assert_cmpuint(dropped, ==, 4); /* two rounds of two messages, none of the third round */
     g_assert_cmpuint(count(talk, "search_class(\"SECOND\")"), ==, 0);
     g_assert_cmpuint(count(talk, "search_class(\"THIRD\")"), ==, 1);
 }

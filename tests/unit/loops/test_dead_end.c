@@ -1,5 +1,5 @@
-/* When a model is given up: each rule at its bound and just below it, and what is forgotten when.
- */
+/* Tests of when acr-host ends a conversation: each rule at its limit and just below it, and what is
+ * forgotten when. */
 #include <glib.h>
 
 #include "loops/dead_end.h"
@@ -25,7 +25,8 @@ TEST("/loops/dead_end", two_texts_in_turn_end_it_with_the_fourth)
     g_auto(AcrDeadEnd) end = {0};
     g_assert_false(acr_dead_end_compare(&end, 's', "a"));
     g_assert_false(acr_dead_end_compare(&end, 's', "b"));
-    g_assert_false(acr_dead_end_compare(&end, 'c', "x")); /* of another kind: not between them */
+    /* texts of another kind are compared separately */
+    g_assert_false(acr_dead_end_compare(&end, 'c', "x"));
     g_assert_false(acr_dead_end_compare(&end, 's', "a"));
     g_assert_true(acr_dead_end_compare(&end, 's', "b"));
     g_assert_true(end.repeats);

@@ -1,5 +1,5 @@
-/* Tests of the verdict on an execution: real output of Python 3.6 to 3.13, and scripts that only
- * look as if they had reproduced something. */
+/* Tests of the verdict on an execution: real output of Python 3.6 to 3.13, and misleading
+ * scripts. */
 #include <glib.h>
 #include <string.h>
 

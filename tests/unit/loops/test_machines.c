@@ -10,8 +10,8 @@
 #define RON(name) ACR_RETRIEVAL_ON_##name
 #define NO (-1) /* the event cannot occur in the state */
 
-/* The next state from round 1 of 15, with no invalid answer before; rows: states, columns: events
- * in their order. */
+/* The next state in round 1 of 15, without invalid answers before. Rows are states, columns
+ * events. */
 static const int retrieval_table[R(STATES)][R(EVENTS)] = {
     /*             ANSWER      INVALID     CALLS      LOCATIONS  RESULTS     FOUND    NOT_FOUND
        SHORTENED    NOT_SHORTENABLE USED_UP       DEAD_END      FAILED     CEILING */
@@ -64,7 +64,7 @@ TEST("/loops/retrieval", fifth_invalid_answer_goes_back_to_select)
     g_assert_cmpint(machine.ask, ==, ACR_ASK_CHECK_CALLS);
     g_assert_cmpuint(machine.round, ==, 2);
     step(&machine, RON(ANSWER), R(EXTRACT));
-    for (int i = 1; i < ACR_EXTRACT_TRIES; i++) /* the count begins again */
+    for (int i = 1; i < ACR_EXTRACT_TRIES; i++) /* the counter starts again */
         step(&machine, RON(INVALID), R(EXTRACT));
     g_assert_cmpuint(machine.round, ==, 2);
 }
@@ -87,7 +87,7 @@ TEST("/loops/retrieval", a_round_begins_on_entering_select)
     g_assert_cmpuint(machine.round, ==, 3);
     step(&machine, RON(ANSWER), R(EXTRACT));
     step(&machine, RON(LOCATIONS), R(LOCATE));
-    step(&machine, RON(NOT_FOUND), R(EXHAUSTED)); /* the rounds are used up */
+    step(&machine, RON(NOT_FOUND), R(EXHAUSTED)); /* no round is left */
 }
 
 TEST("/loops/retrieval", rounds_used_up_from_each_way_into_select)
@@ -120,7 +120,7 @@ TEST("/loops/retrieval", overflow_asks_again_in_the_same_round)
 #define A(name) ACR_ATTEMPT_##name
 #define AON(name) ACR_ATTEMPT_ON_##name
 
-/* The next state in the first of two attempts and of three tries, without a reproducer. */
+/* The next state in the first of two attempts with three tries each, without a reproducer. */
 static const int attempt_table[A(STATES)][A(EVENTS)] = {
     /*                OK            UNAVAILABLE  REFUSED   USED_UP    FAILED     CEILING     AGAIN */
     [A(GUARD)] = {A(REPRODUCE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED), NO},
@@ -191,7 +191,7 @@ TEST("/loops/attempt", a_reproducer_leads_to_review)
     go(&machine, AON(OK), A(PATCH));
     go(&machine, AON(REFUSED), A(PATCH));
     go(&machine, AON(OK), A(REVIEW));
-    go(&machine, AON(OK), A(SELECT)); /* what it approved it has validated */
+    go(&machine, AON(OK), A(SELECT)); /* the approved patch is validated */
 }
 
 TEST("/loops/attempt", a_review_that_cannot_go_on_leaves_the_validation)
@@ -203,8 +203,8 @@ TEST("/loops/attempt", a_review_that_cannot_go_on_leaves_the_validation)
     go(&machine, AON(OK), A(REVIEW));
     go(&machine, AON(UNAVAILABLE), A(VALIDATE));
     go(&machine, AON(REFUSED), A(PATCH));
-    go(&machine, AON(OK), A(VALIDATE));    /* not reviewed again */
-    go(&machine, AON(REFUSED), A(SELECT)); /* both tries are used */
+    go(&machine, AON(OK), A(VALIDATE));    /* the patch is not reviewed again */
+    go(&machine, AON(REFUSED), A(SELECT)); /* no try is left */
 }
 
 TEST("/loops/attempt", tries_are_counted_over_refusals)
@@ -232,7 +232,7 @@ TEST("/loops/attempt", another_answer_to_a_retrieval_has_all_tries_again)
     go(&machine, AON(REFUSED), A(SELECT));
     go(&machine, AON(AGAIN), A(PATCH));
     g_assert_cmpuint(machine.tries, ==, 1);
-    go(&machine, AON(OK), A(REVIEW)); /* by the same reproducer */
+    go(&machine, AON(OK), A(REVIEW)); /* with the same reproducer */
 }
 
 TEST("/loops/attempt", the_next_attempt_starts_afresh)

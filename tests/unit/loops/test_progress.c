@@ -1,4 +1,5 @@
-/* The stream of progress events: its JSON, what the events come to, and the note that is read back. */
+/* Tests of progress events: their JSON, the totals that they add up to, and the note that is read
+ * back. */
 #include "loops/progress.h"
 #include "unit/cases.h"
 

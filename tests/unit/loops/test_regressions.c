@@ -1,5 +1,5 @@
-/* Tests of the step that compares the project's own tests: what the reviewer is asked, and what the patch writer is told.
- */
+/* Tests of the step that runs the project's own tests: the question to the reviewer, and the
+ * feedback to the patch writer. */
 #include <glib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void break_tests(AcrTestComparison *found, guint n)
     }
 }
 
-/* Compares a patch of which that is found. */
+/* Runs the step for a patch with this result of the tests. */
 static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestComparison *found)
 {
     g_autoptr(GError) error = NULL;
@@ -38,7 +38,7 @@ STAGE_TEST("/loops/regressions", reviewer_is_asked_once_for_each_test,
     g_auto(AcrTestComparison) found = {.compared = 9};
     break_tests(&found, 2);
     AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
-    for (guint i = 0; i < 2; i++) { /* yes, talk, no; then nothing is asked */
+    for (guint i = 0; i < 2; i++) { /* yes, prose, no; afterwards the reviewer is not asked */
         g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
         g_assert_cmpint(patch->proof, ==, ACR_PROOF_REFUSED);
         g_assert_cmpstr(patch->why, ==, "the patch breaks tests that passed: test_1");
@@ -93,7 +93,8 @@ STAGE_TEST("/loops/regressions", excused_failures_at_which_tests_stopped_let_all
     g_assert_cmpstr(patch->why, ==, "the patch breaks tests that passed: test_1");
     g_assert_cmpuint(stage->compared, ==, 2);
     stage->compared = 0;
-    g_clear_pointer(&stage->work.said, g_hash_table_unref); /* nothing is excused now */
+    /* forget the reviewer's answers, so that no failure is excused */
+    g_clear_pointer(&stage->work.said, g_hash_table_unref);
     g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
     assert_text(acr_test_comparison_line(patch->tests),
                 "1 that passed without the patch fail with it: test_0; the other tests were "

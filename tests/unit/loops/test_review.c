@@ -1,5 +1,5 @@
-/* Tests of the review machine: every state with every event, legal or not; the paths of the four
- * decisions; the counters. */
+/* Tests of the review machine: every state with every event, legal or not; the paths through the
+ * four decisions; the counters. */
 #include <glib.h>
 
 #include "loops/machines.h"
@@ -9,7 +9,7 @@
 #define ON(name) ACR_REVIEW_ON_##name
 #define NO (-1) /* the event cannot occur in the state */
 
-/* The next state in the first of five rounds, with no unreadable answer before. */
+/* The next state in the first of five rounds, without unreadable answers before. */
 static const int table[V(STATES)][V(EVENTS)] = {
     /*   RAN  YES_YES  YES_NO  NO_YES  NO_NO  INVALID  WRITTEN  NOT_WRITTEN  PASSED  REFUSED
        UNAVAILABLE  FAILED  CEILING */
@@ -32,13 +32,14 @@ static const int table[V(STATES)][V(EVENTS)] = {
     [V(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
 };
 
-/* What the table says, in round `round`, where both were wrong if `test_too`. */
+/* The expected next state in round `round`; with `test_too`, patch and test were judged wrong. */
 static int wanted(int state, int event, guint round, bool test_too)
 {
     int want = table[state][event];
     if (test_too && state == V(PATCH) && event == ON(WRITTEN))
         return V(TEST);
-    /* There would be no round to judge it in; a patch that is there already still gets its test. */
+    /* A rewrite in the last round could not be judged. A patch that exists already still gets its
+     * test. */
     bool is_rewrite = want == V(PATCH) || want == V(TEST);
     return is_rewrite && round == ACR_REVIEW_ROUNDS ? V(EXHAUSTED) : want;
 }
@@ -139,7 +140,7 @@ TEST("/loops/review", where_both_are_wrong_the_patch_is_rewritten_before_the_tes
     go(&machine, ON(WRITTEN), V(TEST));
     go(&machine, ON(WRITTEN), V(EXECUTE));
     go(&machine, ON(RAN), V(JUDGE));
-    go(&machine, ON(NO_YES), V(PATCH)); /* and not the test again */
+    go(&machine, ON(NO_YES), V(PATCH)); /* the test is not written again */
     go(&machine, ON(WRITTEN), V(EXECUTE));
 }
 
@@ -191,7 +192,7 @@ TEST("/loops/review", unreadable_answers_are_counted_in_a_round)
     go(&machine, ON(NO_YES), V(PATCH));
     go(&machine, ON(WRITTEN), V(EXECUTE));
     go(&machine, ON(RAN), V(JUDGE));
-    for (int i = 1; i < ACR_REVIEW_TRIES; i++) /* the count has begun again */
+    for (int i = 1; i < ACR_REVIEW_TRIES; i++) /* the counter has started again */
         go(&machine, ON(INVALID), V(JUDGE));
     go(&machine, ON(INVALID), V(GAVE_UP));
 }

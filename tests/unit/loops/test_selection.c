@@ -1,5 +1,5 @@
-/* Tests of the choice among candidates: what is shown to a model that chooses, what its choice counts for, and that an
- * interruption ends the checks. */
+/* Tests of choosing among candidates: what the model is shown, how its votes count, and that an
+ * interrupt ends the checks. */
 #include <glib.h>
 #include <string.h>
 
@@ -8,12 +8,13 @@
 #define CHOOSES(number, expect)                                                                    \
     "{\"agent\":\"select\",\"content\":\"{\\\"choice\\\": " #number                                \
     ", \\\"reason\\\": \\\"short\\\"}\",\"expect\":[\"" expect "\"]}\n"
-/* Three votes among that many: one too far is asked for again, the last is a choice. */
+/* Three votes among this many patches: a number that is too high is asked for again, the last vote
+ * is valid. */
 #define VOTE(shown, beyond)                                                                        \
     CHOOSES(beyond, "Patch " #shown ":") CHOOSES(shown, "is not a number from 1 to " #shown)
 #define VOTES(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond)
 
-/* The model chooses among that many equal patches; the votes that they get together. */
+/* Lets the model choose among this many equal patches; returns the sum of their votes. */
 static gsize choose(Stage *stage, guint count)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
@@ -69,7 +70,7 @@ STAGE_TEST("/loops/selection", how_many_tests_ran_in_the_time_is_no_behaviour,
         g_assert_cmpuint(((AcrCandidate *)candidates->pdata[i])->agrees, ==, i < 2 ? 2 : 1);
 }
 
-/* With every patch the tests that are asked for fail. */
+/* With every patch, the disputed tests fail. */
 static bool fail_disputed(void *ctx, const AcrOverlay *patch, bool is_whole, const GPtrArray *only,
                           const AcrTestComparison **out, GError **error)
 {
@@ -93,7 +94,8 @@ STAGE_TEST("/loops/selection", a_test_in_which_candidates_differ_runs_with_all,
     stage->run.may.dispute = true;
     stage->work.candidates = candidates;
     stage->work.said = acr_said_new();
-    for (guint i = 0; i < 4; i++) { /* not reached, not confirmed, nothing compared, passed */
+    /* tests not reached, failures not confirmed, nothing compared, tests passed */
+    for (guint i = 0; i < 4; i++) {
         AcrCandidate *candidate = stage_add_patch(stage, candidates, i + 1);
         const char *text = i == 1   ? "{\"regressions\": [], \"unconfirmed\": [\"test_a\"]}"
                            : i == 2 ? "{\"why\": \"no test ran\"}"
@@ -120,7 +122,7 @@ static bool interrupt_trial(void *ctx, const AcrTrial *trial, const AcrExecuted 
     return acr_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
 }
 
-/* Two patches of that attempt are weighed, and what is run first of them is interrupted. */
+/* Weighs two patches of that attempt; the first execution is interrupted. */
 static void weigh_until_interrupted(Stage *stage, guint attempt)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();

@@ -1,4 +1,4 @@
-/* Tests of how executions, search results and bug locations are written down for models and files. */
+/* Tests of how executions, search results and bug locations are written for models and files. */
 #include <glib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ TEST("/loops/shown", fence_is_longer_than_any_in_the_text)
     assert_text(acr_fence_text("", ""), "```\n```");
 }
 
-/* What `err` is shown as after an execution that exited with 1. */
+/* The text that is shown for an execution with this output that exited with 1. */
 static char *shown(const char *out, const char *err, int signal)
 {
     g_auto(AcrExecuted) executed = {.exit_code = signal ? -1 : 1, .signal = signal};
@@ -50,7 +50,8 @@ TEST("/loops/shown", validation_is_shown_with_how_it_ended)
         const char *end;
     } rows[] = {
         {2, 0, ACR_LIMIT_NONE, "(exit code 2)"},
-        {1, 0, ACR_LIMIT_OUTPUT, "(exit code 1)"}, /* only what is kept of it was too short */
+        /* the output was truncated, but the command was not stopped */
+        {1, 0, ACR_LIMIT_OUTPUT, "(exit code 1)"},
         {-1, 11, ACR_LIMIT_NONE, "(signal 11 ended it)"},
         {-1, 9, ACR_LIMIT_WALL, "(it was stopped at its limit of wall-clock time)"},
     };
@@ -86,7 +87,8 @@ TEST("/loops/shown", execution_in_a_file_has_null_for_what_is_not_known)
 
 /* ---- Search results ---- */
 
-/* An answer with that output and n places: a.py, in class A or function f or both or neither in turn. */
+/* An answer with that output and n places in a.py: in class A, in function f, in both, or in
+ * neither, in turn. */
 static AcrAnswer answer_of(const char *output, guint n)
 {
     AcrAnswer answer = {.ok = n > 0,

@@ -1,5 +1,5 @@
-/* Tests of the steps that run code: the guard, the reproducer's tries and the validation. The model is scripted, what a
- * trial comes to is given beforehand, and the run folder is in memory. */
+/* Tests of the steps that run code: guard, reproducer, validation, proof. The model is scripted,
+ * the results of trials are prepared, and the run folder is in memory. */
 #include <glib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ STAGE_TEST("/loops/steps", nothing_is_asked_where_code_is_never_run, YES)
     g_assert_nonnull(strstr(stage->work.unproved, "--verify=never"));
 }
 
-/* The first line is why; the others are what a set-up printed. */
+/* The first line is the reason; the others are the output of a set-up. */
 STAGE_TEST("/loops/steps", why_code_cannot_be_run_is_noted_line_by_line, YES)
 {
     stage->is_available = false;
@@ -115,7 +115,8 @@ STAGE_TEST("/loops/steps", script_is_written_again_until_it_fails_as_it_should,
     g_assert_cmpuint(stage->work.reproducer.number, ==, 3);
     g_assert_cmpstr(stage->work.reproducer.script, ==, SCRIPT);
     g_assert_cmpstr(stage_file(stage, "attempt_0/reproducer_3.py"), ==, SCRIPT);
-    g_assert_null(stage_file(stage, "attempt_0/reproducer_1.py")); /* talk */
+    /* the model answered with prose */
+    g_assert_null(stage_file(stage, "attempt_0/reproducer_1.py"));
     g_assert_nonnull(stage_file(stage, "attempt_0/conv_test_1.json"));
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/execution_0_2.json"), "\"passed\""));
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/execution_0_3.json"), "\"reproduced\""));
@@ -146,7 +147,7 @@ STAGE_TEST("/loops/steps", lost_sandbox_ends_the_tries, TEST_ANSWER TEST_ANSWER)
     g_assert_cmpstr(stage->work.unproved, ==, "the reproducer cannot be run: the disk is gone");
 }
 
-/* A reviewer's advice is told; a script that runs is enough then, red or green. */
+/* After a reviewer's advice, a script only has to run, whether it fails or passes. */
 STAGE_TEST("/loops/steps", rewritten_script_needs_only_to_run, TEST_ANSWER TEST_ANSWER TEST_TALK)
 {
     g_autoptr(GError) error = NULL;
@@ -159,7 +160,7 @@ STAGE_TEST("/loops/steps", rewritten_script_needs_only_to_run, TEST_ANSWER TEST_
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/conv_test_2.json"), "Compare with 6."));
     g_assert_cmpint(stage->work.reproducer.before.result, ==, ACR_TEST_PASSED);
     step = acr_reproducer_rewrite(&stage->work, g_strdup("Again."), &error);
-    g_assert_cmpint(step, ==, ACR_STEP_NOT_DONE); /* talk: nothing ran */
+    g_assert_cmpint(step, ==, ACR_STEP_NOT_DONE); /* prose, so nothing ran */
     g_assert_no_error(error);
 }
 
@@ -176,7 +177,7 @@ STAGE_TEST("/loops/steps", reproducer_alone_is_run_twice, YES TEST_ANSWER)
     g_assert_null(outcome.why);
     g_assert_cmpuint(outcome.try_number, ==, 1);
     g_assert_cmpstr(stage->trials->str, ==, "script 0\nscript 1\n");
-    g_assert_cmpuint(g_hash_table_size(stage->files), ==, 3); /* the second run leaves none */
+    g_assert_cmpuint(g_hash_table_size(stage->files), ==, 3); /* the second run creates no file */
 }
 
 STAGE_TEST("/loops/steps", reproducer_that_ends_otherwise_is_doubted, YES TEST_ANSWER)
@@ -207,7 +208,7 @@ STAGE_TEST("/loops/steps", second_attempt_follows_one_that_reproduced_nothing,
 
 /* ---- The validation ---- */
 
-/* Validates a patch; the step, and whether it passed. */
+/* Validates a patch; returns the step, and whether the patch passed. */
 static AcrStep validate(Stage *stage, AcrCandidate *candidate)
 {
     g_autoptr(GError) error = NULL;
@@ -279,7 +280,7 @@ STAGE_TEST("/loops/steps", lost_sandbox_validates_nothing, YES)
 
 /* ---- Proof ---- */
 
-/* A copy of the program's Python files without what makes experiments; owned. */
+/* A copy of the program's Python files without the experiments; owned. */
 static char *package_without_experiments(void)
 {
     char *folder = g_dir_make_tmp("acr-loops-XXXXXX", NULL);
@@ -295,7 +296,8 @@ static char *package_without_experiments(void)
     return folder;
 }
 
-/* Judges a patch with which a red script is green; what is not asked of the executor was not run. */
+/* Judges a patch with which a failing script passes; only the executions that the executor saw were
+ * run. */
 static AcrStep prove(Stage *stage, char **out_doubt, GError **error)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
@@ -337,7 +339,7 @@ STAGE_TEST("/loops/steps", what_python_cannot_judge_is_an_error_and_no_proof, YE
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *doubt = NULL, *package = package_without_experiments();
-    acr_python_free(stage->python); /* there is one interpreter at a time */
+    acr_python_free(stage->python); /* a process can have only one interpreter */
     stage->run.python = stage->python = acr_python_new(package, &error);
     g_assert_no_error(error);
     stage_give(stage, 0, "");
@@ -354,7 +356,7 @@ STAGE_TEST("/loops/steps", nobody_need_watch, YES)
     acr_progress_note(NULL, "%s", "a line");
     acr_progress_stage(NULL, 0, "patch", 1);
     acr_progress_warn(NULL, "a line");
-    acr_progress_warn(&stage->progress, NULL); /* a line that is NULL is none */
+    acr_progress_warn(&stage->progress, NULL); /* NULL is not a warning */
     acr_progress_note(&stage->progress, "%d places", 2);
     g_assert_cmpstr(stage->notes->str, ==, "2 places\n");
 }

@@ -1,4 +1,4 @@
-/* Tests of how many tests a runner's output counts as run. */
+/* Tests of how many tests a runner's output reports as run. */
 #include <glib.h>
 
 #include <string.h>

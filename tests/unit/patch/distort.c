@@ -1,5 +1,5 @@
-/* A region, a change, and ways of misquoting it. Each distortion keeps the meaning: what the file
- * should become is the same as for the exact quote. */
+/* A quoted region, a change, and ways to misquote it. A distortion must not change the result: the
+ * file must become the same as with the exact quote. */
 #include "distort.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ bool same_core(const char *a, const char *b)
     return strcmp(x, y) == 0;
 }
 
-/* Of two equal lines in a row nobody can tell which one is deleted. */
+/* If one of two equal adjacent lines is deleted, nobody can tell which one. */
 static bool is_repeated(const Case *c)
 {
     const char *line = line_at(&c->file, c->at);
@@ -140,7 +140,7 @@ static bool shift_left(Case *c, GRand *rand)
     return least > 0;
 }
 
-/* The first line without its indentation, the others as they are. */
+/* Removes the indentation of the first line only. */
 static bool lose_first_lead(Case *c, GRand *rand)
 {
     gsize lead = lead_of(c->original->pdata[0]);
@@ -154,7 +154,7 @@ static bool lose_first_lead(Case *c, GRand *rand)
     return true;
 }
 
-/* One line that stays has another indentation than in the file. */
+/* Changes the indentation of one unchanged line. */
 static bool inner_indentation(Case *c, GRand *rand)
 {
     guint i = (guint)g_rand_int_range(rand, 0, (gint)c->original->len);
@@ -190,7 +190,7 @@ static bool tabs_for_blanks(Case *c, GRand *rand)
     return any;
 }
 
-/* Lines that stay become `...`, at least one on either side of it stays quoted. */
+/* Replaces unchanged lines by `...`; at least one quoted line remains on either side. */
 static bool elision(Case *c, GRand *rand)
 {
     guint at = c->at - c->first;
@@ -206,7 +206,7 @@ static bool elision(Case *c, GRand *rand)
     return true;
 }
 
-/* The number of the line of <patched> that stays as line i of <original>. */
+/* The number of the line of <patched> that equals line i of <original>. */
 static guint same_in_patched(const Case *c, guint i)
 {
     return i > c->at - c->first ? i + c->patched->len - c->original->len : i;
@@ -252,7 +252,7 @@ static bool comments_fewer(Case *c, GRand *rand)
     return drop_lines(c->original, is_comment);
 }
 
-/* One line of code that stays and is next to lines that stay is left out. */
+/* Omits one unchanged line of code between unchanged lines. */
 static bool code_fewer(Case *c, GRand *rand)
 {
     guint at = c->at - c->first;

@@ -1,6 +1,5 @@
-/* Random source files. Lines are statements, comments, headers of blocks, brackets over several
- * lines; the words beside ASCII come from the file's encoding, the numbers make most lines unlike.
- */
+/* Random source files. Lines are statements, comments, block headers, and brackets over several
+ * lines. Words outside ASCII depend on the encoding; numbers make most lines distinct. */
 #include "random_file.h"
 
 #include <string.h>
@@ -90,7 +89,7 @@ static void add_line(RandomFile *file, GRand *rand, guint depth, char *core)
     g_ptr_array_add(file->ends, (gpointer)ends[kind]);
 }
 
-/* A blank line behind a bare CR would join with an LF behind it: they part. */
+/* A bare CR followed by a blank line with LF would be read as CR LF, so both are separated. */
 static void mend_ends(RandomFile *file, GRand *rand)
 {
     for (guint i = 1; i < file->lines->len; i++)

@@ -1,5 +1,5 @@
-/* The small stand-ins: an outliner and a referee that know just enough of Python's layout for the
- * tests' texts. */
+/* A small outliner and a small referee, which know just enough of Python's layout for the texts of
+ * these tests. */
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ void fixture_clear(Fixture *fixture)
 typedef struct {
     gsize indent[64];
     guint depth;
-    bool opens; /* the last line of code ended in a colon */
+    bool opens; /* the last line of code ended with a colon */
     bool decorates;
     int brackets;
 } Layout;
@@ -177,7 +177,7 @@ static guint lint_of(GBytes *bytes)
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     g_autofree char *text = g_strndup(data ? data : "", len);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    bool loop = false; /* names bound in a loop's body are known only there */
+    bool loop = false; /* names bound in the body of a loop are known only there */
     for (guint i = 0; lines[i]; i++) {
         if (indent_of(lines[i]) <= 4)
             loop = false;

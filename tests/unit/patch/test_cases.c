@@ -1,4 +1,5 @@
-/* Golden cases: tests/cases/patch/NAME.txt, one case a file; the README there tells the format. */
+/* Runs the golden cases: tests/cases/patch/NAME.txt, one case per file; the README there describes
+ * the format. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 
 typedef struct {
     char *kind, *rest; /* "== kind rest" */
-    char *body;        /* up to the next heading, its last line end included */
+    char *body;        /* up to the next heading, with its last line end */
 } Section;
 
 static void section_free(gpointer data)
@@ -54,8 +55,8 @@ static bool has_word(char **words, const char *word)
     return g_strv_contains((const char *const *)words, word);
 }
 
-/* A file's bytes: the section's text with its words applied. `\t`, `\s` and `\\` stand for tab,
- * blank, backslash. */
+/* The bytes of a file: the section's text, changed as its words say. `\t`, `\s` and `\\` stand for
+ * tab, blank, backslash. */
 static GBytes *section_bytes(const Section *section, char **words)
 {
     static const char escaped[] = "ts0\\", meant[] = "\t \0\\";
@@ -91,7 +92,7 @@ typedef struct {
     GArray *hints;
     GBytes *answer;
     const AcrReferee *referee;
-    AcrReferee counted; /* the referee that counts runs of the linter */
+    AcrReferee counted; /* a referee that counts lint runs */
     guint lint_runs;
     AcrPatchResult result;
 } Run;
@@ -194,7 +195,7 @@ static void check_message(const Run *run, const Section *section, bool wanted)
     }
 }
 
-/* Each line stands in the diff. */
+/* The diff must contain each line. */
 static void check_diff(const Run *run, const Section *section)
 {
     gsize len = 0;

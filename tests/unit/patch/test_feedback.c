@@ -1,5 +1,5 @@
-/* The feedback's bounds: every part of a message has its share, and the located code is there
- * whatever else is said. */
+/* Tests of the feedback's limits: every part of a message gets its share, and the located code is
+ * always included. */
 #include <string.h>
 
 #include "patch/patch.h"
@@ -20,7 +20,7 @@ static void write_module(Fixture *fixture, const char *path, guint lines)
     fixture_write(fixture, path, text->str, text->len);
 }
 
-/* An edit that quotes a method but for its second line. */
+/* Appends an edit that quotes a method without its second line. */
 static void append_edit(GString *answer, const char *path, guint method, guint lines)
 {
     g_string_append_printf(answer,
@@ -165,7 +165,7 @@ FIXTURE_TEST("/patch/feedback", a_definition_that_is_shown_is_not_shown_again)
     write_module(fixture, "a.py", 12);
     fixture_open(fixture);
     append_edit(answer, "a.py", 3, 12);
-    for (guint i = 8; i < 12; i++) { /* more than half of it is like the file's */
+    for (guint i = 8; i < 12; i++) { /* more than half of the quote resembles the file */
         g_autofree char *line =
             g_strdup_printf("    value_%u = first.compute(second, %u, 'text')\n", i, 3000 + i);
         g_string_replace(answer, line, "    nothing_of_the_kind[at] += an_other\n", 1);

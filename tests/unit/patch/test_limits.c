@@ -1,11 +1,12 @@
-/* Bounds: answers and files far beyond what a model writes, in bounded time. */
+/* Tests of limits: answers and files much larger than models write must take bounded time. */
 #include <string.h>
 #include <time.h>
 
 #include "support.h"
 
-/* Of the processor, which other processes do not lengthen; sanitizers and no optimization do. */
-#define BOUND_S 200.0 /* what is not linear takes hours */
+/* Limits CPU time, which other processes do not affect, but sanitizers and missing optimisation
+ * do. */
+#define BOUND_S 200.0 /* nonlinear code takes hours */
 
 static double apply_seconds(Fixture *fixture, const char *answer, gsize len, AcrPatchResult *out)
 {
@@ -48,9 +49,10 @@ TEST("/patch/limits", ten_thousand_edits_are_bounded)
     g_assert_nonnull(strstr(last->why, "too many edits"));
 }
 
-#define LONG_ANSWER_BYTES (5u << 20) /* what is not linear takes hours */
+#define LONG_ANSWER_BYTES (5u << 20) /* nonlinear code takes hours */
 
-/* Appends a piece until the answer is long; in blocks, since a call for each takes seconds. */
+/* Appends a piece until the answer is long, in blocks, because a call for each piece would take
+ * seconds. */
 static void fill(GString *answer, const char *piece)
 {
     g_autoptr(GString) block = g_string_new(NULL);
@@ -77,7 +79,7 @@ TEST("/patch/limits", long_answer_is_bounded)
     }
 }
 
-/* Head, a piece that is repeated until the answer is long, tail. */
+/* A head, a piece that is repeated until the answer is long, and a tail. */
 static const char *const long_answers[][3] = {
     {"big.py\n", "<<<<<<< SEARCH\n=======\n", ""},
     {"big.py\n<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n"},

@@ -1,4 +1,5 @@
-/* The answer parser: what is an edit, what is only talk of one, and which edit lacks what. */
+/* Tests of the answer parser: which texts are edits, which only mention edits, and what is missing
+ * in incomplete edits. */
 #include <string.h>
 
 #include "support.h"
@@ -172,7 +173,7 @@ TEST("/patch/parse", every_cut_of_a_block_is_a_reading)
         parse("a.rst\n<<<<<<< SEARCH\nA\n=====\n=======\nB\n=====\n>>>>>>> REPLACE\n");
     g_assert_cmpuint(edits->len, ==, 1);
     check(edit(edits, 0), "a.rst", "A\n=====", "B\n=====");
-    /* Not the cut that would put the block's own divider into the file. */
+    /* The reading that would insert the block's own divider into the file is missing. */
     g_assert_cmpuint(edit(edits, 0)->others->len, ==, 1);
     const AcrEditReading *reading = edit(edits, 0)->others->pdata[0];
     g_assert_cmpstr(reading->original, ==, "A\n=====\n=======\nB");

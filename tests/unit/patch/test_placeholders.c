@@ -1,11 +1,11 @@
-/* Comments in place of quoted code, a line of a file each: those that say that the code stays are
- * refused, all of them; those that replace it on purpose land, but for a few. */
+/* Tests of comments in place of quoted code, one per line of a file: all comments that say that the
+ * code stays must be refused; almost all that replace it on purpose must be applied. */
 #include <string.h>
 
 #include "support.h"
 
 #define FOLDER ACR_SOURCE_DIR "/tests/cases/patch/placeholders/"
-#define MAX_REFUSED 4u /* of the comments that replace code on purpose */
+#define MAX_REFUSED 4u /* comments that replace code on purpose */
 
 static const char source[] = "class Cart:\n"
                              "    def total(self):\n"
@@ -17,7 +17,7 @@ static const char source[] = "class Cart:\n"
                              "        log(\"sum\", out)\n"
                              "        return out\n";
 
-/* Whether the code between the first line and the last is deleted for the comment. */
+/* Whether an edit that replaces the code after the first line by the comment is applied. */
 static bool lands(const Fixture *fixture, const char *comment, const char *first)
 {
     g_auto(AcrPatchResult) result = {0};
@@ -34,7 +34,8 @@ static bool lands(const Fixture *fixture, const char *comment, const char *first
     return result.diff != NULL;
 }
 
-/* How many comments of a file land; those for which that is not as wanted are shown. */
+/* The number of comments in a file that are applied; prints those with another result than
+ * `wanted`. */
 static guint count_landed(const char *name, bool wanted, guint *out_n)
 {
     g_autofree char *path = g_strconcat(FOLDER, name, NULL);

@@ -1,15 +1,15 @@
-/* Properties, on random files in eleven encodings, four kinds of line ending, tabs and blanks, with
- * and without a final line end. One line of a quoted region changes; the quote is exact or
- * distorted in one named way. Of every case: the edit is refused, or every byte outside the changed
- * line is the file's. An exact quote that stands once always lands; of each distortion a floor
- * does. The seed is fixed; ACR_PROPERTY_CASES raises the number of cases. */
+/* Tests properties of random files in eleven encodings, with four kinds of line endings, tabs and
+ * blanks, with or without a final line end. One line of a quoted region changes; the quote is
+ * exact, or distorted in one way. In every case, the edit is refused, or every byte outside the
+ * changed line stays. An exact quote with one place is always applied, and so is a minimum share of
+ * each kind of distortion. The seed is fixed; ACR_PROPERTY_CASES sets the number of cases. */
 #include <stdio.h>
 #include <string.h>
 
 #include "distort.h"
 #include "support.h"
 
-/* Places of the region, its lines as they are or each without its outer blanks. */
+/* The number of places that equal the region, exactly or ignoring outer blanks. */
 static guint count_places(const Case *c, bool exact)
 {
     guint places = 0;
@@ -26,7 +26,7 @@ static guint count_places(const Case *c, bool exact)
     return places;
 }
 
-/* Whether the quote, as distorted, is right what stands in another place. */
+/* Whether the distorted quote matches another place exactly. */
 static bool stands_elsewhere(const Case *c)
 {
     guint n = c->original->len;
@@ -66,7 +66,7 @@ static void show(const Case *c, guint k, const char *answer, GBytes *after)
                    before->str, answer, text ? text : "not of the encoding");
 }
 
-/* Whether the file's lines [0, to) and [from, n) stand around what is between. */
+/* Whether `after` begins with the file's lines [0, to) and ends with its lines [from, n). */
 static bool stands_around(const Case *c, GBytes *after, guint to, guint from, char **out_middle)
 {
     g_autoptr(GBytes) head = random_file_bytes(&c->file, 0, to);
@@ -81,8 +81,8 @@ static bool stands_around(const Case *c, GBytes *after, guint to, guint from, ch
     return true;
 }
 
-/* Whether the bytes are those of the file but for the change, its indentation included;
- * *out_outside: whether they are outside the quoted lines. */
+/* Whether `after` is the file with the change and its indentation. *out_outside: whether the bytes
+ * outside the quoted lines are unchanged. */
 static bool is_wanted(const Case *c, GBytes *after, bool *out_outside)
 {
     g_autofree char *span = NULL;
@@ -97,7 +97,7 @@ typedef struct {
     guint tried[N_DISTORTIONS], landed[N_DISTORTIONS], bent[N_DISTORTIONS];
 } Tally;
 
-/* Without waiting for the disk, as there are many. */
+/* Writes without syncing, because there are many files. */
 static void write_fast(const Fixture *fixture, const char *name, const void *data, gsize len)
 {
     g_autofree char *path = g_build_filename(fixture->dir, name, NULL);
@@ -107,7 +107,7 @@ static void write_fast(const Fixture *fixture, const char *name, const void *dat
     g_assert_cmpint(fclose(out), ==, 0);
 }
 
-/* Applies an answer to a folder with the file; the result's status is the edit's. */
+/* Applies an answer to a folder with the file; returns the status of its edit. */
 static AcrEditStatus apply(const Case *c, const char *answer, Fixture *fixture, AcrPatchResult *out)
 {
     g_autoptr(GError) error = NULL;
@@ -138,7 +138,7 @@ static void check_case(Case *c, guint k, Tally *tally)
     if (!once || (k > 0 && stands_elsewhere(c)))
         return;
     if (status == ACR_EDIT_APPLIED && !result.overlay)
-        return; /* what was asked for does not compile */
+        return; /* the requested change does not compile */
     tally->tried[k]++;
     if (status != ACR_EDIT_APPLIED) {
         g_assert_cmpuint(k, >, 0);
@@ -185,8 +185,8 @@ TEST("/patch/property", distorted_quotes_land_or_are_refused)
 
 /* ---- Ambiguity ------------------------------------------------------------------------------- */
 
-/* A file in which the region stands in several functions, `method_0` and on; *out_first: the line
- * of the first, 1-based; the next is n + 1 lines on. */
+/* Makes a file in which the region occurs in several functions, `method_0` and following.
+ * *out_first is the line of the first region, 1-based; each next one is n + 1 lines below. */
 static void repeat_region(const Case *c, guint times, RandomFile *out, guint *out_first)
 {
     *out = (RandomFile){.lines = g_ptr_array_new_with_free_func(g_free),
@@ -209,7 +209,7 @@ typedef enum {
     BY_NOTHING,
     BY_WORDS,
     BY_HINT,
-    BY_WIDE_HINT, /* around all places */
+    BY_WIDE_HINT, /* a hint that covers all places */
 } Decision;
 
 static void open_many(const RandomFile *many, Fixture *fixture)
@@ -222,8 +222,8 @@ static void open_many(const RandomFile *many, Fixture *fixture)
     fixture_open(fixture);
 }
 
-/* One of several equal places: it is taken where the words in front of the edit or the located bug
- * name it, and else none. */
+/* Checks an edit with several equal places: it must be applied if the words before the edit, or the
+ * located bug, name one place; otherwise it must be refused. */
 static bool check_equal_places(Case *c, GRand *rand, guint k, Decision decision)
 {
     g_auto(Fixture) fixture = {0};
@@ -264,7 +264,8 @@ static bool check_equal_places(Case *c, GRand *rand, guint k, Decision decision)
     return true;
 }
 
-/* Headers of blocks, and comments at the end, which are not of the function any more. */
+/* Whether the region has block headers, or ends with comments, which may lie outside the
+ * function. */
 static bool says_too_much(const GPtrArray *lines)
 {
     const char *last = lines->pdata[lines->len - 1];
@@ -276,7 +277,7 @@ static bool says_too_much(const GPtrArray *lines)
     return false;
 }
 
-/* With every distortion but line numbers, which say themselves which place is meant. */
+/* Covers all distortions except line numbers, which tell the place. */
 TEST("/patch/property", equal_places_are_never_guessed)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(20240301);

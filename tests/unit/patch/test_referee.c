@@ -1,5 +1,5 @@
-/* What the referee is asked, what becomes of its answers and failures, and the bounds of its work.
- */
+/* Tests of the referee: the questions to it, the effects of its answers and failures, and the
+ * limits of its work. */
 #include <string.h>
 
 #include "support.h"
@@ -9,13 +9,13 @@
 #define EDIT(path)                                                                                 \
     "<file>" path "</file>\n<original>\n        last = 1\n</original>\n<patched>\n    last = 2\n"  \
     "</patched>\n"
-/* What the two readings of that edit make, the likelier first. */
+/* The results of the two readings of the edit, the more probable first. */
 #define FIRST "        seen = 1\n    last = 2\n"
 #define SECOND "        seen = 1\n        last = 2\n"
 
-/* A linter that says what it is told to, and remembers what it was asked. */
+/* A linter with prepared answers, which records the questions. */
 typedef struct {
-    const guint *worse; /* of all versions; NULL: it is an error */
+    const guint *worse; /* for all versions; NULL: the linter fails */
     guint asked, files, versions, compiled;
 } Linter;
 
@@ -108,7 +108,7 @@ TEST("/patch/referee", equally_good_readings_are_decided_by_their_order)
     check_holds(&result, "a.py", FIRST);
 }
 
-/* Each compilation is a question to another process. */
+/* Each compilation is a request to another process. */
 TEST("/patch/referee", where_nothing_is_to_be_chosen_the_result_alone_is_compiled)
 {
     g_auto(Fixture) fixture = {0};
@@ -154,7 +154,7 @@ FIXTURE_TEST("/patch/referee", what_is_too_large_is_not_linted)
     g_assert_cmpuint(linter.versions, ==, 3);
 }
 
-/* Python would take a gigabyte of memory and more. */
+/* Python would need more than a gigabyte of memory. */
 FIXTURE_TEST("/patch/referee", what_is_too_large_is_not_compiled)
 {
     static const guint worse[] = {5, 0};

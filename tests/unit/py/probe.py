@@ -1,4 +1,4 @@
-"""What the tests of runtime/py call: functions that answer, raise, hang and misbehave."""
+"""Functions that the tests of runtime/py call: they return, raise, hang or misbehave."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from acr.deadline import Deadline
 
 
 def echo(argument: bytes) -> bytes:
-    """Give the argument back."""
+    """Return the argument."""
     return argument
 
 
 def facts(argument: bytes) -> bytes:
-    """How the interpreter was started, one fact a line."""
+    """Describe how the interpreter was started, one fact per line."""
     shown = [
         sys.flags.isolated,
         sys.flags.utf8_mode,
@@ -29,12 +29,12 @@ def facts(argument: bytes) -> bytes:
 
 
 def hash_of_text(argument: bytes) -> bytes:
-    """A number that differs from start to start where hashes are random."""
+    """Return a number that varies between starts if hashes are random."""
     return str(hash(argument.decode())).encode()
 
 
 def search_path(argument: bytes) -> bytes:
-    """sys.path, one entry a line."""
+    """Return sys.path, one entry per line."""
     return "\n".join(sys.path).encode()
 
 
@@ -49,7 +49,7 @@ def raise_plain(argument: bytes) -> bytes:
 
 
 def raise_silent(argument: bytes) -> bytes:
-    """Raise what cannot be shown."""
+    """Raise an exception that cannot be shown."""
 
     class Mute(Exception):
         def __str__(self) -> str:
@@ -59,56 +59,56 @@ def raise_silent(argument: bytes) -> bytes:
 
 
 def raise_surrogate(argument: bytes) -> bytes:
-    """Raise a text that is no UTF-8."""
+    """Raise with a text that is not UTF-8."""
     raise ValueError("a\udc80b")
 
 
 def raise_exit(argument: bytes) -> bytes:
-    """Leave."""
+    """Exit."""
     sys.exit(3)
 
 
 def raise_interrupt(argument: bytes) -> bytes:
-    """Raise what a terminal's Ctrl-C would."""
+    """Raise the exception of Ctrl-C."""
     raise KeyboardInterrupt
 
 
 def raise_syntax(argument: bytes) -> bytes:
-    """Compile what does not compile."""
+    """Compile invalid code."""
     compile("x = 1\ny = )\n", "odd.py", "exec")
     return b""
 
 
 def raise_import(argument: bytes) -> bytes:
-    """Import what is not there."""
+    """Import a missing module."""
     import no_such_module_anywhere  # noqa: F401
 
     return b""
 
 
 def raise_memory(argument: bytes) -> bytes:
-    """Ask for more memory than there is."""
+    """Request more memory than there is."""
     return bytes(1 << 62)
 
 
 def recurse(argument: bytes) -> bytes:
-    """Call itself for ever."""
+    """Recurse forever."""
     return recurse(argument)
 
 
 def not_bytes(argument: bytes) -> str:
-    """Give the wrong type."""
+    """Return the wrong type."""
     return "text"
 
 
 def spin(argument: bytes) -> bytes:
-    """Never end."""
+    """Never return."""
     while True:
         pass
 
 
 def spin_for(argument: bytes) -> bytes:
-    """Be busy for that many milliseconds."""
+    """Use the CPU for that many milliseconds."""
     end = time.monotonic() + int(argument) / 1000
     while time.monotonic() < end:
         pass
@@ -116,7 +116,7 @@ def spin_for(argument: bytes) -> bytes:
 
 
 def spin_careless(argument: bytes) -> bytes:
-    """Never end, and catch what ordinary code catches."""
+    """Never return, and catch `Exception`."""
     while True:
         try:
             while True:
@@ -126,7 +126,7 @@ def spin_careless(argument: bytes) -> bytes:
 
 
 def spin_swallowing(argument: bytes) -> bytes:
-    """Swallow the deadline once, then answer as if nothing had been."""
+    """Swallow the deadline once, then return normally."""
     try:
         while True:
             pass
@@ -147,6 +147,6 @@ def spin_stubborn(argument: bytes) -> bytes:
 
 
 def sleep(argument: bytes) -> bytes:
-    """Wait in C code, where no exception comes through, for that many milliseconds."""
+    """Wait for that many milliseconds in C code, which no exception can interrupt."""
     time.sleep(int(argument) / 1000)
     return b"slept"

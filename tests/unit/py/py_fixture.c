@@ -1,11 +1,12 @@
-/* Runs the tests of py, and holds what its files share. With a folder as its argument it is a worker
- * that has the package of that folder: a referee, or with another argument an outliner. */
+/* Runs the tests of py, and has the code that their files share. With a folder as its argument, the
+ * program is a worker with the package in that folder: a referee, or with a further argument an
+ * outliner. */
 #include "py_fixture.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* The tests' own state: one interpreter serves most of them. */
+/* One interpreter serves most tests. */
 static AcrPython *shared_python;
 static char *shared_dir;
 

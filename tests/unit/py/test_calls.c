@@ -1,4 +1,4 @@
-/* Texts of calls bound to the registered signatures. */
+/* Tests of binding the texts of calls to the registered signatures. */
 #include "py_fixture.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ TEST("/py/calls", failures_of_python_are_not_the_calls)
     g_auto(AcrCall) call = {0};
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = package_without("calls.py");
-    no_python(); /* there is one interpreter at a time */
+    no_python(); /* a process can have only one interpreter */
     g_autoptr(AcrPython) python = made(acr_python_new(folder, &error), error);
     g_assert_false(acr_python_bind_call(python, NULL, "search_class('A')", &call, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);

@@ -1,4 +1,4 @@
-/* Python's exceptions as errors of ours. */
+/* Tests of converting Python's exceptions to errors. */
 #include "py_fixture.h"
 
 #include <string.h>

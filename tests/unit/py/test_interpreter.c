@@ -1,4 +1,4 @@
-/* How the interpreter starts, and what keeps it from starting. */
+/* Tests of how the interpreter starts, and what prevents it from starting. */
 #include "py/py_private.h"
 #include "py_fixture.h"
 

@@ -1,4 +1,4 @@
-/* Jobs, deadlines, and an interpreter that is lost. */
+/* Tests of jobs, deadlines, and an unusable interpreter. */
 #include "py/py_private.h"
 #include "py_fixture.h"
 
@@ -23,7 +23,7 @@ TEST("/py/interpreter_thread", any_bytes_pass)
     g_assert_cmpuint(g_bytes_get_size(empty), ==, 0);
 }
 
-/* A job that never ends is ended soon after its deadline. */
+/* A job that never ends must be interrupted soon after its deadline. */
 static void ended(const char *function, gint64 at_most_ms)
 {
     gint64 start = g_get_monotonic_time();
@@ -67,7 +67,7 @@ TEST("/py/interpreter_thread", late_deadline_does_not_hit_the_next_job)
             g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
             late++;
         }
-        still_serves(the_python()); /* no exception that was meant for the job before */
+        still_serves(the_python()); /* must not get the exception meant for the previous job */
     }
     g_assert_cmpuint(done + late, ==, 300);
     g_test_message("%u done, %u late", done, late);
@@ -136,7 +136,7 @@ static void lost_alone(void)
     probe_fails(
         python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
         "the Python interpreter cannot be used: an earlier job did not end by its deadline");
-    no_python(); /* does not wait */
+    no_python(); /* must not wait */
     g_autoptr(GError) again = NULL;
     g_assert_null(acr_python_new(package_dir(), &again));
     g_assert_error(again, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);

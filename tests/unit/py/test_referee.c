@@ -1,4 +1,5 @@
-/* Outliner and referee as native/ is handed them: an index over real files, and what compiles. */
+/* Tests of the outliner and referee for native/: an index of real files, and which code
+ * compiles. */
 #include "py_fixture.h"
 #include "py/py_private.h"
 
@@ -35,7 +36,7 @@ static bool outline_all(void *ctx, const AcrOutlineBatch *batch, GError **error)
     return acr_outline_one_by_one(batch, acr_python_outline, ctx, error);
 }
 
-/* A repository with one commit, its snapshot, and the index of that by the real outliner. */
+/* Makes a repository with one commit, and indexes its snapshot with the real outliner. */
 static AcrIndex *real_index(const char *root)
 {
     g_autoptr(GError) error = NULL;
@@ -155,7 +156,7 @@ TEST("/py/referee", a_linter_that_fails_says_nothing)
     g_assert_cmpuint(got[1], ==, ACR_LINT_UNKNOWN);
 }
 
-/* acr.worker_probe.FUNCTION(argument) in the worker, as text; owned. */
+/* The result of acr.worker_probe.FUNCTION(argument) in the worker, as text; owned. */
 static char *probe_worker(AcrRefereeWorker *worker, const char *function, const char *argument)
 {
     g_autoptr(GError) error = NULL;
@@ -212,7 +213,7 @@ TEST("/py/outliner", the_worker_has_no_rights_and_is_the_interpreters_program)
     g_assert_true(acr_outline_by_workers(&batch, &workers, &error));
     g_assert_no_error(error);
 #ifndef ACR_SANITIZED
-    g_assert_true(g_str_has_prefix(could, "python3")); /* faster than libpython */
+    g_assert_true(g_str_has_prefix(could, "python3")); /* python3 parses faster than libpython */
 #endif
     g_assert_null(strchr(could, ','));
     g_assert_true(acr_dir_remove(package, NULL));
@@ -231,7 +232,7 @@ TEST("/py/referee", the_workers_folder_is_private_and_goes_with_it)
     g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
 }
 
-/* As a kill of the program leaves it. */
+/* A killed program leaves this state. */
 TEST("/py/referee", what_a_kill_left_is_swept)
 {
     g_autofree char *ours = g_strdup_printf("acr-host-%u", geteuid());
@@ -267,8 +268,9 @@ TEST("/py/referee", a_worker_is_ended_at_its_limits)
     g_autoptr(AcrRefereeWorker) worker = make_worker(&interrupt);
     fails(worker, "worker_probe.hang", 300, ACR_PY_ERROR_TIMEOUT);
     fails(worker, "worker_probe.crash", 60000, ACR_PY_ERROR_LOST);
-#ifndef __SANITIZE_ADDRESS__ /* no limit of its memory is set there */
-    fails(worker, "worker_probe.hold", 60000, ACR_PY_ERROR_FAILED); /* a MemoryError */
+#ifndef __SANITIZE_ADDRESS__ /* with AddressSanitizer, workers have no memory limit */
+    /* the function raises MemoryError */
+    fails(worker, "worker_probe.hold", 60000, ACR_PY_ERROR_FAILED);
 #endif
     check_alive(worker);
     interrupt.signal = SIGINT;
@@ -284,7 +286,7 @@ TEST("/py/referee", a_worker_that_cannot_start_is_an_error)
     fails(empty, "worker_probe.echo", 60000, ACR_PY_ERROR_ENVIRONMENT);
 }
 
-/* The question whether `text` has more errors than an empty file; owned. */
+/* Asks whether `text` has more errors than an empty file; owned. */
 static GBytes *question_of(const char *text)
 {
     GByteArray *fields = g_byte_array_new();
@@ -294,8 +296,7 @@ static GBytes *question_of(const char *text)
     return g_byte_array_free_to_bytes(fields);
 }
 
-/* What takes pylint memory, depth or time without end: whatever comes of it, the next question is
- * answered. */
+/* Code that costs pylint endless memory, depth or time must not affect the next question. */
 TEST("/py/referee", hostile_code_costs_its_own_answer_only)
 {
     g_autoptr(GString) deep = g_string_new("class C0: pass\n");

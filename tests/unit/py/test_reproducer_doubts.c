@@ -1,5 +1,4 @@
-/* Doubts about reproducers, as Python's ast finds them; which ones there are is tested in
- * tests/python. */
+/* Tests that the host gets doubts about reproducers; tests/python tests which doubts there are. */
 #include "py_fixture.h"
 
 #include <string.h>
@@ -47,7 +46,7 @@ TEST("/py/reproducer_doubts", a_deep_one_is_no_crash)
     g_assert_cmpuint(some->len, <=, 1);
 }
 
-/* Else every script would be doubted, and nothing proved, without a word why. */
+/* Otherwise every script would be doubted, and nothing would be proved, without any message. */
 TEST("/py/reproducer_doubts", without_its_reader_it_is_an_error)
 {
     g_autoptr(GPtrArray) doubts = g_ptr_array_new_with_free_func(g_free);
@@ -55,7 +54,7 @@ TEST("/py/reproducer_doubts", without_its_reader_it_is_an_error)
     g_autofree char *folder = package_without("reproducer_doubts.py");
     g_autofree char *file = g_build_filename(folder, "acr", "reproducer_doubts.py", NULL);
     g_assert_cmpint(unlink(file), ==, 0);
-    no_python(); /* there is one interpreter at a time */
+    no_python(); /* a process can have only one interpreter */
     g_autoptr(AcrPython) python = made(acr_python_new(folder, &error), error);
     assert_fails_with(acr_python_doubts(python, "assert False\n", doubts, &error), error,
                       ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);

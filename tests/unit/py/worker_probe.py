@@ -1,4 +1,4 @@
-"""What the tests of workers call in one: functions that say what they may do, hang and misbehave."""
+"""Functions that the tests call in a worker: they report what they may do, hang or misbehave."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 
 
 def echo(argument: bytes) -> bytes:
-    """Give the argument back."""
+    """Return the argument."""
     return argument
 
 
 def pid(argument: bytes) -> bytes:
-    """The number of this process."""
+    """Return the id of this process."""
     return b"%d" % os.getpid()
 
 
 def write(argument: bytes) -> bytes:
-    """Write a file into the working folder; where that is."""
+    """Write a file into the working folder, and return that folder."""
     Path("file").write_bytes(argument)
     return os.fsencode(tempfile.gettempdir() if tempfile.gettempdir() == os.getcwd() else "elsewhere")
 
 
 def hang(argument: bytes) -> bytes:
-    """Never answer."""
+    """Never return."""
     while True:
         time.sleep(1)
 
@@ -40,12 +40,12 @@ def crash(argument: bytes) -> bytes:
 
 
 def hold(argument: bytes) -> bytes:
-    """Take more memory than there may be."""
+    """Allocate more memory than is allowed."""
     return b"x" * (1 << 33)
 
 
 def attacks(package_dir: bytes) -> bytes:
-    """Try what a worker must not be able to; the names of what worked."""
+    """Try what a worker must not be able to do; return the names of the attempts that succeeded."""
     worked = _worked(package_dir)
     planted = Path("zipapp.py")
     planted.write_text("raise SystemExit('planted')\n")
@@ -57,12 +57,14 @@ def attacks(package_dir: bytes) -> bytes:
 
 
 def outline_attacks(package_dir: bytes) -> bytes:
-    """The same in place of an outline, where no folder is writable: the program that runs, and what worked."""
+    """The same for a worker that outlines, in which no folder is writable: the running program, and the successful
+    attempts.
+    """
     return ", ".join([os.path.basename(os.readlink("/proc/self/exe")), *_worked(package_dir)]).encode()
 
 
 def _worked(package_dir: bytes) -> list[str]:
-    """The attacks that worked, and the variables that are not the worker's own."""
+    """Return the attempts that succeeded, and the environment variables that a worker should not have."""
     tries: dict[str, Callable[[], object]] = {
         "fork": os.fork,
         "exec": lambda: os.execv("/bin/true", ["true"]),

@@ -1,4 +1,4 @@
-/* Folders of files made for a test, indexed by the small outliner. */
+/* Folders of files for a test, indexed by the small outliner. */
 #include <glib/gstdio.h>
 #include <string.h>
 

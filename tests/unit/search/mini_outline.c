@@ -1,6 +1,6 @@
-/* A small outliner for tests: plain Python by indentation and parentheses. Enough for classes, defs
- * with decorators and headers over several lines, assignments of one name, imports; a line
- * `!syntax` makes the file unparsable. */
+/* A small outliner for tests, which reads plain Python by its indentation and parentheses: classes,
+ * functions with decorators, headers over several lines, assignments to one name, imports. A line
+ * `!syntax` makes a file unparsable. */
 #include <string.h>
 
 #include "fixture.h"
@@ -9,18 +9,18 @@ typedef struct {
     int indent;
     bool is_class;
     char *qualname;
-    gsize row; /* number of its row */
+    gsize row; /* index of its row */
 } Open;
 
 typedef struct {
     int first, def, sig_last, last;
-    char *head, *tail; /* row text before and after the lines */
+    char *head, *tail; /* parts of the row before and after the line numbers */
 } Row;
 
 typedef struct {
     GPtrArray *open; /* of Open */
     GPtrArray *rows; /* of Row */
-    int decorated;   /* first line of pending decorators; 0: none */
+    int decorated;   /* first line of decorators without a definition yet; 0: none */
 } Outline;
 
 static void open_free(void *data)
@@ -79,7 +79,7 @@ static gsize word_length(const char *text)
     return n;
 }
 
-/* What stands between the outer parentheses of a class header, commas as list separators. */
+/* The text between the outer parentheses of a class header, with commas as list separators. */
 static char *bases_of(const char *header)
 {
     const char *from = strchr(header, '('), *to = strrchr(header, ')');

@@ -1,4 +1,4 @@
-/* What has a ceiling, and answers that stay the same. */
+/* Tests of limits, and that equal calls get equal answers. */
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -175,7 +175,7 @@ TEST("/search/bounds", long_names_and_paths_stay_within_the_output)
     g_assert_cmpuint(classes.places->len, ==, 40);
 }
 
-/* Runs git in a folder; its output without the line end; owned. */
+/* Runs git in a folder; returns its output without the line end; owned. */
 static char *git(const char *dir, const char *const *arguments)
 {
     g_autoptr(GError) error = NULL;
@@ -195,8 +195,8 @@ static char *git(const char *dir, const char *const *arguments)
     return g_strchomp(g_strndup(text ? text : "", len));
 }
 
-/* Each call that has to read the file says so; none answers as if nothing were there. A name that is
- * none of its words would need no reading. */
+/* Each call that needs to read the file must report the error instead of an empty result. (A name
+ * that is not among the file's words would need no reading.) */
 static void expect_no_reading(Fixture *fixture)
 {
     static const char *const calls[][4] = {{"search_code", "Here"},

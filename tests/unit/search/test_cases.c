@@ -1,5 +1,5 @@
-/* Runs the golden cases of tests/cases/search (their README describes the format). With
- * ACR_UPDATE_CASES in the environment the expected parts are written again from what came out. */
+/* Runs the golden cases of tests/cases/search (their README describes the format). If
+ * ACR_UPDATE_CASES is set, rewrites the expected parts with the actual results. */
 #include <string.h>
 
 #include "fixture.h"
@@ -38,8 +38,8 @@ static GPtrArray *parts_of(const char *text)
     return parts;
 }
 
-/* The n-th of the fields after the first word, tabs between them; escapes undone; NULL where there
- * is none or "-". */
+/* The n-th field after the first word; fields are separated by tabs, and escapes are decoded. NULL
+ * if it is missing or "-". */
 static char *field(char **words, guint n)
 {
     if (n >= g_strv_length(words) || strcmp(words[n], "-") == 0)
@@ -47,7 +47,7 @@ static char *field(char **words, guint n)
     return g_strcompress(words[n]);
 }
 
-/* Writes a file part; the lines of "bytes" are one text, escapes undone. False for other parts. */
+/* Writes the file of a part; decodes escapes in "bytes". Returns false for parts of other kinds. */
 static bool write_part(const char *dir, const Part *part)
 {
     if (g_str_has_prefix(part->head, "file ")) {

@@ -1,4 +1,4 @@
-/* Text search in very long files and lines, and in equal lines by the million. */
+/* Tests of text searches in very long files and lines, and in millions of equal lines. */
 #include <string.h>
 
 #include "fixture.h"
@@ -7,7 +7,7 @@
 #define MILLION 1000000u
 #define LONG_LINE (10u * 1024 * 1024)
 
-/* The same line as often as asked for; owned. */
+/* The line, repeated n times; owned. */
 static GString *repeated(const char *line, guint n)
 {
     GString *text = g_string_sized_new(strlen(line) * n);
@@ -49,7 +49,8 @@ TEST("/search/large", a_million_matches_are_counted)
     g_assert_nonnull(strstr(pattern.output, "Found 1000000 lines that match re:val.e:"));
 }
 
-/* Every part of up to 24 bytes of a text with few letters, in every end of that text. */
+/* Searches for every substring of up to 24 bytes of a text with few different letters, at every end
+ * of that text. */
 TEST("/search/large", short_and_long_texts_are_found_where_they_begin)
 {
     static const char text[] = "aab\n(aabb aaab\\)\"abbab.*aabba[baab]+aaaaab\tabab$";
@@ -63,7 +64,7 @@ TEST("/search/large", short_and_long_texts_are_found_where_they_begin)
         }
 }
 
-/* Comparing the text at each of the lines would take the product of both. */
+/* Comparing the text at each line would take time proportional to the product of both lengths. */
 TEST("/search/large", equal_lines_do_not_multiply)
 {
     g_auto(Fixture) fixture;
@@ -119,7 +120,7 @@ TEST("/search/large", contents_beyond_the_kept_ones_are_found_loosely_too)
     g_assert_cmpuint(unkept.search->kept_bytes, ==, strlen(text));
 }
 
-/* A text that is nowhere: the lines with its word are shown in its place. */
+/* The text occurs nowhere, so the lines with its word are shown instead. */
 TEST("/search/large", lines_of_a_common_word_are_counted_up_to_a_bound)
 {
     g_auto(Fixture) few, many;
@@ -134,7 +135,7 @@ TEST("/search/large", lines_of_a_common_word_are_counted_up_to_a_bound)
     g_assert_nonnull(strstr(cut.output, "<file>b.py</file>"));
 }
 
-/* What lies between tests and other files that are read at once, and the bound on them. */
+/* Tests and files of other types are searched together, up to a limit in bytes. */
 TEST("/search/large", counts_in_other_files_are_left_out_when_they_are_too_many)
 {
     g_auto(Fixture) few, many;

@@ -1,4 +1,4 @@
-/* Bug locations: uniqueness and bounds. */
+/* Tests that bug locations are unique and limited in number. */
 #include <string.h>
 
 #include "fixture.h"
@@ -21,7 +21,7 @@ static const char shapes[] = "class Base:\n"
                              "def area(shape):\n"
                              "    return shape.area()\n";
 
-/* Role, level and place of everything found, joined by line ends. */
+/* Role, level and place of each result, one per line. */
 static char *described(const GPtrArray *found)
 {
     GString *text = g_string_new(NULL);
@@ -121,7 +121,7 @@ TEST("/search/locate", long_code_is_shortened)
     g_assert_cmpstr(whole->code, ==, "class Huge:\n    def one(self):\n    def two(self):\n");
 }
 
-/* Shows one place of a file of three lines; what it was refused for, or NULL; owned. */
+/* Shows a place in a file of three lines; returns the reason for a refusal, owned, or NULL. */
 static char *refused(Fixture *fixture, const char *file, guint start, guint end,
                      const char *expected)
 {
@@ -135,7 +135,7 @@ static char *refused(Fixture *fixture, const char *file, guint start, guint end,
     return NULL;
 }
 
-/* Lines count from 1; those behind the file's last are left out. */
+/* Lines count from 1; lines after the end of the file are omitted. */
 TEST("/search/show", places_are_shown_where_they_are)
 {
     g_auto(Fixture) fixture;

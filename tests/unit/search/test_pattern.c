@@ -1,4 +1,4 @@
-/* Patterns ("re:…") that have no end, or are as large as they may be. */
+/* Tests of regular expressions ("re:…") that would match forever, or have the maximum size. */
 #include <string.h>
 
 #include "fixture.h"
@@ -10,7 +10,7 @@ static void assert_has(const AcrAnswer *answer, const char *text)
         g_error("no '%s' in:\n%s", text, answer->output);
 }
 
-/* Asserts that the pattern is found at these places, or nowhere (""). */
+/* Expects the pattern to match at these places, or nowhere (""). */
 static void expect(Fixture *fixture, const char *pattern, const char *places)
 {
     fixture_expect(fixture, "search_code", pattern, NULL, places);
@@ -75,7 +75,7 @@ TEST("/search/pattern", all_steps_of_a_search_are_bounded)
     g_assert_cmpstr(answer.output, ==, again.output);
 }
 
-/* PCRE2 ends these itself; whatever it says, there is an answer. */
+/* PCRE2 itself rejects these; in any case, the call must get an answer. */
 TEST("/search/pattern", deep_and_large_patterns_are_answered)
 {
     g_auto(Fixture) fixture;

@@ -1,4 +1,5 @@
-/* The calls for programs: schemas, calls from JSON, answers as JSON; the map of a repository. */
+/* Tests of calls for programs: schemas, calls from JSON, answers as JSON, and the map of a
+ * repository. */
 #include <string.h>
 
 #include "fixture.h"
@@ -10,7 +11,7 @@ static AcrJson *parsed(const char *text)
     return json;
 }
 
-/* The call that `arguments` are bound to, or what is wrong with them; owned. */
+/* The call to which the arguments are bound, or the error; owned. */
 static char *bound(const char *name, const char *arguments, const char *beside)
 {
     g_autoptr(AcrJson) json = arguments ? parsed(arguments) : NULL;
@@ -22,7 +23,7 @@ static char *bound(const char *name, const char *arguments, const char *beside)
     return g_strdup(error->message);
 }
 
-/* A run is shown the calls that it began with, however many there are today. */
+/* A run must be offered the calls that existed when it began, even if there are more today. */
 TEST("/search/schema", first_calls)
 {
     gsize n;
@@ -179,7 +180,7 @@ TEST("/search/map", names_what_files_define)
                 "b/c.py\n");
 }
 
-/* A repository of `n` files in folders of ten, with a class in each. */
+/* The map of a repository of `n` files in folders of ten, with a class in each file. */
 static char *large_map(guint n)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-map-XXXXXX", NULL);
