@@ -312,7 +312,7 @@ bool acr_file_is_temporary(const char *name);
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
 /* Whether the open folder or file is a mount point; false if the system does not say. */
 bool acr_fd_is_mount(int fd);
-/* Removes a folder with everything in it; only for folders that this program made. Never follows
+/* Removes a folder with everything in it; only for folders that this program created. Never follows
  * symbolic links; fails if something is mounted in the tree. Succeeds if the folder does not
  * exist. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;

@@ -1,5 +1,5 @@
 /* The thread of the server. It lets libmicrohttpd (MHD) read and write, notices clients that
- * disconnect while their answer is being made (MHD does not watch a suspended connection), and
+ * disconnect while their answer is being prepared (MHD does not watch a suspended connection), and
  * disconnects clients that send their request slowly. */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* The public functions of the outline cache: they store rows by blob id and outliner version, in
  * batches. If something is wrong with the file, callers only get no rows.
  *
- * If our file is damaged or outdated, it is removed and made again; another program's file is left
- * alone. Before we remove a file, we lock it and check that the path still leads to it. */
+ * If our file is damaged or outdated, it is removed and created again; another program's file is
+ * left alone. Before we remove a file, we lock it and check that the path still leads to it. */
 #include "index/cache_private.h"
 
 #include <errno.h>

@@ -142,7 +142,8 @@ static bool stem_of(const char *path, AcrStem *out)
     return true;
 }
 
-/* Groups the ids by kind, and converts positions of bases to addresses. */
+/* Groups the ids by kind. Until now, `bases` of a class was a position in the index's array of base
+ * names; converts it to a pointer. */
 static void sort_by_kind(AcrIndex *index)
 {
     AcrSymbol *symbols = (AcrSymbol *)index->symbols->data;

@@ -263,7 +263,7 @@ typedef struct {
         retry_base_ms; /* upper limit of the first wait, which doubles with each retry; 0: 1,000 */
     const AcrPrices *prices; /* kept; must outlive the model; NULL: no price is known */
     AcrBudget *budget;       /* kept; must outlive the model; NULL: none */
-    /* folder in which processes with the same endpoint and key share their rate limits; made if
+    /* folder in which processes with the same endpoint and key share their rate limits; created if
      * missing; NULL: limits are not shared */
     const char *shared_dir;
     const AcrInterrupt *interrupt; /* kept; must outlive the model */

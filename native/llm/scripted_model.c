@@ -1,8 +1,8 @@
-/* Scripted answers: a model that answers from a file of JSON lines, which is read when the model
- * is made. Each label (a line's "agent") has a queue of its lines in file order; a call uses the
- * first line that fits. A line with a "round" is used only for the step with that number. When
- * the step numbers of the calls begin again, a new attempt of the run has begun, and unused
- * lines of the previous attempt are skipped. */
+/* Scripted answers: a model that answers from a file of JSON lines, which is read when the model is
+ * created. Each label (a line's "agent") has a queue of its lines in file order; a call uses the
+ * first line that fits. A line with a "round" is used only for the step with that number. When the
+ * step numbers of the calls begin again, a new attempt of the run has begun, and unused lines of
+ * the previous attempt are skipped. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ static void script_free(AcrModel *model)
     ACR_FREE(model->name, model);
 }
 
-/* The queue of a label, which is made if missing. */
+/* The queue of a label, which is created if missing. */
 static Queue *queue_of(ScriptModel *script, const char *label)
 {
     Queue *queue = g_hash_table_lookup(script->queues, label);

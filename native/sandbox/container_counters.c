@@ -7,7 +7,7 @@
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
-/* this time is added to the command's time; a few times in the worst case */
+/* each read may take this long after the command; there are a few reads */
 #define READ_MS (5 * 1000)
 #define MAX_TEXT_BYTES 4096u
 

@@ -362,7 +362,7 @@ static char *create(AcrEngine *engine, const AcrEngineContainer *container, GErr
     g_auto(AcrEngineAnswer) made = {0};
     if (!acr_engine_demand(
             engine, &(AcrEngineCall){.method = "POST", .path = "/containers/create", .json = json},
-            "make a container", &made, error))
+            "create a container", &made, error))
         return NULL;
     const char *id = acr_json_get_string(made.json, "Id");
     if (!id)

@@ -38,7 +38,7 @@ typedef struct {
     const AcrSandboxLimits *limits;
     bool network;
     const char *host_name; /* host name in the container; NULL: the engine chooses it */
-    const char *walls;     /* folder on this machine that acr_engine_walls_folder made */
+    const char *walls;     /* folder on this machine that acr_engine_walls_folder created */
 } AcrEngineContainer;
 /* Makes and starts the container; returns its id, owned. A label names the owning process.
  * Processes in it cannot make the system calls that acr_seccomp_walls refuses, unless the engine

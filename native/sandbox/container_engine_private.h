@@ -37,7 +37,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)
 /* Succeeds with any status. Errors: UNAVAILABLE (no answer), INTERRUPTED. */
 bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
                      GError **error) ACR_MUST_USE;
-/* Makes a call that must succeed. `purpose` completes the error message: "make a container". */
+/* Makes a call that must succeed. `purpose` completes the error message: "create a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
 

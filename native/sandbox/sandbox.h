@@ -71,7 +71,7 @@ typedef struct AcrSandbox AcrSandbox;
 /* Checks that the backend works here, by running a command in it, and finds a Python. Does not
  * write the tree or run the set-up. Errors: USAGE, UNAVAILABLE, FAILED, INTERRUPTED. */
 AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error) ACR_MUST_USE;
-/* Removes everything that the sandbox made outside its cache. */
+/* Removes everything that the sandbox created outside its cache. */
 void acr_sandbox_free(AcrSandbox *sandbox);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSandbox, acr_sandbox_free)
 

@@ -25,7 +25,7 @@ char *acr_namespace_refusal(const char *root, int err) ACR_MUST_USE;
  * System V shared memory, files in memory, the kernel's own buffers. Most users are not allowed
  * to make a control group. Zero-initialise. */
 typedef struct {
-    char *dir;   /* owned; NULL if no group could be made */
+    char *dir;   /* owned; NULL if no group could be created */
     bool is_old; /* the group belongs to control groups version 1 */
 } AcrMemoryGroup;
 /* The number in the first line of a kernel file that begins with these words; 0 if there is

@@ -1,4 +1,4 @@
-/* The cache of trees and results of set-ups: a folder of entries. An entry is made once, in a
+/* The cache of trees and results of set-ups: a folder of entries. An entry is created once, in a
  * temporary folder that is then renamed. Afterwards it is only read. A process that uses an
  * entry holds a shared lock on the entry's folder. To remove an entry, a process first takes an
  * exclusive lock, so that entries in use stay. A folder that only one process uses ("tmp-…", and
@@ -63,7 +63,7 @@ static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
 }
 
 /* Opens an entry's folder or lock file, but not a link, because a command without isolation
- * could have made one. If such a command has removed the rights of a folder, restores them. */
+ * could have created one. If such a command has removed the rights of a folder, restores them. */
 static int open_own(const char *path, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC;
@@ -168,7 +168,7 @@ char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
-/* Moves a folder that cannot be removed out of the way, so that a new one can be made. */
+/* Moves a folder that cannot be removed out of the way, so that a new folder can be created. */
 static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
@@ -295,7 +295,7 @@ static bool write_size(const char *entry, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
-/* Removes an unused entry. Returns false if a process uses the entry, or has just made it. */
+/* Removes an unused entry. Returns false if a process uses the entry, or has just created it. */
 static bool remove_entry(AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key), *name = g_strconcat(TMP, key, NULL);
@@ -429,7 +429,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        /* a killed process left this folder behind, and children of the process may still write to it */
+        /* a killed process left this folder behind, and its children may still write to it */
         if (fd >= 0) {
             if (!acr_dir_remove(path, NULL))
                 set_aside(store, path);

@@ -10,7 +10,7 @@
 #define ACR_SANDBOX_HOME "home"
 #define ACR_SANDBOX_GIT "git" /* folder of the tree's ".git", beside the tree */
 
-/* A folder of entries, each made once and then only read. Processes share the folder, and no
+/* A folder of entries, each created once and then only read. Processes share the folder, and no
  * process removes an entry that another process uses. */
 typedef struct AcrTreeCache AcrTreeCache;
 /* Opens the cache. If `path` is NULL, it is a temporary cache, which is removed when it is

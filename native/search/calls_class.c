@@ -1,5 +1,5 @@
-/* search_class and search_class_in_file. If the name is that of a function or an assigned name,
- * that is shown, with a note. */
+/* search_class and search_class_in_file. If the name belongs to a function or is an assigned name,
+ * shows that definition, with a note. */
 #include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),

@@ -1,6 +1,6 @@
-/* search_method, search_method_in_file and search_method_in_class. If the name is that of a
- * class or an assigned name, that is shown, with a note; a class is shown as its signatures.
- * Inherited members are shown where they are defined. */
+/* search_method, search_method_in_file and search_method_in_class. If the name belongs to a class
+ * or is an assigned name, the answer shows that definition, with a note; a class is shown as its
+ * signatures. Inherited members are shown where they are defined. */
 #include "search/calls_private.h"
 
 static const AcrSought a_def = {"function or method", ACR_FUNCTIONS, ACR_COLLAPSE_METHODS};

@@ -115,7 +115,7 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
 /* The snapshot of the commit on which this snapshot is based, that is, the files of a fresh
  * checkout. Empty if there is no commit; owned. Errors: those of acr_snapshot_of_commit. */
 AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
-/* Fills the folder `dir` (made) as the ".git" of a working tree of that commit, in the form of a
+/* Fills the folder `dir` (created) as the ".git" of a working tree of that commit, in the form of a
  * shallow clone: its objects, an index, the branch "main", and the nearest tag with the commits up
  * to it. It contains no configuration except core.autocrlf, no hook or remote, and no later commit.
  * If branches were merged, git may count a different number of commits since the tag. Errors: EMPTY

@@ -322,7 +322,7 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
     return true;
 }
 
-/* Whether `out` is the folder of a batch that this or an earlier version made. */
+/* Whether `out` is the folder of a batch that this or an earlier version created. */
 static bool is_batch(const char *out)
 {
     g_autofree char *live = acr_batch_note_path("", NOTE),

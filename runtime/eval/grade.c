@@ -7,7 +7,7 @@
 
 #include "eval/images.h"
 
-#define VERDICT_VERSION 3 /* verdicts of other versions are made again */
+#define VERDICT_VERSION 3 /* verdicts of another version are computed again */
 #define MAX_REFUSAL_BYTES 300u
 
 typedef struct {

@@ -1,8 +1,8 @@
 /* Keeps candidates and compares them. A patch with a better proof is better. With equal proof, a
- * patch with which the project's tests have run is better, and a patch that changes only tests
- * is worse. Of equal patches the first is selected; of rejected ones the latest, because its
- * writer knew the verdicts on the others. If no patch applies, the best status decides. If a
- * patch is judged again (with a better test, or because it was written again), the last
+ * patch with which the project's tests have run is better, and a patch that changes only tests is
+ * worse. Among equal patches, the first is selected; among rejected patches, the latest, because
+ * its writer knew the verdicts on the earlier ones. If no patch applies, the best status decides.
+ * If a patch is judged again (with a better test, or because it was written again), the last
  * judgement counts. */
 #include "loops/attempt_work.h"
 

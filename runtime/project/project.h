@@ -227,8 +227,8 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE
  * false after the last row. */
 bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
                               const char **out_heading, const GPtrArray **out_ids);
-/* Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs
- * on both trees confirm it: several runs of all suspects together, then runs of the first ones
+/* Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
+ * both trees confirm it: several runs of all suspects together, then runs of the first few suspects
  * alone. All runs together take at most the project's time. *out_run is the first run with the
  * patch. Errors: those of acr_project_baseline. */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,

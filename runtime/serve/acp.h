@@ -15,7 +15,7 @@ typedef struct {
     const AcrHost *host;
     const AcrRunSpec *spec; /* the options of each run, except its repository, issue and folder */
     const char *runs;       /* absolute path of the folder that contains the run folders */
-    /* Makes a new run folder in `runs` for that repository; owned. Errors: those of task. */
+    /* Creates a new run folder in `runs` for that repository; owned. Errors: those of task. */
     char *(*new_folder)(const char *repo, GError **error);
     /* The run folders in `runs` that belong to one repository (NULL: to any), beginning with the
      * latest; rows as in `runs --json`; owned. */

@@ -1,5 +1,5 @@
-/* Checks that the programs named in options can be used, before a run folder is made and before a
- * model costs money. Programs in a container, and programs that --setup installs, cannot be
+/* Checks that the programs named in options can be used, before a run folder is created and before
+ * a model costs money. Programs in a container, and programs that --setup installs, cannot be
  * checked. */
 #include "task/recorded.h"
 

@@ -105,8 +105,8 @@ static bool is_of_task(const AcrOption *option)
     return g_strv_contains(names, option->name);
 }
 
-/* Checks the options that belong to all `verbs`; of a batch (NULL: none), only those that it was
- * given, and passes on to all of its tasks. */
+/* Checks the options that belong to all `verbs`. If `batch` is given, checks only the options that
+ * were given to the batch and that it passes on to all of its tasks. */
 static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verbs,
                           const AcrRunSpec *batch, GError **error)
 {

@@ -113,7 +113,7 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 }
 
 /* Whether a file is regular (not a link) and either is empty or contains only the text `own`. If
- * `own` is NULL, this is a process id and a line feed. */
+ * `own` is NULL, the text must be a process id and a line feed. */
 static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =

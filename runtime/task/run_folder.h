@@ -86,7 +86,7 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
 /* Checks the options that a batch was given against those of one of its tasks. Errors: USAGE. */
 bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch,
                           GError **error) ACR_MUST_USE;
-/* If another version made the folder, adds that version to the error's message. */
+/* If another version created the folder, adds that version to the error's message. */
 void acr_meta_name_version(const AcrJson *meta, GError *reason);
 /* Reads the options that a resumed run must repeat. Errors: ENVIRONMENT (they are missing, or
  * have wrong types). */

@@ -1,6 +1,6 @@
 /* Reads the rows of a batch with their hidden tests, which the processes of the tasks never get,
  * and decides where the code of each task runs: in its image or its environment. Grading uses
- * the same images and environments, so that they are made only once. */
+ * the same images and environments, so that they are created only once. */
 #include <string.h>
 
 #include "eval/images.h"

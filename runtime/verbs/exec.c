@@ -9,7 +9,7 @@
 #include "project/project.h"
 #include "sandbox/sandbox.h"
 
-/* The exit codes that `timeout` and `docker run` use, too. */
+/* The same exit codes as those of `timeout` and `docker run`. */
 #define EXIT_TIMED_OUT 124
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128

@@ -55,7 +55,7 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Rejects arguments other than one run folder. (places.c) */
 AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec);
-/* Makes a new run folder in the state folder; owned. Errors: those of task. (places.c) */
+/* Creates a new run folder in the state folder; owned. Errors: those of task. (places.c) */
 char *acr_verb_new_run_folder(const char *repo, GError **error) ACR_MUST_USE;
 /* The sorted names (char *) of the guides that `help` prints; owned. (help_topic.c) */
 GPtrArray *acr_help_topics(const AcrHost *host) ACR_MUST_USE;
