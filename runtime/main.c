@@ -112,9 +112,10 @@ static char *find_data(const char *exe)
 }
 
 static const char first_words[] =
-    "acr-host reads an issue, finds the code that it is about with a language model, and writes a "
-    "patch,\nwhich it proves by running it in a sandbox. Try it without a key, then in a git "
-    "repository of Python code:\n"
+    "acr-host reads an issue, lets a language model find the code and write a patch, and proves "
+    "the "
+    "patch\nby running it in a sandbox. Try it without a key, then in a git repository of Python "
+    "code:\n"
     "\n"
     "  acr-host demo                                         # fixes the bundled sample's issue "
     "with recorded answers\n"

@@ -472,7 +472,7 @@ static bool poll_batch(AcrBatchBroker *broker, Batch *batch, GError **error)
               g_hash_table_size(batch->keys));
     pthread_mutex_lock(&broker->lock);
     end_batch(broker, batch, 0,
-              "the provider ended every batch with this call without answering it");
+              "this call was in several batches, and each of them ended without its answer");
     pthread_mutex_unlock(&broker->lock);
     return true;
 }

@@ -57,7 +57,7 @@ static bool has_room(Walk *walk, guint64 more)
     walk->kept_bytes += more;
     return walk->kept_bytes <= ACR_VCS_MAX_WORKTREE_BYTES ||
            acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
-                        "the %sfiles of '%s' are larger than %u MiB%s",
+                        "the %sfiles of '%s' are larger than %u MiB in total%s",
                         walk->git ? "changed and untracked " : "", walk->snapshot->repo->workdir,
                         (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)),
                         walk->git ? "" : "; name a smaller folder with --repo");

@@ -186,7 +186,8 @@ static AcrRetrievalEvent do_extract(Driver *driver)
                                 &driver->failure))
         return failed_event(driver);
     if (driver->extraction.problem) {
-        acr_loops_note(run, "the extract answer cannot be used: %s", driver->extraction.problem);
+        acr_loops_note(run, "the answer with the search calls cannot be used: %s",
+                       driver->extraction.problem);
         acr_agent_tell(driver->extract, run->prompts, ACR_PROMPT_EXTRACT_RETRY, "problem",
                        driver->extraction.problem, NULL);
         return is_dead_end(driver, 'e', text) ||

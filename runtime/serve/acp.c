@@ -55,14 +55,14 @@ static char *repository_of(const Request *request)
         return NULL;
     if (!g_path_is_absolute(cwd))
         return (void *)acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                        "params.cwd must be an absolute path");
+                                        "'params.cwd' must be an absolute path");
     g_autoptr(AcrRepo) repo = acr_repo_open(cwd, &error);
     const char *workdir = repo ? acr_repo_workdir(repo) : NULL;
     g_autofree char *real = workdir ? acr_path_real(workdir) : NULL;
     if (real && g_utf8_validate(real, -1, NULL))
         return g_steal_pointer(&real);
     return (void *)acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                    "no run can begin in params.cwd: %s",
+                                    "no run can begin in 'params.cwd': %s",
                                     error  ? error->message
                                     : real ? "the real path of the repository is not UTF-8"
                                            : "the repository has no working tree");
@@ -97,7 +97,7 @@ static AcrJson *initialize_acp(const Request *request)
     gint64 version = acr_json_get_int(request->message->params, "protocolVersion", -1);
     if (version < 0)
         return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                "initialize needs params.protocolVersion, a number");
+                                "initialize needs 'params.protocolVersion' (a number)");
     request->acp->is_initialized = true;
     AcrJson *prompt = acr_json_of(ACR_BOOL("image", false), ACR_BOOL("audio", false),
                                   ACR_BOOL("embeddedContext", true), NULL);
@@ -174,7 +174,7 @@ static AcrJson *load_session(const Request *request)
                                 known ? "session %s is already open on this connection"
                                 : !issue
                                     ? "there is no run named %s; 'acr-host runs' lists the runs"
-                                    : "run %s belongs to a repository other than params.cwd",
+                                    : "run %s belongs to a repository other than 'params.cwd'",
                                 shown);
     AcrAcpSession *session = add_session(request, g_steal_pointer(&repo), g_steal_pointer(&folder));
     session->issue = g_steal_pointer(&issue);
@@ -239,7 +239,7 @@ static bool take_issue(const Request *request, AcrAcpSession *session)
     bool is_new = session->issue && !session->is_going_on && strcmp(text, session->issue) != 0;
     if (!*text || strlen(text) > MAX_ISSUE_BYTES)
         return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                "params.prompt must hold the text of an issue, of at most %u bytes",
+                                "'params.prompt' must hold the text of an issue (at most %u bytes)",
                                 MAX_ISSUE_BYTES) != NULL;
     char *folder = is_new ? request->acp->options->new_folder(session->repo, &error) : NULL;
     if (is_new && !folder)

@@ -210,7 +210,7 @@ const char *acr_serve_param(const AcrServeMessage *message, const char *name, Ac
 {
     const char *text = acr_json_get_string(message->params, name);
     if (!text)
-        acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "%s needs params.%s, a string",
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "%s needs 'params.%s' (a string)",
                          message->method, name);
     return text;
 }

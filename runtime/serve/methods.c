@@ -95,7 +95,7 @@ static AcrJson *prompts_get(const AcrServeRequest *request, AcrServeFault *fault
     }
     if (!issue)
         return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
-                                "the prompt needs the argument 'issue', a string");
+                                "the prompt needs the argument 'issue' (a string)");
     g_autofree char *clean = acr_issue_clean(issue),
                     *calls = acr_agent_calls_text(request->options->calls);
     g_autofree char *start = acr_prompts_render(request->options->prompts, ACR_PROMPT_SEARCH_START,

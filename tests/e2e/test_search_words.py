@@ -182,7 +182,7 @@ def test_a_folder_that_is_too_large_is_refused_unread(host: Host, tmp_path: Path
         (tmp_path / f"{number}.bin").touch()
         os.truncate(tmp_path / f"{number}.bin", 32 * 1024 * 1024)  # takes no room on the disk
     refused = host.run("search", "--repo", tmp_path, "x").check(3)
-    assert "are larger than 2048 MiB; name a smaller folder with --repo" in refused.err
+    assert "are larger than 2048 MiB in total; name a smaller folder with --repo" in refused.err
 
 
 def test_the_list_names_every_call_and_word(host: Host, tmp_path: Path) -> None:

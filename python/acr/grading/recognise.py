@@ -112,7 +112,7 @@ def find_recipe(name: str, paths: list[str], texts: dict[str, str]) -> tuple[dic
     if not repos:
         names = ", ".join(repo.partition("/")[2] for repo in _PROJECTS)
         said = "this is not a checkout of a project with a recipe" if name == "auto" else f"there is no recipe '{name}'"
-        raise UnknownRecipe(f"{said} ({names}); use --python and --setup instead")
+        raise UnknownRecipe(f"{said} (known: {names}); use --python and --setup instead")
     repo = repos[0]
     recipes = [recipe for recipe in environments.built_in_recipes() if recipe["repo"] == repo and "versions" in recipe]
     versions = [at for recipe in recipes for at in recipe["versions"]]

@@ -144,7 +144,7 @@ def _edits(attempt: Attempt) -> list[list[object]]:
 def _landing(run: Run) -> Section:
     rows = [row for attempt in run.attempts[:20] for row in _edits(attempt)]
     heads = ["try", "file", "lines", "found", "became", "why"]
-    shown = table(heads, rows, "each edit, the level of the ladder on which its quote was found, and where it landed")
+    shown = table(heads, rows, "each edit, how exactly its quote matches the file, and where it landed")
     return section("edits", "Where edits landed", *[shown] if rows else [])
 
 
