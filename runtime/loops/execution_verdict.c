@@ -167,8 +167,8 @@ static char *judge_failure(const Traceback *traceback, const char *line, const c
     if (!traceback->script_line)
         return g_strdup("the traceback on stderr has no line of the script");
     if (!traceback->is_quoted)
-        return g_strdup_printf("the traceback on stderr names line %u of the script, but quotes it "
-                               "otherwise than it is",
+        return g_strdup_printf("the traceback on stderr names line %u of the script, but the line "
+                               "that it quotes is different",
                                traceback->script_line);
     *out_result = ACR_TEST_REPRODUCED;
     return g_strdup_printf("line %u of the script raises %s", traceback->script_line, shown);

@@ -239,7 +239,7 @@ static AcrStep make_experiments(AcrAttemptWork *work, Experiments *made, char **
         if (step != ACR_STEP_DONE)
             return step;
     }
-    *out_doubt = g_strdup_printf("the experiments do not come to an end in %u runs", MAX_RUNS);
+    *out_doubt = g_strdup_printf("the experiments did not finish within %u runs", MAX_RUNS);
     return ACR_STEP_DONE;
 }
 

@@ -63,7 +63,7 @@ static void check_python(Doctor *doctor)
     const char *pylint = acr_json_get_string(json, "pylint");
     add_check(doctor, "python", OK, NULL, found);
     add_check(doctor, "pylint", pylint ? OK : WARNING,
-              "apt-get install pylint, or pip install pylint for that Python",
+              "run 'apt-get install pylint', or 'pip install pylint' for that Python",
               pylint ? pylint : "missing: acr-host cannot find new errors in an edited file");
 }
 
@@ -257,7 +257,7 @@ static void check_locale(Doctor *doctor)
     g_autofree char *lower = g_ascii_strdown(value ? value : "", -1);
     bool ok = strstr(lower, "utf-8") || strstr(lower, "utf8");
     add_check(doctor, "locale", ok ? OK : WARNING,
-              "output is UTF-8; run export LANG=C.UTF-8 if the terminal shows it wrongly",
+              "output is UTF-8; if the terminal shows it wrongly, run 'export LANG=C.UTF-8'",
               value && *value ? value : "not set");
 }
 

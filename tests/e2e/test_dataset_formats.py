@@ -243,7 +243,7 @@ def test_what_is_missing_is_named_with_the_remedy(host: Host, repo: Path, tmp_pa
     options = ["--predictions", "empty", "--run-id", "x", "--out", tmp_path / "out", "--regrade"]
     for name, library in {"x.parquet": "pyarrow", "repo": "PyYAML"}.items():
         result = host.run("eval", "--dataset", tmp_path / name, *options, env=env)
-        result.one_line(2, f"need {library}; run python3 -m pip install {library}")
+        result.one_line(2, f"need {library}; run 'python3 -m pip install {library}")
     result = host.run("eval", "--dataset", tmp_path / "bin", *options, env=env)
     result.one_line(2, "holds no data set")
     (tmp_path / "empty").mkdir()

@@ -119,7 +119,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise Unreadable("Parquet and Arrow files need pyarrow; run python3 -m pip install pyarrow") from error
+        raise Unreadable("Parquet and Arrow files need pyarrow; run 'python3 -m pip install pyarrow'") from error
     return pyarrow
 
 
@@ -200,7 +200,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     try:
         import yaml
     except ImportError as error:
-        raise Unreadable("task repositories need PyYAML; run python3 -m pip install PyYAML") from error
+        raise Unreadable("task repositories need PyYAML; run 'python3 -m pip install PyYAML'") from error
     try:
         told = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, OSError, ValueError) as error:
