@@ -109,7 +109,7 @@ typedef struct {
     bool flip;
     /* if a script fails with the patch, the patch is rejected, unless the script is found wrong */
     bool refute;
-    bool dispute; /* run the tests on which candidates differ with all candidates */
+    bool dispute; /* if candidates differ in a test, run this test with all of them */
 } AcrMay;
 
 /* The input of a run. All members are borrowed for the call. */

@@ -140,8 +140,8 @@ static GPtrArray *find_disputed(const GPtrArray *candidates)
     return ids;
 }
 
-/* Runs the tests in which candidates differ with each candidate whose own check did not reach or
- * confirm them. Otherwise a candidate could be better only because its check was shorter. */
+/* If candidates differ in a test, runs this test with each candidate whose own check did not reach
+ * or confirm it. Otherwise a candidate could be better only because its check was shorter. */
 static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
 {
     g_autoptr(GPtrArray) disputed = find_disputed(work->candidates);
