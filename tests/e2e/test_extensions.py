@@ -434,7 +434,7 @@ def test_files_of_the_repository_are_refused(run_host: RunHost, sample_repo: Rep
         command = arguments(sample_repo, tmp_path / "out", "--extension", path)
         run_host(*command).one_line(2, "is inside the repository, and acr-host never loads")
         run_host("search", "--repo", sample_repo, "--extension", path, 'search_class("A")').one_line(2, "repository")
-    run_host("mcp", "--repo", sample_repo, "--extension", link).one_line(2, "of the repository")
+    run_host("mcp", "--repo", sample_repo, "--extension", link).one_line(2, "inside the repository")
     assert not (tmp_path / "out").exists()
 
 
