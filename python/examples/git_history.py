@@ -16,7 +16,7 @@ NAMES = 8  # most names of an issue
 
 
 @search_call
-def search_history(repo: Repo, text: str) -> str:
+def search_changes(repo: Repo, text: str) -> str:
     """Shows the newest commits that added or removed a text, with the files that they changed.
 
     text: Literal text, such as the name of a function
@@ -48,5 +48,5 @@ def _log(folder: str, text: str, *options: str) -> str | None:
 
 def test_finds_nothing(repo: Repo) -> None:
     """No commit contains this text."""
-    assert search_history(repo, "\u2603 never in a commit \u2603") in ("", "The history cannot be read.")
+    assert search_changes(repo, "\u2603 never in a commit \u2603") in ("", "The history cannot be read.")
     assert changed_with_names(repo, "no_such_name_of_any_commit") == []

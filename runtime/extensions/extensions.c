@@ -293,16 +293,19 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
     return acr_calls_add(all->calls, &row->spec) ? NULL : "has the name of another call";
 }
 
-static bool take_calls(AcrExtensions *all, Extension *one)
+/* Adds the calls. If one cannot be added, the extension is an {"error"}. */
+static void take_calls(AcrExtensions *all, Extension *one)
 {
     const AcrJson *at = acr_json_first(acr_json_get(one->added, "calls"));
     for (guint n = 0; at && n < ACR_EXTENSION_MAX_HOOKS; at = acr_json_next(at), n++) {
         const char *why = add_call(all, one, at), *name = acr_json_get_string(at, "name");
-        if (why)
-            warn(all, "extension '%s': the call %s %s, and is left out", one->label,
-                 name ? name : "", why);
+        if (why) {
+            g_autofree char *text = g_strdup_printf("the call %s %s", name ? name : "", why);
+            acr_json_free(one->added);
+            one->added = refusal(text);
+            return;
+        }
     }
-    return true;
 }
 
 /* ---- Loading ---- */
@@ -318,9 +321,10 @@ static bool load_extension(AcrExtensions *all, const char *path, GError **error)
     one->process = (AcrExtensionProcess){&all->options, one->path, one->source, {0}, NULL};
     if (!ask_extension(all, one, NULL, NULL, &one->added, error))
         return false;
+    take_calls(all, one);
     const char *why = acr_json_get_string(one->added, "error");
     if (!why)
-        return take_calls(all, one);
+        return true;
     if (all->options.exe && !all->options.keeps_broken)
         return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
                              "extension '%s' cannot be loaded: %s", one->label, why);

@@ -81,7 +81,7 @@ static int run_config(AcrHost *host, AcrRunSpec *spec)
     const char *nearest = verb ? NULL : acr_verb_nearest(name);
     g_autoptr(GError) error = NULL;
     if (!verb || (spec->arguments[0] && spec->arguments[1]))
-        return acr_verb_usage("give one verb and its options, not '%s'%s%s%s", name,
+        return acr_verb_usage("give one verb, not '%s'%s%s%s", name,
                               nearest ? "; did you mean '" : "", nearest ? nearest : "",
                               nearest ? "'?" : "");
     g_auto(AcrRunSpec) shown = acr_run_spec_of(verb->takes);

@@ -126,7 +126,7 @@ static int list(AcrHost *host, const AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrExtensions) all = NULL;
     g_autoptr(GString) text = g_string_new(NULL);
-    if (!acr_verb_load_extensions(host, spec, NULL, &all, &error))
+    if (!acr_verb_load_extensions(host, spec, spec->repo, &all, &error))
         return acr_verb_fail(host, error);
     g_autoptr(AcrJson) rows = acr_extensions_describe(all);
     if (!all)
@@ -147,6 +147,8 @@ static int write_new(AcrHost *host, const char *name)
                     *to = g_str_has_suffix(name, ".py") ? g_strdup(name)
                                                         : g_strconcat(name, ".py", NULL);
     struct stat status;
+    if (g_str_has_suffix(to, "/.py") || strcmp(to, ".py") == 0)
+        return acr_verb_usage("'%s' names no file; give a name such as mine", name);
     if (lstat(to, &status) == 0)
         return acr_verb_usage("'%s' exists already; choose another name", to);
     g_autoptr(GBytes) text = acr_file_read(from, MAX_TEMPLATE, &error);
@@ -154,8 +156,10 @@ static int write_new(AcrHost *host, const char *name)
     const void *data = text ? g_bytes_get_data(text, &len) : NULL;
     if (!text || !acr_file_write_atomic(to, data, len, 0644, &error))
         return acr_verb_fail(host, error);
+    g_autofree char *word = acr_shell_word(to);
     g_autofree char *next = g_strdup_printf(
-        "wrote %s; edit it, then run its tests: acr-host extensions test %s --repo DIR\n", to, to);
+        "wrote %s; edit it, then run its tests: acr-host extensions test %s --repo DIR\n", to,
+        word);
     return acr_out_exit(acr_out_text(next), ACR_EXIT_OK);
 }
 

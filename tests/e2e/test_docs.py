@@ -3,6 +3,7 @@ of the reader's with stand-ins for what they name, `run` and `pr` as dry runs; w
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -71,6 +72,12 @@ ELSEWHERE = {
     "sbatch": ("e2e/test_slurm.py", '"sbatch"'),
     "kubectl apply": ("e2e/test_swe_bench.py", "kubernetes-validate"),
     "export OPENAI_API_KEY": ("e2e/test_ask.py", "server"),
+    "acr-host merge": ("e2e/test_swe_bench.py", '"merge"'),
+    "acr-host tests": ("e2e/test_project_tests.py", '"--patch"'),
+    "acr-host localize": ("e2e/test_localize.py", '"--failing-test"'),
+    "acr-host mcp --repo": ("e2e/mcp_client.py", '"mcp"'),
+    "acr-host doctor --model": ("e2e/test_doctor.py", '"--online"'),
+    "acr-host demo": ("e2e/test_first_minute.py", '"demo"'),
 }
 STAND_INS = {
     "build/release/": "",
@@ -86,6 +93,23 @@ STAND_INS = {
     "DIR": "../graded",
     "--out out": "--out ../again",
     " …": "",
+    "Session.send": "BlockTariff.usage_charge",
+    "class Session": "class BlockTariff",
+    "'def save(' --in models.py": "'def usage_charge(' --in seasonal.py",
+    '"save", "Model"': '"usage_charge", "BlockTariff"',
+    "~/project": ".",
+    " notes.py": " ../notes.py",
+    "new ../": "new ../my-",
+    "patch.diff": "../done/patch.diff",
+    "tests/test_add.py": "tests/test_billing.py",
+    "watch out": "watch ../done",
+    "report out": "report ../done",
+    "replay out": "replay ../done",
+    "pr out": "pr ../done",
+    "--repos repos": "--repos ../repos",
+    "--out grades": "--out ../grades",
+    "--model openai/gpt-4.1 --out ../again": f"--model script:{SCRIPT} --verify=never --out ../again",
+    " --jobs 4 --grade": "",
 }
 
 MODELS = {"ask": f"openai/{MODEL} --prices prices.json", "reproduce": f"script:{SCRIPT}"}
@@ -98,6 +122,12 @@ def live() -> Iterator[tuple[str, str]]:
         for line in "\n".join(blocks(path, kind)).replace("\\\n", " ").splitlines():
             if line.strip():
                 yield path.name, line.partition("   #")[0].strip()
+    spec = importlib.util.spec_from_file_location("write", ROOT / "tools" / "manual" / "write.py")
+    assert spec and spec.loader
+    spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
+    for verb, examples in module.EXAMPLES.items():
+        for _, command in examples:
+            yield f"acr-host-{verb}.1", f"acr-host {command}"
 
 
 def played(line: str) -> str:
@@ -138,6 +168,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
     for name, text in files.items():
         (repo.path / name).write_text(text, "utf-8")
     shutil.copy(ISSUE, folder)
+    shutil.copy(ROOT / "python" / "examples" / "beginning.py", folder / "notes.py")
     (repo.path / "key").chmod(0o600)
     (folder / "bin").mkdir()
     (folder / "bin" / "acr-host").symlink_to(host.program)

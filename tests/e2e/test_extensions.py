@@ -132,7 +132,7 @@ def test_broken_ones_change_nothing(run_host: RunHost, sample_repo: Repo, tmp_pa
     assert again.stdout == plain.stdout
 
 
-@pytest.mark.parametrize("name", [name for name in BROKEN if name in AT_LOAD and name != "builtin"])
+@pytest.mark.parametrize("name", [name for name in BROKEN if name in AT_LOAD])
 def test_one_that_cannot_be_loaded_ends_before_anything_is_spent(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str
 ) -> None:
@@ -434,6 +434,7 @@ def test_files_of_the_repository_are_refused(run_host: RunHost, sample_repo: Rep
         command = arguments(sample_repo, tmp_path / "out", "--extension", path)
         run_host(*command).one_line(2, "is inside the repository, and acr-host never loads")
         run_host("search", "--repo", sample_repo, "--extension", path, 'search_class("A")').one_line(2, "repository")
+        run_host("extensions", "--extension", path, cwd=sample_repo.path).one_line(2, "repository")
     run_host("mcp", "--repo", sample_repo, "--extension", link).one_line(2, "inside the repository")
     assert not (tmp_path / "out").exists()
 
@@ -471,7 +472,8 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     by_config = run_host("extensions", env={"XDG_CONFIG_HOME": str(tmp_path / "config")}).check()
     assert by_config.out.startswith(f"{path} 0.1\n")
     before = path.read_bytes()
-    run_host("extensions", "new", "mine", cwd=tmp_path).check(2)
+    for wrong in ("mine", "", ".py", f"{tmp_path}/"):
+        run_host("extensions", "new", wrong, cwd=tmp_path).check(2)
     assert path.read_bytes() == before
     path.write_bytes(before.replace(b"== []", b"== [1]"))
     failed = run_host("extensions", "test", path, "--repo", sample_repo).check(1).out
@@ -572,6 +574,15 @@ def test_the_guide_shows_one_that_works(run_host: RunHost, sample_repo: Repo, tm
     assert found.out.count("<file>") == 1
 
 
+def test_a_call_that_is_left_out_fails(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    option, path = write(tmp_path, {"builtin": AT_LOAD["builtin"][0] + "\ndef test_it(repo):\n    pass\n"})
+    for words in ([option, path], ["test", path, "--repo", sample_repo]):
+        assert (
+            "'builtin.py' is left out: the call search_class has the name of another call"
+            in run_host("extensions", *words).check(1).err
+        )
+
+
 def test_examples_find(run_host: RunHost, tmp_path: Path) -> None:
     """What the examples' own tests cannot know: a repository with a fixture and a history."""
     files = {"tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef meter():\n    return 1\n", "a.py": "x = 1\n"}
@@ -579,7 +590,7 @@ def test_examples_find(run_host: RunHost, tmp_path: Path) -> None:
     repo.commit({"a.py": "needle = 1\n"})
     options = [("--extension", EXAMPLES[0].parent / f"{name}.py") for name in ("pytest_fixtures", "git_history")]
     flat = [each for pair in options for each in pair]
-    done = run_host("search", "--json", "--repo", repo, *flat, 'search_fixture("meter")', 'search_history("needle")')
+    done = run_host("search", "--json", "--repo", repo, *flat, 'search_fixture("meter")', 'search_changes("needle")')
     fixture, history = done.check().rows()
     assert (fixture["results"][0]["file"], fixture["results"][0]["start"]) == ("tests/conftest.py", 4)
     assert "a.py" in history["output"]

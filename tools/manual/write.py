@@ -33,7 +33,7 @@ EXAMPLES = {
         ),
         (
             "Reject patches that break the tests or that a command of yours rejects",
-            "run --issue issue.md --model ollama/qwen3 --regressions --validate 'python -m pytest -q tests/test_add.py'",
+            "run --issue issue.md --model ollama/qwen3 --regressions --validate 'python3 -m pytest -q tests/test_add.py'",
         ),
     ],
     "search": [
@@ -69,18 +69,18 @@ EXAMPLES = {
     ],
     "reproduce": [("Write a script that shows an issue", "reproduce --issue issue.md --model openai/gpt-4.1")],
     "exec": [
-        ("Run a test in the sandbox, on a private copy", "exec -- python -m pytest -q tests/test_add.py"),
-        ("The same with a patch applied", "exec --patch patch.diff -- python -m pytest -q tests/test_add.py"),
+        ("Run a test in the sandbox, on a private copy", "exec -- python3 -m pytest -q tests/test_add.py"),
+        ("The same with a patch applied", "exec --patch patch.diff -- python3 -m pytest -q tests/test_add.py"),
     ],
     "acp": [("Work for an editor that starts it", "acp --model openai/gpt-4.1 --max-cost 2")],
     "mcp": [("Serve the search calls to Claude Code", "mcp --repo ~/project")],
     "tests": [("Report which tests a patch breaks and fixes", "tests --patch patch.diff")],
     "extensions": [
-        ("Write an extension, then run its tests", "extensions new notes.py"),
-        ("Run them", "extensions test notes.py --repo ~/project"),
+        ("Write an extension to start from", "extensions new notes.py"),
+        ("Run the tests of an extension", "extensions test notes.py --repo ~/project"),
     ],
     "localize": [("Rank methods by one failing test", "localize --failing-test tests/test_add.py::test_add")],
-    "config": [("Show where each option of `run` gets its value", "config run --model openai/gpt-4.1")],
+    "config": [("Show where each option of `run` gets its value", "config run")],
     "doctor": [("Check this machine, a key and a server", "doctor --model openai/gpt-4.1 --online")],
     "report": [("Write the page of a run, or print it in a terminal", "report out --format text")],
     "demo": [
@@ -133,7 +133,9 @@ def verb_page(verb: Row, version: str) -> str:
     arguments = f" {roff(verb['arguments'])}" if verb["arguments"] else ""
     body = f".SH SYNOPSIS\n.B acr\\-host {roff(verb['name'])}\n[\\fIOPTION\\fR]...{arguments}\n.SH OPTIONS\n"
     body += "".join(_options(verb["options"])) + ".SH EXAMPLES\n"
-    body += "".join(f".TP\n{roff(what)}:\n.B acr\\-host {roff(command)}\n" for what, command in EXAMPLES[verb["name"]])
+    body += "".join(
+        f".TP\n{roff(what)}:\n\\fBacr\\-host {roff(command)}\\fR\n" for what, command in EXAMPLES[verb["name"]]
+    )
     summary = verb["summary"][0].lower() + verb["summary"][1:]
     return _page(f"acr-host-{verb['name']}", version, summary, body + ".SH SEE ALSO\n.BR acr\\-host (1)\n")
 
