@@ -34,6 +34,14 @@ static GBytes *read_issue(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
     return acr_file_read(spec->issue_file, ACR_ISSUE_MAX_BYTES, error);
 }
 
+/* The scheme of a reference such as "jira:ABC-12", which an extension could read; owned; NULL if
+ * the option has another form. */
+static char *issue_scheme(const char *issue)
+{
+    gsize len = issue ? strspn(issue, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+    return len > 0 && issue[len] == ':' ? g_strndup(issue, len) : NULL;
+}
+
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error)
 {
@@ -45,6 +53,13 @@ bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrCon
     acr_console_await(console, NULL);
     if (!bytes) {
         bool is_usage = !g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
+        g_autofree char *scheme = is_page ? NULL : issue_scheme(spec->issue_file);
+        if (scheme)
+            return acr_task_refuse(
+                error,
+                "cannot read the issue: '%s' is no file, and no loaded extension "
+                "reads '%s:'; load one with --extension FILE",
+                spec->issue_file, scheme);
         return acr_set_error(error, ACR_TASK_ERROR,
                              is_usage ? ACR_TASK_ERROR_USAGE : ACR_TASK_ERROR_ENVIRONMENT,
                              "cannot read the issue: %s", reason->message);
