@@ -1,7 +1,7 @@
-/* Runs a fuzz target without libFuzzer: over the empty input, every file of the folders given, and
- * each of those files cut short at sixteen places, since text that breaks off is what a parser of
- * outside text meets most. A target that finds something wrong aborts; the driver itself fails
- * where a folder is missing or holds no file. */
+/* Runs a fuzz target without libFuzzer: on the empty input, on every file of the given folders, and
+ * on each file truncated at sixteen places, because parsers of untrusted text often meet truncated
+ * text. A target aborts if it finds a fault; the driver fails if a folder is missing or has no
+ * files. */
 #include <glib.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Runs the target on bytes of their own, so that a sanitizer sees a read past their end. */
+/* Runs the target on a copy of the bytes, so that a sanitizer notices reads past the end. */
 static void run_on(const char *data, gsize len)
 {
     uint8_t *copy = malloc(len ? len : 1);
@@ -40,7 +40,7 @@ static gboolean run_file(const char *path)
     return TRUE;
 }
 
-/* The number of files run, or -1 with a line on stderr. */
+/* Returns the number of files that were run, or prints an error and returns -1. */
 static int run_folder(const char *folder)
 {
     g_autoptr(GError) error = NULL;

@@ -1,6 +1,6 @@
-/* Fuzzes the answer parser for what it passes over: each line that only an edit can have (the first
- * changed line below a hunk's header, the marks of a search/replace block, the tags of a part) lies in
- * an edit, or an edit says why the answer is refused. */
+/* Checks that the answer parser ignores no line of an edit: each line that only an edit can have
+ * (the first changed line after a hunk's header, the marks of a search/replace block, the tags of a
+ * part) must belong to an edit, or an edit must say why the answer is refused. */
 #include "patch/patch.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static bool is_line(const char *line, const char *text)
     return begins(line, text) && (line[n] == '\n' || line[n] == '\0');
 }
 
-/* Whether a line can be nothing but a part of an edit. */
+/* Whether the line can only be a part of an edit. */
 static bool is_of_edit(const char *line, const char *before)
 {
     bool changed = (*line == '+' || *line == '-') && !begins(line, "+++") && !begins(line, "--");

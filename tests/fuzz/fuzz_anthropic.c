@@ -1,4 +1,4 @@
-/* Fuzzes the reader of Anthropic's Messages dialect: reading.h says what must hold. */
+/* Fuzzes the parser of Anthropic's Messages responses; reading.h checks the properties. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,9 +1,8 @@
-/* Fuzzes the reader of Bedrock's dialect: whatever the events of a stream or a body hold, it is an
- * answer of valid text with sane usage, or a failure with a class and a bounded message, from which
- * may be learned without harm. An input that begins with 'F' is a line "NAME PAYLOAD" for each
- * frame, "!NAME PAYLOAD" for an exception, and the frames are made here, so that payloads are
- * reached; one that begins with a digit is a body under that hundred; all others are bytes of a
- * stream. */
+/* Fuzzes the parser of Bedrock's responses: any stream or body must become an answer of valid text
+ * with plausible usage, or a failure with a class and a bounded message, from which corrections can
+ * safely be learned. An input that begins with 'F' has a line "NAME PAYLOAD" for each frame ("!NAME
+ * PAYLOAD" for an exception), so that fuzzing reaches the payloads. An input that begins with a
+ * digit is a body with a status of that hundred. All others are the bytes of a stream. */
 #define MAX_CORRECTIONS 4
 #define MAX_TOKENS ((gint64)1 << 53)
 
@@ -20,7 +19,7 @@ static void read_all(int status, const void *data, gsize size, gsize piece)
     g_assert_nonnull(outcome);
 }
 
-/* Frames of lines of text. */
+/* Makes frames from lines of text. */
 static GByteArray *frames_of(const char *text)
 {
     GByteArray *bytes = g_byte_array_new();

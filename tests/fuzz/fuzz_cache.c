@@ -1,9 +1,9 @@
-/* Fuzzes the outline cache with the bytes of its file: whatever they are, the cache neither crashes
- * nor hangs, gives no rows but those that were put, and keeps rows again unless the file is
- * somebody else's.
+/* Fuzzes the outline cache with the bytes of its file. Whatever they are, the cache must neither
+ * crash nor hang, must return only rows that were put, and must store rows again unless the file
+ * belongs to another program.
  *
- * The input's first byte says what it is: the whole file; changes to a file that was whole, three
- * bytes each (place in 1/65536 of the file, value); or the journal beside a whole file. */
+ * The first byte of the input selects its form: the whole file; changes to a valid file, three
+ * bytes each (place in 1/65536 of the file, value); or the journal beside a valid file. */
 #include "index/index.h"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static void write_file(const char *path, const void *bytes, gsize len)
     g_assert_true(fd >= 0 && write(fd, bytes, len) == (ssize_t)len && close(fd) == 0);
 }
 
-/* The bytes of a whole cache file; made once for each input, as nothing outlives one. */
+/* The bytes of a valid cache file; made anew for each input, because nothing outlives an input. */
 static GBytes *whole_file(const char *path)
 {
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, 0);
@@ -82,7 +82,7 @@ static void change(guint8 *bytes, gsize len, const uint8_t *data, size_t size)
         bytes[(gsize)(data[0] << 8 | data[1]) * len / 65536] = data[2];
 }
 
-/* Lays the file that the input stands for. */
+/* Writes the file that the input describes. */
 static void lay(const char *path, const uint8_t *data, size_t size)
 {
     g_autofree char *journal = g_strconcat(path, "-journal", NULL);
@@ -101,7 +101,7 @@ static void lay(const char *path, const uint8_t *data, size_t size)
     if (kind == 1)
         change(bytes, len, data, size);
     else if (kind == 2)
-        memcpy(bytes, data, MIN(len, size)); /* a beginning over it */
+        memcpy(bytes, data, MIN(len, size)); /* overwrite the beginning */
     else
         write_file(journal, data, size);
     write_file(path, bytes, len);

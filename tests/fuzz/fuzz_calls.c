@@ -1,6 +1,5 @@
-/* Any bytes as the text of a search call: Python's ast and the binding to a signature give a call
- * whose values fit its parameters, or one line that says what is wrong; never an exception, a crash
- * or a loss of the interpreter. */
+/* Parses any bytes as the text of a search call: the result must be a call whose values fit its
+ * parameters, or a one-line message; never an exception, a crash or an unusable interpreter. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,8 @@
-/* Fuzzes the diff reader: the input is how to damage a diff (one byte), a text, a NUL, and another
- * text. Their diff, as it is or damaged, is an answer about the first text. As it is, it makes the
- * second text or is refused; damaged in its line numbers only, it goes nowhere but where its text
- * stands. What is left of the input after another NUL is read as a diff by itself. */
+/* Fuzzes the diff parser. The input is a byte that says how to damage a diff, a text, a NUL, and
+ * another text. The diff of the two texts, damaged or not, is an answer about the first text.
+ * Undamaged, it must produce the second text or be refused. With damaged line numbers, it may
+ * only be applied where its text is. The part of the input after another NUL is parsed as a
+ * diff, too. */
 #include "patch/patch.h"
 
 #include <glib/gstdio.h>
@@ -53,10 +54,10 @@ static char *damage(const char *diff, int way)
     return g_strdup(text->str);
 }
 
-/* Whether a diff shows every character of a text as it is. */
+/* Whether a diff shows every character of the text unchanged. */
 static bool is_plain(const char *text, gsize len)
 {
-    bool bom = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* which a file keeps */
+    bool bom = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* which an edit keeps */
     return !bom && acr_utf8_is_text(text, len) && !memchr(text, '\r', len) &&
            !memchr(text, '\f', len);
 }

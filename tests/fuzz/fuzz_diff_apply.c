@@ -1,6 +1,6 @@
-/* Fuzzes diffs that are applied to an overlay. All of one is taken or nothing; what it changed are
- * paths that may be written; and what has come of it, as a diff, makes the same of another overlay.
- */
+/* Fuzzes applying diffs to an overlay: the whole diff must be applied, or nothing; only paths that
+ * may be written may change; and the diff of the result must give the same result on another
+ * overlay. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@ static void put(const char *dir, const char *name, const char *text, gsize len, 
         g_file_set_contents_full(path, text, (gssize)len, G_FILE_SET_CONTENTS_NONE, mode, NULL));
 }
 
-/* Of each kind one: code, no line end, other line ends, bytes, nothing, a program, a link. */
+/* One file of each kind: code, no final line end, other line ends, binary, empty, executable,
+ * link. */
 static AcrSnapshot *make_snapshot(void)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-fuzz-XXXXXX", NULL);

@@ -1,7 +1,7 @@
-/* Fuzzes what a container engine answers. The input is a row of bodies with a line "--" between
- * them, the first byte of each its status; a thread serves one for each call through a unix socket,
- * and the empty list when they are used up. Whatever they are, a container's whole life, and the
- * sweep before it, ends in success or in errors of one line. */
+/* Fuzzes the answers of a container engine. The input is a list of bodies, separated by lines "--";
+ * the first byte of a body selects its status. A thread serves one body for each call through a
+ * unix socket, and then the empty list. Whatever they are, the whole life of a container, and the
+ * cleanup before it, must end in success or in one-line errors. */
 #include "sandbox/container_engine.h"
 
 #include <fcntl.h>
@@ -25,13 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  */
 
 typedef struct {
-    int fd, stop;        /* stop: readable when all is over */
-    const uint8_t *data; /* what is left of the input */
+    int fd, stop;        /* `stop` becomes readable at the end */
+    const uint8_t *data; /* the rest of the input */
     size_t size;
 } Server;
 
-/* Reads a request's head and body; they come in few pieces, and the body's length is in the head.
- */
+/* Reads the head and body of a request, which come in few pieces; the head has the body's
+ * length. */
 static bool read_request(int fd)
 {
     char text[65536];

@@ -1,7 +1,8 @@
-/* Fuzzes the reader of AWS's binary event stream: any bytes, fed whole or in pieces, give the same
- * events and the same problem; names are text, and every payload has its NUL. The input's first
- * byte says how it is fed, and whether the sums (and a last length that passes the end) are made
- * right first, without which hardly any input would come further than the first sum. */
+/* Fuzzes the parser of AWS's binary event stream: any bytes, fed at once or in pieces, must give
+ * the same events and the same problem; names must be text, and every payload must be followed by
+ * NUL. The first byte of the input says how it is fed, and whether checksums (and a last length
+ * beyond the end) are corrected first, because otherwise hardly any input would pass the first
+ * checksum. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct {
-    GChecksum *sum; /* over all that was given out */
+    GChecksum *sum; /* of all reported events */
     guint count;
     guint stop_after;
 } Seen;
@@ -48,7 +49,7 @@ static guint32 read_number(const guint8 *at)
     return GUINT32_FROM_BE(value);
 }
 
-/* Makes frames of the bytes as they lie, each as long as it says if that fits. */
+/* Corrects the checksums of the frames, whose lengths stay if they fit. */
 static void fix(guint8 *data, gsize len, bool headers_too)
 {
     while (len >= 16) {
@@ -66,7 +67,7 @@ static void fix(guint8 *data, gsize len, bool headers_too)
     }
 }
 
-/* A sum of the events and the problem; owned. */
+/* A checksum of the events and the problem; owned. */
 static char *run(const guint8 *data, gsize len, gsize step, guint stop_after)
 {
     Seen seen = {.sum = g_checksum_new(G_CHECKSUM_SHA256), .stop_after = stop_after};

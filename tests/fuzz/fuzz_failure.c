@@ -1,6 +1,6 @@
-/* Fuzzes what a refusal means: any status, headers and body are a class with a bounded message that
- * names no secret, a wait and a window within their ceilings. The input is a line with the status,
- * lines "name: value" up to an empty one, and the body. */
+/* Fuzzes the classification of errors: any status, headers and body must give a class, a bounded
+ * message without secrets, and a wait and window within their limits. The input is a line with the
+ * status, lines "name: value" up to an empty line, and the body. */
 #include "llm/provider.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The header that the line holds, names in lower case as in a response. */
+/* Adds the header in the line; names are lowercase, as in a response. */
 static void add_header(GHashTable *headers, const char *line)
 {
     const char *colon = strchr(line, ':');

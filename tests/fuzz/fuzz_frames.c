@@ -1,6 +1,6 @@
-/* Fuzzes the frames of a container engine's stream: the first byte says how large the pieces are in
- * which the rest arrives. Wherever it is cut, the same bytes come out on the same stream as from a
- * plain reader that has all of it, and it is refused at the same place. */
+/* Fuzzes the frames of a container engine's stream. The first byte selects the size of the pieces.
+ * However the bytes are split, each stream must get the same bytes as from a simple parser that has
+ * all of them, and errors must occur at the same place. */
 #include <string.h>
 
 #include "sandbox/container_engine.h"
@@ -31,7 +31,7 @@ static void clear(Out *out)
     g_byte_array_unref(out->streams[1]);
 }
 
-/* The format as its description has it, over all bytes at once. */
+/* A simple parser, after the description of the format, for all bytes at once. */
 static bool read_plainly(const uint8_t *data, size_t size, Out *out)
 {
     while (size > 0) {

@@ -1,4 +1,4 @@
-/* Fuzzes the reader of Google's Gemini dialect: reading.h says what must hold. */
+/* Fuzzes the parser of Google's Gemini responses; reading.h checks the properties. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
-/* Fuzzes what a server may send, and URLs. The input's first byte says what the rest is: a URL; one
- * header line; or the bytes of a response, which a thread sends through a unix socket in pieces of
- * the size that the second byte says, while the third says after how much the client says what.
- * Whatever they are, an exchange ends, as a success or with an error of one line, within its
- * ceilings, and what it hands over is text. */
+/* Fuzzes responses and URLs. The first byte of the input selects the form of the rest: a URL; one
+ * header line; or a response, which a thread sends through a unix socket in pieces whose size is
+ * the second byte, while the third byte says after how many bytes the client stops, and how. In
+ * every case, the exchange must end within its limits, with success or a one-line error, and must
+ * return valid text. */
 #include "http/http.h"
 
 #include <poll.h>
@@ -80,7 +80,8 @@ static bool readable(int fd)
     return poll(&poller, 1, WAIT_MS) > 0;
 }
 
-/* One connection: takes some of the request, sends the bytes and waits for the client to go. */
+/* Serves one connection: reads a part of the request, sends the bytes and waits until the client
+ * disconnects. */
 static void *serve(void *ctx)
 {
     const Server *server = ctx;
@@ -102,8 +103,8 @@ static void *serve(void *ctx)
 
 typedef struct {
     gsize bytes, limit;
-    AcrHttpNext then; /* what is said after `limit` bytes */
-    bool said;        /* it was */
+    AcrHttpNext then; /* the answer after `limit` bytes */
+    bool said;        /* whether `then` was returned */
     int status;
 } Sink;
 

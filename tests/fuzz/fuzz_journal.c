@@ -1,6 +1,6 @@
-/* Fuzzes the reading of a journal: any bytes are opened or refused; what is opened answers record
- * by record until it ends, diverges or is damaged, and a request that equals the recorded one never
- * diverges. */
+/* Fuzzes reading a journal: any bytes must be opened or refused. An opened journal must answer
+ * record by record until it ends, diverges or is damaged; a request that equals the recorded one
+ * must never diverge. */
 #include "journal/journal.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The request of line `n` as it stands in the file; NULL where it cannot be read. */
+/* The request in line `n` of the file; NULL if it cannot be parsed. */
 static AcrJson *request_of(const char *text, gsize len, gsize n, char **out_event)
 {
     const char *end = text + len;
@@ -37,7 +37,7 @@ static void ask_all(AcrJournal *journal, const char *text, gsize len)
         g_autoptr(GError) error = NULL;
         const AcrJson *answer = NULL;
 
-        if (!request) { /* the line is damaged: any question must say so */
+        if (!request) { /* the line is damaged: any request must report that */
             g_assert_false(acr_journal_ask(journal, "event", other, &answer, &error));
             g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED);
             return;

@@ -1,5 +1,5 @@
-/* Fuzzes the JSON reader: whatever is read prints as text that reads back as an equal value and
- * prints the same again, on one line and indented; bytes of any kind neither crash nor leak. */
+/* Fuzzes the JSON parser: a parsed value must print as text that parses to an equal value and
+ * prints the same again, on one line and indented; no bytes may cause a crash or a leak. */
 #include "base/base.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Fuzzes the content of a ledger: any bytes are sums that never fall below 0, of reservations that
- * can be settled, or are refused as damaged. */
+/* Fuzzes the content of a ledger: any bytes must be rejected as damaged, or give sums that never
+ * fall below 0, of reservations that can be settled. */
 #include "money/ledger.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void check_sums(const AcrLedger *ledger)
         g_assert_false(acr_ledger_fits(ledger, &nothing));
 }
 
-/* A ledger's file with that content behind its first line; owned: its path. */
+/* Writes a ledger with this content after its first line; returns its path, owned. */
 static char *write_file(const uint8_t *data, size_t size)
 {
     char *path = g_strdup_printf("%s/acr-fuzz-ledger-%d", g_get_tmp_dir(), getpid());

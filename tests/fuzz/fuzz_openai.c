@@ -1,4 +1,4 @@
-/* Fuzzes the reader of OpenAI's chat dialect: reading.h says what must hold. */
+/* Fuzzes the parser of OpenAI's chat completions; reading.h checks the properties. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -6,6 +6,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_reading(&acr_provider_openai, data, size);
-    fuzz_reading(&acr_provider_deepseek, data, size); /* its corrections are its own */
+    /* DeepSeek's dialect has its own corrections */
+    fuzz_reading(&acr_provider_deepseek, data, size);
     return 0;
 }

@@ -1,6 +1,6 @@
-/* Fuzzes the answer parser, in all forms of edits, and the matcher: the input is a file's text, a
- * NUL, and an answer about it. Whatever is parsed is text in order; whatever is applied keeps the
- * bytes in front of and behind the places it names. */
+/* Fuzzes the answer parser, in all formats of edits, and the matcher. The input is the text of a
+ * file, a NUL, and an answer about the file. Parsed edits must be valid text, in order; applied
+ * edits must keep the bytes before and after the places that they name. */
 #include "patch/patch.h"
 
 #include <glib/gstdio.h>
@@ -22,7 +22,7 @@ static void check_edits(const GPtrArray *edits, gsize len)
     }
 }
 
-/* First byte in which two texts differ. */
+/* Index of the first byte in which the texts differ. */
 static gsize first_difference(const guint8 *a, gsize na, const guint8 *b, gsize nb)
 {
     gsize i = 0;

@@ -1,5 +1,5 @@
-/* Fuzzes files of prices: any JSON is prices that can be, or is refused in one bounded line. The
- * same bytes are a model's name: it has a bounded number of spellings. */
+/* Fuzzes price files: any JSON must give plausible prices, or be rejected with one bounded line.
+ * The same bytes are also a model's name, which must have a bounded number of spellings. */
 #include "money/price_private.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Fuzzes the reader of OpenAI's Responses: reading.h says what must hold. */
+/* Fuzzes the parser of OpenAI's Responses; reading.h checks the properties. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

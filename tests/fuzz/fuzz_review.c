@@ -1,6 +1,6 @@
-/* Fuzzes the answers of the reviewer and of the reproducer: each text is read in all three ways. It
- * is an answer, or one problem in words; a decision that is read was said, and a script is text
- * that ends its last line. */
+/* Fuzzes the answers of the reviewer and of the reproducer agent: each text is parsed in all three
+ * ways. The result must be an answer, or one problem in words; a parsed decision must be in the
+ * text, and a script must end with a line end. */
 #include "agents/agents.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void read_review(const char *answer)
     check_problem(ok, problem);
     if (!ok)
         return;
-    /* Keys may be written with escapes, which all hold a backslash. */
+    /* Keys may contain escapes, each of which has a backslash. */
     g_assert_true(strstr(answer, "patch-correct") || strchr(answer, '\\'));
     const char *const texts[] = {review.patch_analysis, review.patch_advice, review.test_analysis,
                                  review.test_advice};
@@ -60,7 +60,7 @@ static void read_test(const char *answer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* As models' answers come: valid text. */
+    /* Model answers are always valid text. */
     g_autofree char *answer = acr_utf8_repair(data, size);
 
     read_review(answer);

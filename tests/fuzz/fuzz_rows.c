@@ -1,5 +1,5 @@
-/* Fuzzes the decoder of outline rows and all questions that can be asked of what it took: rows of
- * any kind, with words behind them or not, neither crash nor loop, and what is taken keeps the index's
+/* Fuzzes the decoder of outline rows and all lookups: rows of any kind, with or without words after
+ * them, must cause no crash and no endless loop, and accepted rows must satisfy the index's
  * invariants. */
 #include "index/index_private.h"
 

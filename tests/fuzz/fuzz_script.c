@@ -1,5 +1,6 @@
-/* Fuzzes scripted models: any bytes are a script or are refused in one line; a script answers a
- * fixed walk through rounds and attempts with valid text or with one of its errors, and ends. */
+/* Fuzzes scripted models: any bytes must be a script, or be rejected with one line. A script must
+ * answer a fixed sequence of rounds and attempts with valid text or with one of its errors, and
+ * must end. */
 #include "llm/llm_private.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as the argument of every search call, also marked as a pattern, and as a bug location,
- * on a small fixed repository. An answer must come, within its bounds and in UTF-8. */
+/* Uses any bytes as the argument of every search call, also as a regular expression, and as a bug
+ * location, on a small fixed repository. An answer must come, within its limits and in UTF-8. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +12,8 @@ typedef struct {
     const char *path, *text, *rows;
 } File;
 
-/* A file with symbols, and others for text: line ends, indentation, encodings, repeats. */
+/* A file with symbols, and files for text searches: line ends, indentation, encodings,
+ * repetitions. */
 static const File files[] = {
     {"leaf.py",
      "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n",
@@ -63,7 +64,7 @@ static AcrSearch *make_search(void)
     return acr_search_new(index);
 }
 
-/* The input is split at NULs into at most three arguments. */
+/* Splits the input at NULs into at most three arguments. */
 static void split(const uint8_t *data, size_t size, char *arguments[3])
 {
     const char *at = (const char *)data, *end = at + size;
@@ -95,8 +96,8 @@ static void run_calls(AcrSearch *search, char *const arguments[3])
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static AcrSearch
-        *search; /* made once: contents are kept in memory, so the folder is gone by then */
+    static AcrSearch *
+        search; /* made once; the contents are kept in memory, because the folder is removed before the first search */
     search = search ? search : make_search();
     char *arguments[3];
     split(data, size, arguments);

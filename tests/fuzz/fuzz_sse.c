@@ -1,5 +1,5 @@
-/* Fuzzes the reader of server-sent events: the events of any bytes are the same whether they come
- * whole, byte by byte or in pieces between, and after a stop there are none. */
+/* Fuzzes the parser of server-sent events: any bytes must give the same events at once, byte by
+ * byte or in pieces, and no events after a stop. */
 #include <string.h>
 
 #include "llm/llm_private.h"
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct {
     GString *text;
-    guint left; /* events until the stop */
+    guint left; /* number of events until the stop */
 } Seen;
 
 static bool on_event(void *ctx, const AcrEvent *event)
@@ -22,7 +22,7 @@ static bool on_event(void *ctx, const AcrEvent *event)
     return --seen->left > 0;
 }
 
-/* All events, up to `most`; owned. */
+/* Up to `most` events; owned. */
 static GString *events_of(const uint8_t *data, gsize size, gsize piece, guint most)
 {
     Seen seen = {.text = g_string_new(NULL), .left = most};

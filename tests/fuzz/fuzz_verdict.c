@@ -1,14 +1,14 @@
-/* Fuzzes the verdict on an execution: the first byte is the exit code, then a script, a NUL, and
- * what the script wrote to stderr. Whatever is printed, nothing counts as reproduced but a failure
- * whose last traceback names a line of the script, and quotes it if it quotes one, or which a script that asserts tells of
- * at the end, without a traceback; and what is said of it is text. */
+/* Fuzzes the verdict on an execution. The input is the exit code (one byte), a script, a NUL, and
+ * the script's stderr. An execution may count as reproduced only if its last traceback names a line
+ * of the script (and quotes it correctly, if it quotes one), or if a script that asserts reports
+ * the failure at the end without a traceback. The reason must be valid text. */
 #include "loops/loops.h"
 
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MAX_WHY 700u /* two shortened lines, and what stands around them */
+#define MAX_WHY 700u /* two shortened lines, and the text around them */
 
 static void check_text(const char *text)
 {
@@ -16,7 +16,7 @@ static void check_text(const char *text)
     g_assert_cmpuint(strlen(text), <=, MAX_WHY);
 }
 
-/* Whether a frame names that line of the script, and quotes it as it is, if it quotes one. */
+/* Whether a frame names that line of the script, and quotes it correctly if it quotes one. */
 static bool is_framed(char **said, guint number, const char *code)
 {
     static const char frame[] = "reproducer.py\", line ";
@@ -30,7 +30,7 @@ static bool is_framed(char **said, guint number, const char *code)
     return false;
 }
 
-/* The line that is named stands in the script, and stderr names it. */
+/* The named line must be in the script, and stderr must name it. */
 static void check_reproduced(const AcrTestVerdict *verdict, const char *script, const uint8_t *err,
                              size_t len)
 {
@@ -45,7 +45,7 @@ static void check_reproduced(const AcrTestVerdict *verdict, const char *script, 
     g_assert_true(is_framed(told, verdict->line, g_strstrip(lines[verdict->line - 1])));
 }
 
-/* A script that catches its AssertionError tells of it and exits. */
+/* A script that catches its AssertionError reports it and exits. */
 static void check_told(const char *script, const uint8_t *err, size_t len)
 {
     g_autofree char *said = acr_utf8_repair(err, len);

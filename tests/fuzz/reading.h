@@ -1,13 +1,14 @@
-/* What holds for the reader of every dialect: any bytes, under any status, are an answer of valid
- * text with sane usage or a failure with a class and a bounded message; what the failure says may
- * be learned from without harm; and into which pieces the bytes come does not matter. */
+/* Properties of the response parser of every provider: any bytes, with any status, must give an
+ * answer of valid text with plausible usage, or a failure with a class and a bounded message;
+ * corrections can safely be learned from the failure; and the result must not depend on how the
+ * bytes are split. */
 #pragma once
 
 #include <string.h>
 
 #include "../unit/llm/pieces.h"
 
-/* A dialect with tighter bounds sets its own before it includes this. */
+/* A dialect with tighter limits sets its own before it includes this header. */
 #ifndef MAX_CORRECTIONS
 #define MAX_CORRECTIONS 8
 #endif
@@ -38,7 +39,7 @@ static inline void check_failure(const AcrProvider *provider, const AcrFailure *
         g_assert_cmpint(corrections, <, MAX_CORRECTIONS);
 }
 
-/* What the bytes of a body, fed in pieces of that size, are: the answer's text, or the class of the
+/* The result for a body that is fed in pieces of that size: the answer's text, or the class of the
  * failure; owned. */
 static inline char *outcome_of(const AcrProvider *provider, int status, const uint8_t *data,
                                gsize size, gsize piece)

@@ -1,4 +1,4 @@
-"""The tree of calls from a script to its failure: its calls, what it folds, and its maximum size."""
+"""Tests of the tree of calls from a script to its failure: the calls, their folding, and the maximum size."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_tree(tmp_path: Path, script: str, lines: list[str]) -> None:
 
 
 def test_it_stays_small(tmp_path: Path) -> None:
-    """However deep, however many, however long the values."""
+    """Deep, numerous and long values must not exceed the maximum size."""
     names = [f"f{n}" for n in range(200)]
     calls = "\n".join(f"def {a}(x):\n    return {b}(x + 'y')\n" for a, b in zip(names, [*names[1:], "len"]))
     (tmp_path / "many.py").write_text(calls, "utf-8")

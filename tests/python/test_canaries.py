@@ -1,4 +1,6 @@
-"""acr.grading.canaries and acr.grading.trust: tests of our own in a task's test files, and what they show of a patch."""
+"""acr.grading.canaries and acr.grading.trust: tests that acr-host adds to a task's test files, and what they show about
+a patch.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ def names(source: bytes) -> list[str]:
             FUNCTIONS.replace(b"assert shop.total([1, 2]) == 3", b"check()"),
             {"test_total"},
             1,
-        ),  # no assertion that could be turned
-        (FUNCTIONS.replace(b"== 3", b"== x"), {"test_total"}, 2),  # no constant that could be another
+        ),  # no assertion that can be inverted
+        (FUNCTIONS.replace(b"== 3", b"== x"), {"test_total"}, 2),  # no constant that can be changed
     ],
 )
 def test_a_file_keeps_its_tests_and_gets_others(source: bytes, failing: set[str], copies: int) -> None:
@@ -48,7 +50,9 @@ def test_a_file_keeps_its_tests_and_gets_others(source: bytes, failing: set[str]
     assert sum(at.is_copy for at in canaries) == copies
     assert len(canaries) == copies + 4 and len({at.name for at in canaries}) == len(canaries)
     assert {at.wanted for at in canaries if not at.is_copy} == {PASS, FAIL, "not pass"}
-    assert b"Doc." not in text.replace(b"'''Doc.'''", b"", 1)  # copies have no docstring, which names them in logs
+    assert b"Doc." not in text.replace(
+        b"'''Doc.'''", b"", 1
+    )  # copies have no docstring, because logs would show it as their name
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,7 @@ def test_assertions_are_made_ones_that_cannot_hold(line: str, turned: str) -> No
 
 
 class Bench:
-    """Runs what `trust.step` asks for, with one code for the patch, and one for the reference patch."""
+    """Runs the steps of `trust.step`, with the code of a patch, and the code of the reference patch."""
 
     def __init__(self, code: str, reference: str = FIX, **row: object) -> None:
         self.codes = {"mine": code, GOLD: reference, "": BASE}
@@ -160,7 +164,7 @@ def test_what_rewrites_outcomes_rewrites_those_of_canaries(code: str, why: str) 
 def test_what_the_reference_patch_shows_too_is_excused() -> None:
     never_fails = "exit = 0\n"
     assert Bench(never_fails + FIX, never_fails + FIX).judge()["resolved"]
-    assert not Bench(never_fails + FIX, never_fails + BASE).judge()["resolved"]  # a reference that mends nothing
+    assert not Bench(never_fails + FIX, never_fails + BASE).judge()["resolved"]  # a reference patch that fixes nothing
 
 
 def test_tests_that_pass_with_the_decoy_decide_against_a_patch() -> None:

@@ -1,4 +1,4 @@
-"""acr.experiments.decoy: the names of a patch, with the behaviour of the base."""
+"""acr.experiments.decoy: the patch's names with the base's behaviour."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if os.name == "nt":
     LIMIT = 11
 '''
 
-# What a patch changes -> what the decoy has of it.
+# A patched function or module -> its decoy.
 CASES = [
     ("sum(prices[1:])", "sum(prices)", "return sum(prices[1:])"),
     ('"""Sum."""', '"""The sum of prices."""', '"""The sum of prices."""'),

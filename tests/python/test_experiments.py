@@ -16,7 +16,7 @@ from verdict_runs import verdict
 
 TRACEBACK = b'Traceback (most recent call last):\n  File "/t/reproducer.py", line 2, in <module>\n    assert f(1) == 2\nAssertionError\n'
 
-# script, the lines of its traceback -> what decides
+# script, lines of its traceback -> the expression that decides
 SITES = [
     ("from m import f\nassert f(1) == 2\n", [2], "test"),
     ("if f(1) != 2:\n    raise AssertionError\n", [2], "test"),
@@ -53,7 +53,7 @@ def test_what_decides_about_the_line_that_failed(source: str, lines: list[int], 
         ("f(1) == 2", True),
         ("2 == f(1)", True),
         ("not f(1) != 2", True),
-        ("f(1) == g()", False),  # only while the script runs
+        ("f(1) == g()", False),  # decided only while the script runs
         ("abs(f(1) - 0.5) < 0.1", True),
         ("'text' in f(1)", True),
         ("f(1) in (1, 2)", True),
@@ -197,7 +197,7 @@ def test_an_outcome_is_read_from_exit_and_tracebacks() -> None:
 
 
 def test_a_verdict_is_repeated_from_its_seed() -> None:
-    """Also by a process that has not seen the steps before."""
+    """A process that has not seen the earlier steps must repeat the verdict, too."""
     files = pack([b"m.py", b"+def f(x):\n    return x + 2\n", b"+def f(x):\n    return x + 1\n"])
     state = {"seed": "1", "tree": "/t", "file": "reproducer.py", "packages": ["m"], "exits": [[1, True]]}
     streams, asked = [TRACEBACK, b""], []

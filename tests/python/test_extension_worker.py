@@ -1,4 +1,4 @@
-"""The file to which the entry point of an installed extension leads."""
+"""Tests of how the entry point of an installed extension leads to its file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from acr import extension_worker
 
 
 def located(name: str) -> object:
-    """What is found for that name."""
+    """The result of the search for that name."""
     return json.loads(extension_worker.locate(json.dumps({"name": name}).encode()))
 
 

@@ -1,4 +1,6 @@
-"""Logs graded as SWE-bench's own package grades them: at its rules' corners, and, in `full`, beside the package itself."""
+"""Grades logs as SWE-bench's own package does: edge cases of its rules and, in `full`, comparisons with the package
+itself.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from acr.grading.parsers import PARSERS, UnknownParser, parser_of
 
 CORNERS = json.loads((Path(__file__).parents[1] / "cases" / "grading" / "corners.json").read_text("utf-8"))
 EMPTY = {key: {"success": [], "failure": []} for key in ("FAIL_TO_FAIL", "PASS_TO_FAIL")}
-# Where the package ends with an exception, and so gives no report, ours grades what can be read.
+# Here the package fails without a report, but acr-host grades what can be parsed.
 STOPS = {
     ("half a character of UTF-8", "4"): "UnicodeDecodeError",
     ("half a character of UTF-8", "5"): "UnicodeDecodeError",
@@ -109,7 +111,7 @@ def test_unknown_parsers_are_named() -> None:
 
 
 def test_a_parser_takes_any_text_in_bounded_steps() -> None:
-    """A line a megabyte long, and many lines that begin a pattern, are read at once by each parser."""
+    """Every parser must be fast on a line of a megabyte, and on many lines that begin a pattern."""
     texts = [
         " " * 200_000 + "x.py:y",
         "a ... Testing against Django installed in " * 2000,
@@ -140,7 +142,7 @@ def test_a_made_script() -> None:
     assert lines[at + 1] == "pytest -rA test_a.py 't/new one.py'"
     assert lines[at + 2] == "SWEBENCH_TEST_EXIT_CODE=$?"
     assert "git checkout abc test_a.py" in lines[:at]
-    assert "rm -f 't/new one.py'" in lines[:at]  # what a patch brought along under that name is gone
+    assert "rm -f 't/new one.py'" in lines[:at]  # removes a file of that name that the patch added
     assert "git apply -v - <<'END_OF_TEST_PATCH_1'" in lines
     assert subprocess.run(["bash", "-n"], input=script.encode(), check=False).returncode == 0
 
@@ -189,7 +191,7 @@ def test_the_final_report() -> None:
 
 
 def recorded_logs(recorded: Path, folder: Path) -> list[tuple[dict, bytes, dict, int]]:
-    """Row, log, what the package said, its version: of each recorded log."""
+    """Row, log, report of the package, and its version, for each recorded log."""
     subprocess.run(["tar", "-xJf", recorded / "logs.tar.xz", "-C", folder], check=True)
     rows = {row["instance_id"]: row for row in map(json.loads, (folder / "dataset.jsonl").open(encoding="utf-8"))}
     found = []
@@ -261,7 +263,7 @@ def random_case(rng: random.Random) -> dict:
 @pytest.mark.full
 @pytest.mark.parametrize(("version", "release"), [("4", "4.1.0"), ("5", "5.0.2")])
 def test_beside_the_package(version: str, release: str, tmp_path: Path) -> None:
-    """The made-up logs, and random ones, are graded by the package that is installed for it."""
+    """Compares the grades of made-up and random logs with those of the installed package."""
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     subprocess.run([python, "-m", "pip", "install", "-q", f"swebench=={release}"], check=True)
@@ -309,7 +311,9 @@ def test_beside_the_package(version: str, release: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_checkout_is_recognised_by_its_files(files: dict[str, str], name: str | None, version: str) -> None:
-    """The version of the nearest recipe: the same, the one before, or the first; a checkout that says none gets the newest."""
+    """The version of the nearest recipe: equal, earlier, or else the first; the newest if the checkout states no
+    version.
+    """
     if name is None:
         with pytest.raises(recognise.UnknownRecipe, match=version):
             recognise.find_recipe("auto", list(files), files)

@@ -1,4 +1,4 @@
-"""acr.issue_examples: which statements of an issue are run, and what the script shows."""
+"""acr.issue_examples: which statements of an issue run, and what the script prints."""
 
 from __future__ import annotations
 

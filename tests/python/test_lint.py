@@ -1,4 +1,4 @@
-"""acr.lint: which version adds fewer pylint errors; with the real pylint."""
+"""acr.lint with the real pylint: which version adds fewer errors."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ CLEAR = lint._clear_caches
 
 @pytest.fixture(autouse=True)
 def fixture_no_clearing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clearing takes several times what a lint of a few lines takes: a test that is not about it keeps what those before
-    left, as the versions of one batch do."""
+    """Clearing takes several times as long as linting a few lines, so tests of other things keep the modules of earlier
+    lints, as the versions of one batch do.
+    """
     monkeypatch.setattr(lint, "_clear_caches", lambda: None)
 
 
 def judge(*files: tuple[str, bytes | None, tuple[bytes, ...]]) -> list[list[int | None]]:
-    """For each file how much worse each version is than the best one."""
+    """For each file, how many more errors each version has than the best version."""
     fields: list[bytes] = []
     for path, before, versions in files:
         fields += [path.encode(), b"" if before is None else b"+" + before, b"%d" % len(versions), *versions]
@@ -44,7 +45,7 @@ def judge(*files: tuple[str, bytes | None, tuple[bytes, ...]]) -> list[list[int 
 
 
 def new(*files: tuple[str, bytes | None, bytes]) -> int:
-    """How many new errors the texts after have: each beside one with none."""
+    """The number of new errors in each second text, compared with the first."""
     judged = judge(*[(path, before, (before or b"", after)) for path, before, after in files])
     assert all(line[0] == 0 for line in judged)
     return sum(line[1] for line in judged if line[1] is not None)
@@ -123,7 +124,7 @@ def test_a_file_with_one_version_is_only_there_to_be_imported() -> None:
 
 
 def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The paths of each run of pylint from now on."""
+    """Record the paths of each later run of pylint."""
     runs: list[list[str]] = []
     real = lint._run
 
@@ -158,7 +159,7 @@ def test_caches_are_cleared_once_for_all(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def breaking_visit(fails: Callable[[], None]) -> Callable[..., None]:
-    """A method of a checker of pylint that breaks where a text says so."""
+    """A method of a pylint checker that fails if a text asks for it."""
     from pylint.checkers.variables import VariablesChecker
 
     real = VariablesChecker.visit_name

@@ -1,4 +1,4 @@
-"""acr.outline: rows of odd files, and of the standard library compared with a slower reading of the same files."""
+"""acr.outline: rows of unusual files, and of the standard library, compared with a slower analysis of the same files."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_nesting_beyond_the_parser_is_a_reason_not_a_crash(source: str) -> None:
 
 
 def in_little_memory(source: str, limit: int) -> str:
-    """What a process with that much address space says of an expression's file."""
+    """The result for a file with an expression in a process with this much address space."""
     program = (
         "import resource, sys; from acr.outline import outline\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
@@ -298,7 +298,9 @@ def in_little_memory(source: str, limit: int) -> str:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
 def test_rows_do_not_depend_on_the_memory_there_is() -> None:
-    """What a larger process might parse is an error, which nobody keeps; what none parses is a row."""
+    """A file that a process with more memory might parse is an error, which is not cached; a file that none can parse
+    is a row.
+    """
     dense, deep, limit = "b'x = [' + b'1,' * 500_000 + b']'", "b'x = ' + b'not ' * 20_000 + b'1'", 300 << 20
     assert in_little_memory(dense, limit) == "no memory: too deep or too large for the parser\n"
     assert in_little_memory(deep, limit) == str(b"X\t1\ttoo deep for the parser\n") + "\n"
@@ -336,7 +338,7 @@ def stdlib_files() -> list[Path]:
 
 
 def headers_by_tokens(source: bytes) -> dict[tuple[str, int], int]:
-    """(name, line of def or class) -> line of the header's colon, found by going through all tokens."""
+    """(name, line of def or class) -> line of the header's colon, from a scan of all tokens."""
     found = {}
     tokens = [
         t for t in tokenize.tokenize(io.BytesIO(source).readline) if t.type not in (tokenize.NL, tokenize.COMMENT)

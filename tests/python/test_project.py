@@ -1,4 +1,6 @@
-"""How a project's tests run, read from its files: tox, nox, pyproject, CI files, Makefiles; which tests are near a change."""
+"""How a project's files show how to run its tests: tox, nox, pyproject, CI files, Makefiles; which tests are nearest to
+a change.
+"""
 
 from __future__ import annotations
 

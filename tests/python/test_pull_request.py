@@ -1,4 +1,4 @@
-"""acr.report.pull_request: whatever models and repositories have written calls nobody, closes nothing and shows as text."""
+"""acr.report.pull_request: text from models and repositories mentions nobody, closes nothing and shows as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOSTILE = [
     "[x](https://evil.test)", "\x1b[31m\u202e\u200bhidden", "{{cost}} {{nothing}}", "~~~\nfixes #1\n~~~", "a\r/close\r\n/close", "",
     "[skip ci] [CI-skip] [no ci] ***NO_CI***", "PROJ-1 #close #time 2w",
 ]  # fmt: skip
-# What closes an issue, as GitLab and Gitea write it; GitHub's words are among them.
+# The words that close an issue in GitLab and Gitea, which include GitHub's.
 CLOSING = re.compile(
     r"(?i)(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?\s+(?:issues?\s+)?"
     r"(?:[\w./-]*[#!]\d|GH-\d|[A-Z][A-Z0-9_]+-\d|https?://)"
@@ -30,13 +30,13 @@ CLOSING = re.compile(
 
 
 def make(text: str, template: str | None = None, issue: object = URL) -> dict[str, Any]:
-    """The draft of a run whose every text is that one."""
+    """The draft for a run in which every text is `text`."""
     made: dict[str, Any] = json.loads(rendered("pull request", text, template, issue))
     return made
 
 
 def rendered(form: str, text: str, template: str | None = None, issue: object = URL) -> bytes:
-    """A form of that run."""
+    """A report of that run in this format."""
     place = {"role": "bug", "file": text, "class": text, "func": text, "start": 3, "end": 4, "intended_behavior": text}
     ran = {"result": text, "exit": 1, "stdout": text}
     tests = {"compared": 9, "regressions": [text], "expected": [{"test": text, "reason": text}]}
@@ -58,7 +58,7 @@ def rendered(form: str, text: str, template: str | None = None, issue: object = 
 
 
 def outside_code(body: str) -> str:
-    """A body without its blocks and spans of code, as CommonMark has them."""
+    """The body without blocks and spans of code, by CommonMark's rules."""
     body = re.sub(r"(?ms)^( *)(`{3,})\w*\n.*?^\1\2$", "", body)
     return re.sub(r"(?s)(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", body)
 

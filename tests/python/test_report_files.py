@@ -1,4 +1,4 @@
-"""acr.report: diffs as replacements, foreign values as text, and reports of files of any content."""
+"""acr.report: diffs as replacements, untrusted values as text, and reports on files with any content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS = ["html", "text", "markdown", "json", "junit", "sarif", "atif"]
 
 
 def applied(old: str, diff: str) -> str:
-    """The text after the replacements of a diff's one file."""
+    """The text after the replacements for the diff's only file."""
     lines = old.splitlines(keepends=True)
     (file,) = parse(diff)
     for change in reversed(changes(file)):

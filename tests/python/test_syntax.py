@@ -1,4 +1,4 @@
-"""acr.syntax: what compiles."""
+"""acr.syntax: which files compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pairs of tests/cases/verdict, judged by the experiments that the program makes; no sandbox is in between."""
+"""Judges the pairs of tests/cases/verdict by the program's experiments, without a sandbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES = sorted((Path(__file__).parents[1] / "cases" / "verdict").glob("*.txt"))
 
 
 def sections(path: Path) -> dict[str, str]:
-    """The parts of a case by their headings; what stands before the first is called "words"."""
+    """The parts of a case, by heading; the part before the first heading is called "words"."""
     parts, name = {"words": ""}, "words"
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith("=== "):
@@ -26,7 +26,7 @@ def sections(path: Path) -> dict[str, str]:
 
 
 def side(case: dict[str, str], *headings: str) -> Texts:
-    """The files under the last of these headings that names them."""
+    """The files of the last of these headings that lists any."""
     return {
         name.split(" ", 1)[1]: text.encode() for at in headings for name, text in case.items() if name.startswith(at)
     }

@@ -1,4 +1,4 @@
-"""Runs the experiments of a verdict without a sandbox in between: each script in a fresh folder, by this Python."""
+"""Runs the experiments of a verdict without a sandbox: each script in a fresh folder, with this Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST = "reproducer.py"
 
 
 def execute(files: Texts, script: str, file: str, is_pipe: bool, seed: int, tree: Path) -> Outcome:
-    """How the script ends beside these files, laid out anew at `tree`."""
+    """Run the script beside these files, written to `tree`; return how it ended."""
     tree.mkdir()
     for path, text in files.items():
         if text is not None:
@@ -26,7 +26,7 @@ def execute(files: Texts, script: str, file: str, is_pipe: bool, seed: int, tree
         (tree / file).write_text(script, "utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(tree / "src")}
-    environment["USER"] = os.urandom(4).hex()  # the sandbox too gives each run another user
+    environment["USER"] = os.urandom(4).hex()  # in the sandbox, too, each run has another user
     done = subprocess.run(
         [sys.executable, "-" if is_pipe else file],
         cwd=tree,
@@ -39,7 +39,7 @@ def execute(files: Texts, script: str, file: str, is_pipe: bool, seed: int, tree
 
 
 def verdict(script: str, before: Texts, after: Texts, seed: str = "seed") -> tuple[str, list[dict]]:
-    """(why the patch from `before` to `after` is not verified, "" where it is; the table)."""
+    """(why the patch from `before` to `after` is not verified, or "" if it is; the table of experiments)."""
     with TemporaryDirectory() as folder:
         tree = Path(folder).resolve() / "tree"
 

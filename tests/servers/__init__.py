@@ -1,1 +1,1 @@
-"""Model servers for tests: strict about requests, exact about faults. Standard library only."""
+"""Mock model servers for tests, which reject incorrect requests and inject faults. Standard library only."""

@@ -68,7 +68,7 @@ _ERRORS: dict[str, tuple[int, str, str]] = {
 
 
 def failure(status: int, kind: str, message: str, details: Any = None, request_id: str = "req_body") -> Refusal:
-    """An error in Anthropic's shape."""
+    """An error in Anthropic's format."""
     error: dict[str, Any] = {"type": kind, "message": message}
     if details:
         error["details"] = details
@@ -83,7 +83,7 @@ _TOOL_BLOCKS = {
 
 
 def _check_calls(messages: list[Any]) -> list[Wrong]:
-    """Whether thoughts stand before calls, and all results in the message after them."""
+    """Check that thoughts come before calls, and that the next message has all results."""
     wrong: list[Wrong] = []
     asked: list[Any] = []
     for message in messages:
@@ -99,7 +99,7 @@ def _check_calls(messages: list[Any]) -> list[Wrong]:
 
 
 def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
-    """What is wrong with a text or a list of text blocks, and how many marks of the cache it holds."""
+    """The errors in a text or a list of text blocks, and its number of cache marks."""
     if isinstance(content, str):
         return ([] if content.strip() else [Wrong(400, f"{where} is empty")]), 0
     if not isinstance(content, list) or not content:
@@ -126,7 +126,7 @@ def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
 
 
 def check_body(body: dict[str, Any], version: str) -> list[Wrong]:
-    """The members of a request."""
+    """Check the members of a request."""
     wrong = unknown("the body", body, MEMBERS | (set(SAMPLING) if version == OLD else set()))
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         wrong.append(Wrong(400, "max_tokens: Field required"))
@@ -170,7 +170,7 @@ def _check_output(config: Any) -> list[Wrong]:
 
 
 class Anthropic(Dialect):
-    """See the file's first line."""
+    """Anthropic's dialect."""
 
     name = "anthropic"
     error_event = "error"

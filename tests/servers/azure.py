@@ -1,4 +1,4 @@
-"""Azure OpenAI: chat completions of a deployment, dated API and v1 API, with an api-key or a bearer token."""
+"""Azure OpenAI: chat completions of a deployment, with a dated API or the v1 API, and an API key or a bearer token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILTER = {"filtered": True, "severity": "high"}
 
 
 class Azure(OpenAIChat):
-    """See the file's first line."""
+    """Azure's dialect."""
 
     name = "azure"
     request_id = "apim-request-id"

@@ -1,4 +1,4 @@
-"""AWS Bedrock's Converse: POST /model/ID/converse-stream, signed or with a bearer key; a binary event stream."""
+"""AWS Bedrock's Converse: POST /model/ID/converse-stream, signed or with a bearer key; returns a binary event stream."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _IN_STREAM = {
 
 
 def failure(status: int, name: str, message: str) -> Refusal:
-    """An error in AWS' shape."""
+    """An error in AWS's format."""
     header = "x-amzn-ErrorType", f"{name}:http://internal.amazon.com/coral/"
     return Refusal(status, {"message": message}, (header,))
 
@@ -90,7 +90,7 @@ def frame(headers: dict[str, str], payload: bytes) -> bytes:
 
 
 def event_frame(event: Event) -> bytes:
-    """An event or, where its kind says so, an exception."""
+    """An event, or an exception if its kind says so."""
     what = "exception" if event.kind == "error" else "event"
     headers = {f":{what}-type": event.name, ":content-type": "application/json"}
     return frame(headers | {":message-type": what}, event.data.encode())
@@ -118,7 +118,7 @@ def _check_blocks(where: str, blocks: Any) -> list[Wrong]:
 
 
 def _check_calls(messages: list[Any]) -> list[Wrong]:
-    """Whether thoughts stand before calls, and all results in the message after them."""
+    """Check that thoughts come before calls, and that the next message has all results."""
     wrong: list[Wrong] = []
     asked: list[Any] = []
     for message in messages:
@@ -147,7 +147,7 @@ def _check_tools(config: Any) -> list[Wrong]:
 
 
 def check_body(body: dict[str, Any]) -> list[Wrong]:
-    """The members of a request."""
+    """Check the members of a request."""
     wrong = unknown("the body", body, MEMBERS)
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -172,7 +172,7 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
 
 
 class Bedrock(Dialect):
-    """See the file's first line. The key is the secret of `ACCESS`, or the bearer's."""
+    """Bedrock's dialect. `key` is the secret of `ACCESS`, or the bearer key."""
 
     name = "bedrock"
     framing = "eventstream"
@@ -181,7 +181,7 @@ class Bedrock(Dialect):
 
     def __init__(self, key: str, signed: bool | None = None, token: str | None = TOKEN) -> None:
         super().__init__(key)
-        self.signed = signed  # None: as the request does it
+        self.signed = signed  # None: the request decides
         self.token = token
 
     def model_of(self, request: Request) -> str | None:

@@ -1,7 +1,7 @@
-"""What the dialects share: an answer in no provider's words, an event, a refusal, and checks of JSON.
+"""Code for all dialects: an answer in no provider's format, an event, a refusal, and checks of JSON.
 
-A dialect is one class in a file of its own; `strict.DIALECTS` lists them. It says which requests are
-its own, what is wrong with one, and turns an `Answer` or the name of an error into its provider's bytes.
+A dialect is a class in its own file; `strict.DIALECTS` lists the dialects. A dialect recognises its requests, checks
+them, and turns an `Answer` or the name of an error into its provider's bytes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 USER_AGENT = "acr-host/"
-# Text with 2, 3 and 4 byte characters, in pieces as a model would send it.
+# Text with characters of 2, 3 and 4 bytes, in pieces as a model would send it.
 PIECES = ("Grüße", ", 🌍 ", "world — ", "fertig.\n", "two")
 TEXT = "".join(PIECES)
-# Tokens sent, of them read from the cache; received, of them reasoning.
+# Numbers of tokens: sent; of these, read from the cache; received; of these, reasoning.
 SENT, CACHED, RECEIVED, REASONING = 120, 20, 30, 10
-# What stands in place of each counter, by the name of the kind of usage.
+# The value that replaces each counter, by the kind of usage.
 BAD_COUNTERS: dict[str, Any] = {
     "nulls": None,
     "negative": -7,
@@ -33,7 +33,7 @@ BAD_COUNTERS: dict[str, Any] = {
     "huge": 10**9,
     "zero": 0,
 }
-# The counters that a server gives at least.
+# The counters that every server reports.
 BARE = {
     *("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"),
     *("inputTokens", "outputTokens", "promptTokenCount", "candidatesTokenCount"),
@@ -42,21 +42,21 @@ BARE = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says. `usage`: full, bare, null, missing, or a name of BAD_COUNTERS."""
+    """A model's answer. `usage`: full, bare, null, missing, or a name in BAD_COUNTERS."""
 
     pieces: tuple[str, ...] = PIECES
-    finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context; "=…": that word
+    finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context; "=WORD" sends WORD
     usage: str = "full"
     cost: Any = None
-    tools: bool = False  # one call, of a tool that was not offered
-    calls: tuple[tuple[str, dict[str, Any]], ...] = ()  # tools and their arguments; with a signed thought before them
+    tools: bool = False  # one call of a tool that was not offered
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()  # tools and their arguments; a signed thought comes before them
     reasoning: str = ""
     refusal: str = ""
     null_content: bool = False
     choices: int = 1
-    unknown: bool = False  # events and members that nobody knows stand between the others
-    escaped: bool = False  # all that is not ASCII as \u escapes
-    beside: Mapping[str, Any] = field(default_factory=dict)  # members of each event and of a whole answer
+    unknown: bool = False  # with unknown events and members between the others
+    escaped: bool = False  # all non-ASCII characters as \u escapes
+    beside: Mapping[str, Any] = field(default_factory=dict)  # additional members of each event and of a whole answer
 
     @property
     def text(self) -> str:
@@ -65,20 +65,20 @@ class Answer:
 
     @property
     def called(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """The calls with an id each, which no other answer's calls have."""
+        """The calls, each with an id that no other answer uses."""
         if self.tools:
             return [("call_1", "find", {"q": 1})]
         mark = zlib.crc32(repr(self.calls).encode())
         return [(f"call_{mark:08x}_{n}", name, arguments) for n, (name, arguments) in enumerate(self.calls)]
 
     def reason(self, names: Mapping[str, str]) -> str:
-        """Why it ended, in the provider's words."""
+        """Why the answer ended, in the provider's words."""
         if self.finish.startswith("="):
             return self.finish[1:]
         return names.get(self.finish, "model_context_window_exceeded" if self.finish == "context" else self.finish)
 
     def dump(self, value: Any) -> str:
-        """JSON text in this answer's way."""
+        """JSON text in the style of this answer."""
         return json.dumps(value, ensure_ascii=self.escaped)
 
 
@@ -93,7 +93,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A response that is no answer."""
+    """A response that is not an answer."""
 
     status: int
     body: Any
@@ -108,9 +108,9 @@ class Refusal:
 
 @dataclass
 class Request:
-    """A request as it came."""
+    """A request as received."""
 
-    number: int  # of the server's, from 1
+    number: int  # of the server, from 1
     connection: int  # from 1
     arrived: float  # time.monotonic
     method: str
@@ -122,20 +122,20 @@ class Request:
     model: str = ""
     dialect: str = ""
     wrong: list[str] = field(default_factory=list)
-    sent_bytes: int = 0  # of the response's body, when it has ended
+    sent_bytes: int = 0  # size of the response's body, once it has ended
 
     @property
     def path(self) -> str:
-        """The target without its query, as it was sent."""
+        """The target without its query, as received."""
         return self.target.partition("?")[0]
 
     @property
     def query(self) -> str:
-        """What stands behind the target's question mark."""
+        """The part of the target after the question mark."""
         return urlsplit(self.target).query
 
     def header(self, name: str) -> str | None:
-        """A header's value, of several the first; None without one."""
+        """The first value of a header; None if there is none."""
         values = self.all(name)
         return values[0] if values else None
 
@@ -146,39 +146,39 @@ class Request:
 
 @dataclass(frozen=True)
 class Said:
-    """What a request asks, in no provider's words."""
+    """The contents of a request, independent of the provider."""
 
     system: str
-    texts: tuple[str, ...]  # of the messages, in order
-    limit: int | None  # tokens of the answer
+    texts: tuple[str, ...]  # the messages' texts, in order
+    limit: int | None  # maximum number of tokens of the answer
     json: bool  # JSON mode or a schema
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """Something wrong with a request, and the status that says so."""
+    """An error in a request, and the status that reports it."""
 
     status: int
     text: str
 
 
-SIGNATURE = "sig+/=="  # of a thought, which has to come back unchanged with the calls behind it
+SIGNATURE = "sig+/=="  # of a thought, which must come back unchanged before its calls
 
 
 def halves(text: str) -> list[str]:
-    """A text as a stream brings it: nothing, then in two pieces."""
+    """A text as streams send it: an empty piece, then two pieces."""
     return ["", text[: len(text) // 2], text[len(text) // 2 :]]
 
 
 def check_ids(where: str, asked: list[Any], answered: list[Any]) -> list[Wrong]:
-    """Whether the results that follow an answer are those of its calls, all of them."""
+    """Check that the results after an answer are those of all its calls."""
     if sorted(map(str, asked)) == sorted(map(str, answered)) and len(set(asked)) == len(asked):
         return []
     return [Wrong(400, f"{where}: the calls {asked} are answered by {answered}")]
 
 
 def check_tool(where: str, tool: Any, members: Iterable[str], schema: str) -> list[Wrong]:
-    """A tool's members, its name and its schema."""
+    """Check the members, name and schema of a tool."""
     wrong = unknown(where, tool, members)
     if wrong:
         return wrong
@@ -193,14 +193,14 @@ def check_tool(where: str, tool: Any, members: Iterable[str], schema: str) -> li
 
 
 def refuses_tools(model: str, body: Any, results: str) -> bool:
-    """Whether the model's name says that it takes no tools: never, or not with the results of their calls."""
+    """Whether the model's name says that it rejects tools: always, or together with the results of calls."""
     if "tools" not in body and "toolConfig" not in body:
         return False
     return model.endswith("-notools") or (model.endswith("-nomoretools") and results in json.dumps(body))
 
 
 def ability(model: str, said: Said) -> str:
-    """The words of a refusal that belongs to the model's abilities in every dialect; "": none."""
+    """The message of a refusal because the model lacks an ability, equal in all dialects; "": none."""
     if model.endswith("-nosystem") and said.system:
         return "System role not supported"
     if model.endswith("-64") and (said.limit or 0) > 1064:
@@ -214,44 +214,44 @@ def ability(model: str, said: Said) -> str:
 
 
 class Dialect:
-    """A provider's way to talk."""
+    """A provider's protocol."""
 
     name = ""
     framing = "sse"  # or eventstream
     request_id = "x-request-id"
-    has_terminal = True  # an event that ends the stream
+    has_terminal = True  # whether an event ends the stream
     says_model = True
-    error_event = ""  # the name of an event that tells of a failure
+    error_event = ""  # the name of an event that reports a failure
 
     def __init__(self, key: str) -> None:
         self.key = key
 
     def model_of(self, request: Request) -> str | None:
-        """The model asked for; None: the request is of another dialect."""
+        """The requested model; None if the request is of another dialect."""
         raise NotImplementedError
 
     def check(self, request: Request) -> list[Wrong]:
-        """What is wrong with a request."""
+        """The errors in a request."""
         raise NotImplementedError
 
     def said(self, body: dict[str, Any]) -> Said:
-        """What a request that is not wrong asks."""
+        """The contents of a correct request."""
         raise NotImplementedError
 
     def refuse(self, request: Request) -> Refusal | None:
-        """A refusal that belongs to the model's abilities, which its name tells."""
+        """A refusal because the model, by its name, lacks an ability."""
         return None
 
     def wrong(self, status: int, text: str) -> Refusal:
-        """A refusal with that status, in the provider's shape."""
+        """A refusal with that status, in the provider's format."""
         raise NotImplementedError
 
     def error(self, kind: str) -> Refusal | None:
-        """A failure of that kind in the provider's shape; None: it knows none."""
+        """A failure of that kind in the provider's format; None if the provider has none."""
         raise NotImplementedError
 
     def events(self, answer: Answer, model: str) -> list[Event]:
-        """The answer as a stream's events."""
+        """The answer as the events of a stream."""
         raise NotImplementedError
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
@@ -259,27 +259,27 @@ class Dialect:
         raise NotImplementedError
 
     def failing_event(self, kind: str) -> Event | None:
-        """A failure in the middle of a stream: an event with the body of the refusal."""
+        """A failure within a stream: an event with the refusal's body."""
         refusal = self.error(kind)
         if refusal is None:
             return None
         return Event("error", json.dumps(refusal.body), self.error_event)
 
     def ping(self) -> Event | None:
-        """An event that says nothing; None: a comment is all there is."""
+        """An event without content; None if the dialect has only comments."""
         return None
 
     def streams(self, request: Request) -> bool:
-        """Whether a stream was asked for."""
+        """Whether the request asks for a stream."""
         return bool((request.json or {}).get("stream"))
 
     def usage_expected(self) -> dict[str, int | None]:
-        """What a client is to make of the full usage."""
+        """The usage that a client should report for the full usage."""
         return {"input": SENT, "output": RECEIVED, "cached": CACHED, "reasoning": REASONING}
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object without a name that stands twice. Errors: ValueError."""
+    """An object in which no name occurs twice. Errors: ValueError."""
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("a name stands twice in an object")
@@ -287,7 +287,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def common(request: Request) -> list[Wrong]:
-    """What every provider may expect of a POST with JSON."""
+    """Check what every provider may expect of a POST with JSON."""
     wrong = []
     if request.method != "POST":
         wrong.append(Wrong(405, f"the method is {request.method}"))
@@ -309,14 +309,14 @@ def common(request: Request) -> list[Wrong]:
 
 
 def unknown(where: str, value: Any, allowed: Iterable[str]) -> list[Wrong]:
-    """The members that are not allowed, or that this is no object."""
+    """Report members that are not allowed, or that the value is not an object."""
     if not isinstance(value, dict):
         return [Wrong(400, f"{where} is no object")]
     return [Wrong(400, f"{where} has an unknown member {name!r}") for name in value if name not in set(allowed)]
 
 
 def number(body: Mapping[str, Any], name: str, low: float, high: float, whole: bool = False) -> list[Wrong]:
-    """Whether a member, where it is there, is a number in that range."""
+    """Check that a member, if present, is a number in that range."""
     if name not in body:
         return []
     value = body[name]
@@ -330,14 +330,14 @@ def number(body: Mapping[str, Any], name: str, low: float, high: float, whole: b
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content: a text, or blocks with texts."""
+    """The text of a message's content, which is a text or blocks with texts."""
     if isinstance(content, str):
         return content
     return "".join(block.get("text", "") for block in content or [])
 
 
 def alternating(roles: list[Any], model_role: str) -> list[Wrong]:
-    """Whether user and model take turns, and the user has the first and the last word."""
+    """Check that user and model alternate, and that the first and last messages are the user's."""
     wanted = ["user", model_role] * (len(roles) // 2) + ["user"]
     if roles != wanted[: len(roles)] or not roles or roles[-1] != "user":
         return [Wrong(400, f"the roles are {roles}")]
@@ -345,7 +345,7 @@ def alternating(roles: list[Any], model_role: str) -> list[Wrong]:
 
 
 def bearer(request: Request, key: str) -> list[Wrong]:
-    """Whether the key is the bearer's."""
+    """Check the bearer key."""
     if request.header("authorization") is None:
         return [Wrong(401, "no Authorization header")]
     if request.header("authorization") != f"Bearer {key}":
@@ -354,12 +354,12 @@ def bearer(request: Request, key: str) -> list[Wrong]:
 
 
 def only_this_key(request: Request, *others: str) -> list[Wrong]:
-    """Whether the key travels in one header alone."""
+    """Check that only one header contains the key."""
     return [Wrong(400, f"a credential also stands in {name}") for name in others if request.header(name) is not None]
 
 
 def counters(usage: str, full: dict[str, Any]) -> dict[str, Any] | None:
-    """The provider's usage object, with each number changed by the kind of usage."""
+    """The provider's usage object, with its numbers changed for this kind of usage."""
     if usage in ("null", "missing"):
         return None
     if usage == "full":

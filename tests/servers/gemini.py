@@ -63,7 +63,7 @@ _ERRORS: dict[str, tuple[int, str, str]] = {
 
 
 def failure(status: int, word: str, message: str, *details: Any) -> Refusal:
-    """An error in Google's shape."""
+    """An error in Google's format."""
     error: dict[str, Any] = {"code": status, "message": message, "status": word}
     if details:
         error["details"] = list(details)
@@ -71,7 +71,7 @@ def failure(status: int, word: str, message: str, *details: Any) -> Refusal:
 
 
 def _check_calls(contents: list[Any]) -> list[Wrong]:
-    """Whether the first call of an answer has its signature, and results answer calls in the next turn."""
+    """Check that the first call of an answer has its signature, and that the next turn has the results."""
     wrong: list[Wrong] = []
     asked: list[Any] = []
     for content in contents:
@@ -98,7 +98,7 @@ def _check_parts(where: str, content: Any) -> list[Wrong]:
 
 
 def check_body(body: dict[str, Any]) -> list[Wrong]:
-    """The members of a request."""
+    """Check the members of a request."""
     wrong = unknown("the body", body, MEMBERS)
     contents = body.get("contents")
     if not isinstance(contents, list) or not contents:
@@ -129,7 +129,7 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
 
 
 class Gemini(Dialect):
-    """See the file's first line."""
+    """Gemini's dialect."""
 
     name = "gemini"
     request_id = ""

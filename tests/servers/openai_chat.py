@@ -44,13 +44,13 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 def failure(
     status: int, message: str, kind: str, code: Any = None, param: str | None = None, *headers: tuple[str, str]
 ) -> Refusal:
-    """An error in OpenAI's shape."""
+    """An error in OpenAI's format."""
     error = {"message": message, "type": kind, "param": param, "code": code}
     return Refusal(status, {"error": error}, headers)
 
 
 def check_calls(messages: list[Any]) -> tuple[list[Wrong], list[Any]]:
-    """What is wrong with calls and results, and the messages with a text in place of both."""
+    """The errors in calls and results, and the messages with text instead of both."""
     wrong: list[Wrong] = []
     plain: list[Any] = []
     asked: list[Any] = []
@@ -79,7 +79,7 @@ def check_calls(messages: list[Any]) -> tuple[list[Wrong], list[Any]]:
 
 
 def check_tools(tools: Any) -> list[Wrong]:
-    """The tools that are offered."""
+    """Check the offered tools."""
     wrong = []
     for n, tool in enumerate(tools):
         wrong += unknown(f"tools[{n}]", tool, ("type", "function"))
@@ -90,7 +90,7 @@ def check_tools(tools: Any) -> list[Wrong]:
 
 
 def check_messages(messages: Any) -> list[Wrong]:
-    """Roles in their order, each with a text."""
+    """Check the order of roles, and that each message has a text."""
     if not isinstance(messages, list) or not messages:
         return [Wrong(400, "messages is no list, or empty")]
     wrong = []
@@ -113,7 +113,7 @@ def check_messages(messages: Any) -> list[Wrong]:
 
 
 def check_format(body: dict[str, Any]) -> list[Wrong]:
-    """The forms of JSON mode."""
+    """Check the formats of JSON mode."""
     form = body.get("response_format")
     if form is None:
         return []
@@ -132,7 +132,7 @@ def check_format(body: dict[str, Any]) -> list[Wrong]:
 
 
 def check_body(body: dict[str, Any]) -> list[Wrong]:
-    """The members of a request."""
+    """Check the members of a request."""
     wrong = unknown("the body", body, MEMBERS) + check_messages(body.get("messages"))
     wrong += check_format(body) + check_tools(body.get("tools") or [])
     wrong += number(body, "temperature", 0, 2) + number(body, "n", 1, 128, True)
@@ -151,7 +151,7 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
 
 
 def refuse_body(body: dict[str, Any], model: str) -> Refusal | None:
-    """What a model's name says that it cannot do."""
+    """A refusal because the model, by its name, lacks an ability."""
     kind = "invalid_request_error"
     if refuses_tools(model, body, '"tool"'):
         return failure(400, f"registry/{model} does not support tools", "api_error")
@@ -179,7 +179,7 @@ def refuse_body(body: dict[str, Any], model: str) -> Refusal | None:
 
 
 def usage_of(answer: Answer) -> dict[str, Any] | None:
-    """The usage object; a stated cost stands in it."""
+    """The usage object, with the stated cost."""
     full = {
         "prompt_tokens": SENT,
         "completion_tokens": RECEIVED,
@@ -228,7 +228,7 @@ _ERRORS: dict[str, tuple[Any, ...]] = {
 
 
 class OpenAIChat(Dialect):
-    """See the file's first line."""
+    """The dialect of OpenAI's chat completions."""
 
     name = "openai_chat"
     path = "/v1/chat/completions"

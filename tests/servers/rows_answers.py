@@ -1,4 +1,4 @@
-"""Answers of all kinds, what servers say of tokens and cost, corrections, and connections."""
+"""Rows: answers of all kinds, reported tokens and costs, corrections, and connections."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .dialect import Answer
 from .play import Play
 from .table import ALIKE, ALL, CHAT, KEYS, NO_SAMPLING, Expect, Scenario, bad, ok
 
-# What a header says that states no cost.
+# Values of a header that state no cost.
 NO_COSTS = ("0", "-0.1", "nan", "inf", "1e400", "1e5", "free")
 
 
 def _usages() -> list[Scenario]:
-    """What servers say of tokens and cost; nonsense is unknown, never 0, and so is what cannot be."""
+    """Reported tokens and costs; implausible values must count as unknown, never as 0."""
     rows = []
     for kind in (
         "null",
@@ -111,7 +111,7 @@ def _contents() -> list[Scenario]:
 
 
 def _corrections() -> list[Scenario]:
-    """What a model cannot do is learned from its refusal, once."""
+    """A model's missing abilities, which must be learned from its refusal, once."""
     limit = ("--max-tokens", "77")
     mode = ("--json-mode",)
     data = Answer(pieces=('{"a":', ' "ü"}'))
@@ -143,7 +143,7 @@ def _corrections() -> list[Scenario]:
 
 
 def _connections() -> list[Scenario]:
-    """Redirects, connections that are kept and those that are not."""
+    """Redirects, and connections that are kept open or closed."""
     rows = []
     for status in (301, 302, 303, 307, 308):
         for where in ("other", "root"):
@@ -157,7 +157,7 @@ def _connections() -> list[Scenario]:
         *rows,
         ok("continue", ALL, Play(first=b"HTTP/1.1 100 Continue\r\n\r\n")),
         ok("early-hints", ALL, Play(first=hints * 3)),
-        # A failed server may be closing its end: the next try goes over a new connection.
+        # A failed server may be closing its connection, so the next try uses a new one.
         ok("new-for-a-retry", ALL, refused, Play(), requests=(2, 2), connections=(2, 2)),
         ok("closed-after", ALL, replace(refused, closes_after=True), Play(), requests=(2, 2), connections=(2, 2)),
         ok("fails-then-dies", ALL, refused, gone, Play(), requests=(3, 3)),

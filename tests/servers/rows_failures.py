@@ -1,4 +1,4 @@
-"""Failures in each provider's own words, bare statuses, and when a server wants to be asked again."""
+"""Rows: failures in each provider's words, bare statuses, and when a server wants to be asked again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AGAIN = {
 
 
 def _errors() -> list[Scenario]:
-    """Each provider's own failures: those that no retry helps, and those that it does."""
+    """Each provider's failures, permanent and temporary."""
     rows = []
     for kind, (error, dialects) in FINAL.items():
         rows.append(bad(f"error-{kind}", dialects, error, Play(error=kind), Play()))
@@ -52,7 +52,7 @@ def _errors() -> list[Scenario]:
 
 
 def _bodies() -> list[Scenario]:
-    """What gateways and imitators say, and prompts that were blocked."""
+    """Failures of gateways and of compatible servers, and blocked prompts."""
     html = Play(status=502, body=b"<html>Bad Gateway</html>", whole=True, content_type="text/html")
     stop = Play(error="server", headers=(("x-should-retry", "false"),))
     listed = Play(
@@ -109,7 +109,7 @@ STATUSES = {
 
 
 def _statuses() -> list[Scenario]:
-    """Refusals that say nothing but their status, or say it in HTML."""
+    """Refusals that only have a status, or an HTML page."""
     rows = []
     for status, error in STATUSES.items():
         final = status < 500 and status not in (408, 424, 429)
@@ -119,7 +119,7 @@ def _statuses() -> list[Scenario]:
         page = Play(status=status, body=html, whole=True, content_type="text/html")
         for name, play in (("empty", empty), ("html", page)):
             name = f"status-{status}-{name}"
-            if status == 403 and play is page:  # a firewall before the server
+            if status == 403 and play is page:  # a firewall in front of the server
                 error = "bad_request"
             row = bad(name, (*ALL, *ALIKE), error, play, requests=times, status=(status,))
             rows.append(row)
@@ -132,7 +132,7 @@ def _statuses() -> list[Scenario]:
 
 
 def _waits() -> list[Scenario]:
-    """Retry-After in all its forms. `gap` bounds the time between the first two requests."""
+    """Retry-After in all its forms. `gap` limits the time between the first two requests."""
 
     def row(
         name: str, dialects: tuple[str, ...], gap: tuple[float, float], error: str, *headers: tuple[str, str]

@@ -1,4 +1,4 @@
-"""What servers do that their dialect's own book does not say, and what their users report."""
+"""Rows: what servers do that their documentation does not say, and what their users report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .dialect import Answer
 from .play import Play
 from .table import ALIKE, ALL, CHAT, FEW, OFTEN, SSE, Scenario, bad, ok
 
-# In whose words a prompt is too long: the status, the words, in no dialect's shape but their own.
+# The words with which servers refuse a prompt that is too long, and the status, each in the server's own format.
 OVERFLOWS = {
     "lm-studio": "Trying to keep the first 6000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
     "lm-studio-keep": "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 6000>= n_ctx: 4096).",
@@ -47,13 +47,13 @@ BROKEN = (
 
 
 def refusal(status: int, body: Any, **more: Any) -> Play:
-    """A refusal in a shape of its own."""
+    """A refusal in an unusual format."""
     data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
     return Play(status=status, body=data, whole=True, **more)
 
 
 def _overflows() -> list[Scenario]:
-    """A prompt that is too long, in the words of each server, as an error and as its flat form."""
+    """A prompt that is too long, in the words of each server, as an error object and flat."""
     rows = []
     for name, words in OVERFLOWS.items():
         for shape, body in (("nested", {"error": {"message": words, "type": "x"}}), ("flat", {"message": words})):
@@ -64,7 +64,7 @@ def _overflows() -> list[Scenario]:
 
 
 def _ends() -> list[Scenario]:
-    """Answers that the server breaks off, by its own word."""
+    """Answers that the server ends early, as it says itself."""
     rows = []
     for word in BROKEN:
         for whole in (False, True):
@@ -78,7 +78,7 @@ def _ends() -> list[Scenario]:
 
 
 def _thoughts() -> list[Scenario]:
-    """Thoughts that stand in the text, or beside it and nothing else."""
+    """Thoughts in the text, or beside it without a text."""
     rows = []
     for whole in (False, True):
         end = "-whole" if whole else ""
@@ -97,7 +97,7 @@ def _thoughts() -> list[Scenario]:
 
 
 def _signs() -> list[Scenario]:
-    """Signs of life written as events, and codes that say that all is well."""
+    """Keep-alive messages written as events, and codes that mean success."""
     lead = b"".join(b"data: " + word + b"\n\n" for word in (b"keep-alive", b": ping", b"[PING]", b"null", b"0", b"{}"))
     rows = [ok("alive", (*CHAT, "anthropic", "openai_responses"), Play(lead=lead))]
     for number, code in enumerate((0, 200, "0", "success")):
@@ -116,7 +116,7 @@ def _signs() -> list[Scenario]:
 
 
 def _quotas() -> list[Scenario]:
-    """Quotas of a day, which no wait of minutes ends, and those of a minute."""
+    """Daily quotas, which no short wait ends, and quotas per minute."""
     daily = {
         "openrouter": {"error": {"message": "Rate limit exceeded: free-models-per-day", "code": 429}},
         "gemini": {
@@ -140,7 +140,7 @@ def _quotas() -> list[Scenario]:
 
 
 def _abilities() -> list[Scenario]:
-    """What is learnt from a refusal in every dialect."""
+    """Abilities that are learned from a refusal in every dialect."""
     two: dict[str, Any] = {"requests": (2, 2)}
     made = {"error": {"message": "Failed to generate JSON.", "code": "json_validate_failed", "failed_generation": "{"}}
     data = Answer(pieces=('{"a":', " 1}"))
@@ -157,7 +157,7 @@ def _abilities() -> list[Scenario]:
 
 
 def _firewalls() -> list[Scenario]:
-    """A page that a firewall gives for one prompt."""
+    """The page with which a firewall answers one prompt."""
     page = b"<html><head><title>403 Forbidden</title></head><body>Request blocked</body></html>"
     return [bad("firewall", ALL, "bad_request", refusal(403, page, content_type="text/html"))]
 

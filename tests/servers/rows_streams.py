@@ -1,4 +1,4 @@
-"""How a whole answer may be written, and where and how its stream or body may break."""
+"""Rows: how a complete answer may be written, and where and how its stream or body may break."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_CHAT = tuple(name for name in TERMINAL if name not in CHAT)
 
 
 def _writing() -> list[Scenario]:
-    """The same answer, written in all ways that the format allows."""
+    """The same answer, written in every way that the format allows."""
     shapes = {
         "crlf": Shape(newline=b"\r\n"),
         "cr": Shape(newline=b"\r"),
@@ -46,7 +46,7 @@ def _writing() -> list[Scenario]:
         ok("type-text", SSE, Play(content_type="text/plain")),
         ok("type-upper-case", SSE, Play(content_type="Text/Event-Stream;Charset=UTF-8")),
         ok("trailer", ALL, Play(trailer=b"X-Late: 1\r\nRetry-After: 9\r\n")),
-        ok("zipped", ALL, Play(zipped=True)),  # not asked for
+        ok("zipped", ALL, Play(zipped=True)),  # not requested
         ok("zipped-whole", ALL, Play(zipped=True, whole=True)),
         bad(
             "bad-utf8",
@@ -71,7 +71,7 @@ def _writing() -> list[Scenario]:
 
 
 def _cuts() -> list[Scenario]:
-    """Streams that end too early; only the terminal event says that an answer is whole."""
+    """Streams that end too early; only the terminal event shows that an answer is complete."""
     rows = []
     for cut, dialects in (("head", ALL), ("mid", ALL), ("content", ALL), ("finish", TERMINAL)):
         for framing in ("chunked", "close", "length"):
@@ -101,9 +101,9 @@ def _cuts() -> list[Scenario]:
 
 
 def _lengths() -> list[Scenario]:
-    """Content-Length that is not the body's."""
+    """Content-Length that differs from the body's length."""
     return [
-        # All of the answer is there.
+        # The answer is complete.
         bad("too-long-but-whole", ALL, "truncated_stream", Play(framing="length", longer=500), requests=FEW),
         bad("whole-too-long", ALL, "truncated_stream", Play(framing="length", whole=True, longer=500), requests=FEW),
         bad(
@@ -142,7 +142,7 @@ def _lengths() -> list[Scenario]:
 
 
 def _times() -> list[Scenario]:
-    """Servers that let wait; --timeout bounds each attempt."""
+    """Servers that make the client wait; --timeout limits each attempt."""
     slow: dict[str, Any] = {"requests": (1, 4), "seconds": 20}
     rows = [
         bad(f"endless-{what}", ALL, "timeout", Play(endless=what, pause=0.02), **slow)
@@ -158,7 +158,7 @@ def _times() -> list[Scenario]:
 
 
 def _sizes() -> list[Scenario]:
-    """Lines, answers, bodies and headers that are large, and those that are too large."""
+    """Large lines, answers, bodies and headers, and too large ones."""
     mega = "x" * (1 << 20)
     four = Answer(pieces=("é" * (1 << 19),) * 4)
     most = 76.0
@@ -168,7 +168,7 @@ def _sizes() -> list[Scenario]:
     twice = (("X-Twice", "a"), ("X-Twice", "b"), ("Date", "x"), ("Date", "y"))
     return [
         ok("line-1mb", ALL, Play(Answer(pieces=(mega,))), content=mega, usage="unknown"),
-        # The server counts a few tokens for all of it, which cannot be.
+        # The server counts only a few tokens for this text, which is impossible.
         ok("answer-4mb", ALL, Play(four), content=four.text, usage="unknown"),
         ok("answer-4mb-whole", ALL, Play(four, whole=True), content=four.text, usage="unknown"),
         ok("many-events", ALL, Play(Answer(pieces=("ab ",) * 5000)), content="ab " * 5000, usage="unknown"),
@@ -190,7 +190,7 @@ def _sizes() -> list[Scenario]:
 
 
 def _bodies() -> list[Scenario]:
-    """Bodies that are no stream, and those that are no answer."""
+    """Bodies that are not streams, and bodies that are not answers."""
     html = b"<html><body><h1>Welcome to the hotel's network</h1></body></html>"
     deep = b"[" * 200000
     odd = {
@@ -230,7 +230,7 @@ def _bodies() -> list[Scenario]:
 
 
 def _raw() -> list[Scenario]:
-    """Bytes that are no HTTP response."""
+    """Bytes that are not an HTTP response."""
     head = b"HTTP/1.1 200 OK\r\n"
     raws = {
         "not-http": b"SSH-2.0-OpenSSH_9.2\r\n",
@@ -244,7 +244,7 @@ def _raw() -> list[Scenario]:
 
 
 def _binary() -> list[Scenario]:
-    """Event streams whose bytes are no such stream."""
+    """Event streams with malformed bytes."""
     absurd = b"\x7f\xff\xff\xff\x00\x00\x00\x10" + b"\0" * 200
     tiny = b"\0\0\0\x04\0\0\0\0" + b"\0" * 40
     kind = "application/vnd.amazon.eventstream"

@@ -1,4 +1,4 @@
-"""The fault table: all rows, and the plays of a server that knows them all."""
+"""The fault table: all rows, and the plays of a server that has all rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ SCENARIOS: tuple[Scenario, ...] = (*rows_streams.ROWS, *rows_failures.ROWS, *row
 
 
 def all_plays() -> dict[str, tuple[Play, ...]]:
-    """Every row's plays by the name of its model; rows that share a model share the first one's."""
+    """The plays of every row, by the name of the row's model; rows with the same model share the plays of the first
+    row.
+    """
     plays: dict[str, tuple[Play, ...]] = {}
     for row in SCENARIOS:
         if row.plays:

@@ -1,7 +1,7 @@
-"""AWS Signature Version 4, the verifier's side, written from AWS' rules and from nothing of the program's.
+"""Verifies AWS Signature Version 4; written from AWS's rules, independently of the program.
 
-Every header but those that proxies change may be signed; `host`, `x-amz-date` and, where it is sent,
-`content-type` and `x-amz-security-token` must be.
+Every header except those that proxies change may be signed; `host`, `x-amz-date` and, if present, `content-type` and
+`x-amz-security-token` must be signed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ def _mac(key: bytes, text: str) -> bytes:
 
 
 def signing_key(secret: str, day: str, region: str, service: str) -> bytes:
-    """The day's key."""
+    """The key of a day."""
     key = _mac(b"AWS4" + secret.encode(), day)
     return _mac(_mac(_mac(key, region), service), "aws4_request")
 
 
 def canonical_path(path: str) -> str:
-    """The path as it is sent, each segment encoded once more."""
+    """The path as received, with each segment encoded once more."""
     return "/".join(quote(segment, safe="-._~") for segment in path.split("/")) or "/"
 
 
 def canonical_query(query: str) -> str:
-    """Names and values, decoded and encoded again, in their order by bytes."""
+    """Names and values, decoded and encoded again, sorted by bytes."""
     pairs = []
     for part in query.split("&") if query else []:
         name, _, value = part.partition("=")
@@ -71,7 +71,7 @@ def verify(
     service: str = "bedrock",
     now: datetime.datetime | None = None,
 ) -> str | None:
-    """What is wrong with a request's signature, in a line; None: it is right. `now` is in UTC, without a zone."""
+    """The error in a request's signature, in one line; None if it is correct. `now` is in UTC, without a zone."""
     match = _AUTHORIZATION.fullmatch(request.header("authorization") or "")
     if not match:
         return "Authorization is no signature"

@@ -1,8 +1,8 @@
-"""A model server on 127.0.0.1 that is strict about requests and plays faults by the model's name.
+"""A model server on 127.0.0.1 that rejects incorrect requests and injects faults by the model's name.
 
-`StrictServer(...)` for tests, or `python3 -m servers.strict --port 0` in `tests/`: it prints its address as one line of
-JSON and then each request as one. The model's name is a scenario's (`openai/ok`, see scenarios.py); what a
-request has wrong is answered as its provider would and kept in `violations`.
+Use `StrictServer(...)` in tests, or `python3 -m servers.strict --port 0` in `tests/`, which prints its address and then
+each request as a line of JSON. The model's name is that of a scenario (`openai/ok`, see scenarios.py). The server
+answers an incorrect request as its provider would, and records the errors in `violations`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ SUFFIXES = (
 
 
 class Gone(Exception):
-    """The client has gone, or the server stops."""
+    """The client has disconnected, or the server stops."""
 
 
 class Connection:
-    """One accepted connection and the requests that come over it."""
+    """An accepted connection and its requests."""
 
     def __init__(self, server: StrictServer, sock: socket.socket, number: int) -> None:
         self.server, self.sock, self.number = server, sock, number
@@ -66,12 +66,12 @@ class Connection:
                 if request is None or not self._answer(request):
                     return
         except (OSError, Gone):
-            pass  # the client is free to go
+            pass  # the client may disconnect
         finally:
             self.close()
 
     def close(self) -> None:
-        """Close; what was not read is not waited for."""
+        """Close without waiting for unread data."""
         try:
             self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -85,7 +85,7 @@ class Connection:
         return data
 
     def _read(self) -> Request | None:
-        """The next request; None: it is none."""
+        """The next request; None if there is none."""
         data = self._left
         while b"\r\n\r\n" not in data:
             if len(data) > MAX_HEAD_BYTES:
@@ -114,7 +114,7 @@ class Connection:
         return request
 
     def _answer(self, request: Request) -> bool:
-        """False: the connection is at its end."""
+        """Return false at the end of the connection."""
         reply = self.server.reply(request)
         if isinstance(reply, Refusal):
             return self._refuse(request, reply)
@@ -132,7 +132,7 @@ class Connection:
         return True
 
     def _act(self, request: Request, action: Action) -> bool:
-        """Do one thing; true: it was the last."""
+        """Perform an action; return true if it was the last."""
         if isinstance(action, Reset):
             linger = struct.pack("ii", 1, 0)
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -159,7 +159,7 @@ class Connection:
                 view = view[count:]
 
     def _wait(self, seconds: float | None) -> None:
-        """Wait so long, or for ever; the client's going ends it. Errors: Gone."""
+        """Wait for that time, or forever (None). Errors: Gone if the client disconnects."""
         end = time.monotonic() + (3600 if seconds is None else seconds)
         while time.monotonic() < end:
             left = min(0.1, max(0.0, end - time.monotonic()))
@@ -173,10 +173,10 @@ class Connection:
 
 
 class StrictServer:
-    """The server. `plays` are the responses to a model's requests, the last one again and again.
+    """The server. `plays` are the responses to a model's requests; the last one is repeated.
 
-    `dialects` are the providers spoken, all with one key each unless they are given as objects. Lists only grow:
-    `requests`, `violations` (lines). Use it as a context manager.
+    `dialects` are the supported providers, which all have the same key unless they are given as objects. The lists
+    `requests` and `violations` (lines) only grow. Use it as a context manager.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class StrictServer:
         self.dialects = list(dialects or (made(KEY) for made in DIALECTS))
         self.on_request = on_request
         self.allow_whole = allow_whole
-        self.tokens: dict[str, str] = {}  # put into headers for {name}
+        self.tokens: dict[str, str] = {}  # inserted into headers for {name}
         self.requests: list[Request] = []
         self.violations: list[str] = []
         self.connections = 0
@@ -219,12 +219,12 @@ class StrictServer:
         return self
 
     def stop(self) -> None:
-        """Cut all connections and take no more."""
+        """Close all connections and accept no more."""
         self.stopped.set()
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # it did not listen
+            pass  # it was not listening
         self._socket.close()
         with self._lock:
             for connection in self._open:
@@ -257,7 +257,7 @@ class StrictServer:
             self._open.discard(connection)
 
     def reply(self, request: Request) -> Refusal | Response:
-        """What a request is answered with; it is noted."""
+        """Return the response to a request, and record the request."""
         dialect = self._read_body(request)
         with self._lock:
             self.requests.append(request)
@@ -284,7 +284,7 @@ class StrictServer:
         return None
 
     def _judge(self, request: Request, dialect: Dialect | None) -> Refusal | None:
-        """The refusal that a request deserves; what is wrong with it is noted."""
+        """Return the refusal that a request deserves, and record its errors."""
         if dialect is None:
             self._note(request, [f"{request.method} {request.path}: no such path"])
             return Refusal(404, {"error": {"message": "no such path"}})
@@ -316,7 +316,7 @@ class StrictServer:
         return None
 
     def _next_play(self, request: Request) -> Play:
-        """The play of a model's nth request; refusals do not count."""
+        """The play for a model's nth request; refused requests do not count."""
         scenario = self._scenario(request.model)
         assert scenario is not None
         with self._lock:
@@ -327,7 +327,7 @@ class StrictServer:
 
 
 def describe(request: Request) -> dict[str, Any]:
-    """A request in a line of JSON, without its body."""
+    """A request without its body, as a line of JSON."""
     return {
         "number": request.number,
         "connection": request.connection,

@@ -39,7 +39,7 @@ FILES = {
     "notes.txt": b"return self\n",
 }
 SOURCES = ["a.py", "pkg/b.py", "pkg/empty.py"]
-# Answers each line of its stdin with one line, as the program does, when it has read all of it.
+# Reads all of stdin, and then answers each line with one line, as the program does.
 ANSWERER = "import sys\nfor line in sys.stdin.read().splitlines():\n    print(line, flush=True)\n"
 
 
@@ -127,7 +127,7 @@ def test_answers_are_timed_one_by_one_and_each_must_be_there() -> None:
 
 
 def test_memory_counts_a_process_and_its_children_together() -> None:
-    inner = "data = bytearray(b'x') * 30_000_000; print(flush=True); input()"  # it has it, until it is told to end
+    inner = "data = bytearray(b'x') * 30_000_000; print(flush=True); input()"  # the process has its memory until it is told to end
     start = f"import subprocess as s, sys, time; c = s.Popen([sys.executable, '-c', {inner!r}], stdin=s.PIPE, stdout=s.PIPE)\n"
     both = python(
         start + "c.stdout.readline(); data = bytearray(b'x') * 40_000_000; time.sleep(0.5); c.communicate(b'\\n')"
@@ -262,7 +262,7 @@ def test_the_program_is_measured_on_a_small_repository(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
 def test_a_comparison_is_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of parts that need no peer; one whose peer is no such program is told in a line."""
+    """Covers the parts that need no other program; a missing program is reported in one line."""
     found = commit(tmp_path / "a.git", dict(generate.many_files(30)))
     where = ["--repo", str(found.repository), "--rev", "main", "--symbol", growth.shapes(large=False)[0].class_name]
     argv = ["--binary", os.environ["ACR_BINARY"], *where, "--rounds", "1", "--json", str(tmp_path / "table.json")]

@@ -1,4 +1,4 @@
-"""Each check of tools/checks finds what is planted in a small tree, and says nothing of one without fault."""
+"""Each check of tools/checks finds the faults injected into a small tree, and nothing in a correct tree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLEAN = {
 
 
 def run(name: str, root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
-    """Exit code and findings of a check over the clean tree with `files` put over it."""
+    """Exit code and findings of a check on the correct tree with `files` added."""
     for path, text in (CLEAN | files).items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
@@ -258,7 +258,7 @@ def test_room_without_a_budget_is_found(tmp_path: Path) -> None:
 
 
 def stand_in(folder: Path, name: str, script: str) -> Path:
-    """A program of that name that is a shell script."""
+    """A shell script that replaces the program of that name."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}", encoding="utf-8")

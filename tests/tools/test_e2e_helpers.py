@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: the model server, the runner, repositories, digests, releases."""
+"""Tests of the helpers of end-to-end tests: the model server, the runner, repositories, digests, releases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def server() -> Iterator[LoopbackOpenAI]:
 
 
 def ask(server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: Any) -> tuple[int, Any, Any]:
-    """One request with one user message; status, body (JSON where it is) and headers."""
+    """Send one request with one user message; return status, body (parsed if it is JSON) and headers."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": text}]} | members
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
@@ -137,7 +137,7 @@ def test_stream_gives_the_same_text_and_usage(server: LoopbackOpenAI) -> None:
 
 
 def stand_in(folder: Path, script: str) -> Path:
-    """A shell script in place of the program."""
+    """A shell script that replaces the program."""
     path = folder / "stand-in"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -145,7 +145,7 @@ def stand_in(folder: Path, script: str) -> Path:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that only waits to be collected does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -173,7 +173,7 @@ def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> Non
     for seconds in (0.3, 3, 30):
         with pytest.raises(AssertionError, match="no end after"):
             host.run(timeout=seconds)
-        if (tmp_path / "pid").exists():  # a busy machine may not have come so far
+        if (tmp_path / "pid").exists():  # on a busy machine, the script may not have started yet
             break
     pid = int((tmp_path / "pid").read_text())
     end = time.monotonic() + 60
@@ -227,7 +227,7 @@ def test_sample_is_a_clean_repository(tmp_path: Path) -> None:
 
 
 def share_environments(folder: Path) -> Path:
-    """Makes it a cache in which there are only the environments that all tests share; where they are in it."""
+    """Make `folder` a cache that has only the environments that all tests share; return their folder in it."""
     shared, here = packages.cache() / "venvs", folder / "acr-tests" / "venvs"
     shared.mkdir(parents=True, exist_ok=True)
     here.parent.mkdir(parents=True)

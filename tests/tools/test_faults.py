@@ -1,4 +1,4 @@
-"""Which faults tools/faults puts where, and that the choice among them is the same each time."""
+"""Tests of which faults tools/faults injects where, and that the choice is repeatable."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ static bool save(int fd, const char *path, GError **error)
 
 
 def found() -> list[tuple[str, int, str]]:
-    """(kind, line, the changed line) of all faults of the code above."""
+    """(kind, line, changed line) of all faults in the code above."""
     rows = []
     for fault in seeding.candidates("a.c", CODE):
         line = fault.applied(CODE).splitlines()[fault.line - 1].strip()

@@ -1,4 +1,4 @@
-"""The script that writes the built-in table of prices, on a small list."""
+"""Tests of the script that writes the built-in price table, on a small list."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PROGRAM = Path("/bin/sh")
 
 
 def describe(*packages: Path, **env: str) -> list[dict[str, Any]]:
-    """Run the script; the bills of the packages."""
+    """Run the script; return the bills of materials."""
     command = [sys.executable, SCRIPT, "--loads", "no-such-package, libc6", *packages]
     subprocess.run(command, check=True, env=os.environ | env)
     return [json.loads(path.with_name(path.name + ".cdx.json").read_text("utf-8")) for path in packages]
@@ -55,7 +55,7 @@ def test_packages_are_described_and_summed(tmp_path: Path) -> None:
 def test_checksums_are_signed_where_a_key_is_given(tmp_path: Path) -> None:
     if not shutil.which("gpg"):
         pytest.skip("gpg is missing")
-    home = Path(tempfile.mkdtemp(prefix="acr-gpg-", dir="/tmp"))  # its agent's socket needs a short path
+    home = Path(tempfile.mkdtemp(prefix="acr-gpg-", dir="/tmp"))  # the socket of gpg's agent needs a short path
     env = os.environ | {"GNUPGHOME": str(home)}
     make = ["gpg", "--batch", "--passphrase", "", "--quick-gen-key", "packager@example.org", "ed25519", "sign", "never"]
     subprocess.run(make, check=True, env=env, capture_output=True)

@@ -1,4 +1,4 @@
-"""tools/quickstart with stand-ins for the build and the program: what it shows, and when it refuses to be content."""
+"""Tests of tools/quickstart with replacements for the build and the program: what it prints, and when it fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Takes the place of acr-host: changes a copy of the repository by sed and writes the diff as the program does.
+# Replaces acr-host: changes a copy of the repository with sed, and writes the diff as the program does.
 PROGRAM = r"""#!/bin/bash
 set -e
 [ "$*" = "run --repo build/quickstart/repo --issue tests/fixtures/sample/issue.md --model \
@@ -35,7 +35,7 @@ HALF = "/self.season_on(last/,/return/s/blocks, period/blocks, last/"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The part of the source tree that quickstart needs, with a program in place of the built one."""
+    """The part of the source tree that quickstart needs, with a replacement for the built program."""
     for name in ("tools/lib", "tools/cmake", "tests/fixtures/sample"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
@@ -54,7 +54,7 @@ def write_program(path: Path, text: str) -> None:
 
 
 def quickstart(tree: Path, edit: str, more: str = "") -> subprocess.CompletedProcess[str]:
-    """Run it with what the program is to do to seasonal.py, and a command it runs besides."""
+    """Run quickstart; the program applies `edit` to seasonal.py and also runs `more`."""
     env = os.environ | {
         "PATH": f"{tree / 'bin'}:{os.environ['PATH']}",
         "EDIT": edit,

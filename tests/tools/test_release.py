@@ -1,4 +1,4 @@
-"""tools/release, without building: what it would release, and when it refuses."""
+"""Tests of tools/release without building: what it would release, and when it refuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHANGES = "# Changes\n\n## Unreleased\n\n- New.\n\n## 0.1.0 (2020-01-01)\n\n- Ol
 
 
 def git(tree: Path, *words: str) -> None:
-    """Run git there as somebody, without the user's settings."""
+    """Run git with a fixed identity, without the user's settings."""
     identity = ["-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", "-C", str(tree), *identity, *words], check=True, capture_output=True)
 

@@ -1,4 +1,4 @@
-"""The strict model server itself: it takes right requests, refuses wrong ones, and plays what a row says."""
+"""Tests of the strict model server: it accepts correct requests, refuses incorrect ones, and plays its rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHAT = {
 }
 MESSAGES = {"model": "ok", "max_tokens": 5, "system": "s", "stream": True}
 MESSAGES |= {"messages": [{"role": "user", "content": [{"type": "text", "text": "u"}]}]}
-# Dialect -> path, headers of the key, a right body.
+# Dialect -> path, headers with the key, correct body.
 RIGHT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "openai_chat": ("/v1/chat/completions", {"Authorization": f"Bearer {KEY}"}, CHAT),
     "openai_responses": (
@@ -89,7 +89,7 @@ def ask(
     body: Any = None,
     path: str | None = None,
 ) -> bytes:
-    """The bytes of the answer to the dialect's right request, changed."""
+    """The response to the dialect's correct request, with these changes."""
     right_path, keys, right = RIGHT[name]
     data = body if isinstance(body, bytes) else json.dumps(body or right).encode()
     sent: dict[str, str | None] = {"Host": f"127.0.0.1:{server.port}"}
@@ -109,7 +109,7 @@ def ask(
 
 
 def is_whole(got: bytes) -> bool:
-    """Whether a response with Content-Length is there."""
+    """Whether a response with Content-Length is complete."""
     head, _, body = got.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n"):
         if line.startswith(b"Content-Length: "):
@@ -143,7 +143,7 @@ def test_right_request_gets_the_text(name: str, serve: Callable[..., StrictServe
         ({"Content-Type": "text/plain"}, 400),
         ({"Accept-Encoding": "gzip"}, 400),
         ({"Cookie": "a=b"}, 400),
-        ({"host": "127.0.0.1"}, 400),  # a second one
+        ({"host": "127.0.0.1"}, 400),  # a second Host header
         ({"Expect": "100-continue"}, 400),
     ],
 )
@@ -166,7 +166,7 @@ def test_wrong_key_is_refused(name: str, serve: Callable[..., StrictServer]) -> 
 
 
 def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A copy with the member at a path ("a.0.b") set, or taken out where the value is `...`."""
+    """A copy in which the member at a path ("a.0.b") is set, or removed if the value is `...`."""
     copied = copy.deepcopy(body)
     *way, last = [int(p) if p.isdigit() else p for p in path.split(".")]
     at: Any = copied
@@ -212,7 +212,7 @@ def test_wrong_member_is_refused(name: str, path: str, value: Any, serve: Callab
 
 
 CALL = {"name": "f", "arguments": "{}"}
-# Dialect -> the list that messages stand in, an answer that calls a tool, its result.
+# Dialect -> the name of the list of messages, an answer that calls a tool, its result.
 CALLED: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "openai_chat": (
         "messages",
@@ -281,7 +281,7 @@ def test_calls_want_their_results_and_their_thoughts(name: str, serve: Callable[
 
     def answered(changed: str) -> int:
         body = RIGHT[name][2] | {key: [*before, *json.loads(changed), *last]}
-        if name == "openai_chat":  # whose user has the last word
+        if name == "openai_chat":  # in which the last message must be the user's
             body[key] = [*body[key], before[-1]]
         return status(ask(server, name, body=body))
 
@@ -327,7 +327,7 @@ def test_what_a_model_cannot_do_is_no_violation(
 
 
 def signed_request(secret: str, path: str = "/model/a%3A0/converse-stream") -> Request:
-    """A request for Bedrock, signed by the rules as the test's author reads them."""
+    """A request for Bedrock, signed independently of the server's code."""
     now = datetime.datetime.now(datetime.timezone.utc)
     date, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
     body = b"{}"
@@ -376,7 +376,7 @@ def test_signature_is_verified() -> None:
 
 
 def test_signature_of_the_documentation() -> None:
-    """The example of AWS' own guide: GET of IAM's ListUsers in 2015."""
+    """The example in AWS's guide: GET of IAM's ListUsers in 2015."""
     credential = "AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request"
     signature = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7"
     headers = [
@@ -476,14 +476,14 @@ def test_every_row_can_be_played_in_each_of_its_dialects() -> None:
         for name in row.dialects:
             dialect = made.get(name)
             if dialect is None:
-                continue  # another key of a dialect that is played
+                continue  # the same dialect with another kind of key
             for play in row.plays:
                 played += check_play(row, play, dialect)
     assert played > 1000
 
 
 def check_play(row: Scenario, play: Play, dialect: Any) -> int:
-    """Build the response; the row is named where that fails."""
+    """Build the response; if that fails, name the row."""
     if play.error:
         assert dialect.error(play.error), f"{row.name} in {dialect.name}"
     elif play.failing:

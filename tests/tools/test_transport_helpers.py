@@ -1,4 +1,4 @@
-"""The servers that the tests of transport stand on: a proxy that sees what passes, TLS by a private authority."""
+"""Tests of the servers for transport tests: a proxy that records what passes, and TLS with a private authority."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def post(connection: http.client.HTTPConnection) -> str:
-    """What the model server answers."""
+    """POST over the connection; return the model server's answer."""
     connection.request("POST", "/v1/chat/completions", BODY, {"Authorization": "Bearer k"})
     text = connection.getresponse().read().decode()
     connection.close()
