@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the speed table for one repository: acr-host beside its peers, as ratios within one run.
+"""Prints the speed table for one repository: acr-host compared with other programs, as ratios within one run.
 
 usage: bench.py --binary FILE --repo DIR --rev REV [--near REV] [--only ROW]... [--rounds N] [--json FILE]
        bench.py --binary FILE --only growth [--large] [--work DIR]

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""All of it in one run and one table: index and search, calls over MCP, edits, grading, each beside an installed peer.
+"""Makes all comparisons in one run and one table: index and search, calls over MCP, edits, grading, each with an
+installed program.
 
-usage: compare.py --binary FILE --repo DIR [--rev REV] [--only PART]... [--aider PYTHON] [--code-index PROGRAM] [--rounds N] [--json FILE]
-DIR is a repository of sympy, which is only read. aider and code-index-mcp are installed by pip into environments of their own,
-which are kept, unless they are named. Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
+usage: compare.py --binary FILE --repo DIR [--rev REV] [--only PART]... [--aider PYTHON] [--code-index PROGRAM]
+[--rounds N] [--json FILE]
+DIR is a repository of sympy, which is only read. Unless they are given, pip installs aider and code-index-mcp into
+separate environments, which are kept. Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
 
 from __future__ import annotations
@@ -43,14 +45,14 @@ def installed(pin: str, program: str) -> Path:
 
 
 def indexing(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """Index and searches as whole processes, beside git grep and plain parsing."""
+    """Index and searches as whole processes, compared with git grep and plain parsing."""
     prepared = bench.prepare(options, work)
     print(f"{'repository':12} {bench.describe(prepared.here)}", flush=True)
     return [row for name in INDEXING for row in rows.ROWS[name](prepared)]
 
 
 def calls(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """Calls to running servers, beside code-index-mcp."""
+    """Calls to running servers, compared with code-index-mcp."""
     tree = work / "tree"
     sandbox.make_repository(options.repo.resolve(), options.rev, tree)
     options.repo = tree
@@ -59,7 +61,7 @@ def calls(options: argparse.Namespace, work: Path) -> list[table.Row]:
 
 
 def landing(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """Edits, beside aider's search/replace blocks."""
+    """Edits, compared with aider's search/replace blocks."""
     options.peer = options.aider or installed(PINS["aider"], "python")
     return edits.measure(options, work)
 

@@ -1,6 +1,7 @@
-"""The non-test Python files of one commit, which acr-host indexes and the peers read.
+"""The non-test Python files of one commit, which acr-host indexes and the other programs read.
 
-The repository is only read. A neighbouring commit is made in another repository that borrows the objects of the first.
+The repository is only read. A neighbouring commit is created in another repository, which borrows the objects of the
+first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from timing import BenchError
 
 NEIGHBOUR_CHANGES = 12  # number of files that a usual commit changes
 _TEST_PARTS = frozenset({"test", "tests"})
-# The files of `is_source` as patterns for git, whose number does not grow with the repository.
+# Patterns for git that select the files of `is_source`; their number does not grow with the repository.
 PATHSPEC = (
     ":(glob)**/*.py",
     ":(exclude,glob)**/test/**",
@@ -28,7 +29,7 @@ PATHSPEC = (
 
 
 def clean_env(**more: str) -> dict[str, str]:
-    """The environment of all processes: git uses no configuration except the repository's own."""
+    """The environment of all processes: git uses only the repository's own configuration."""
     env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")}
     return env | {
         "GIT_CONFIG_GLOBAL": os.devnull,
@@ -41,7 +42,7 @@ def clean_env(**more: str) -> dict[str, str]:
 
 
 def git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
-    """What a git command prints. Errors: BenchError."""
+    """The output of a git command. Errors: BenchError."""
     done = subprocess.run(
         ["git", "-C", str(repository), *args], env=clean_env(), input=stdin, capture_output=True, check=False
     )
@@ -74,7 +75,7 @@ class Corpus:
 
 
 def _listing(repository: Path, rev: str) -> list[tuple[str, str]]:
-    """(path, blob id) of each source file of a commit; paths that are no UTF-8 are left out."""
+    """(path, blob id) of each source file of a commit; paths that are not UTF-8 are omitted."""
     rows = git(repository, "ls-tree", "-r", "-z", "--full-tree", rev).split(b"\0")
     found = []
     for row in filter(None, rows):
@@ -105,7 +106,7 @@ def load(repository: Path, rev: str) -> Corpus:
 
 
 def write_halves(corpus: Corpus, folder: Path) -> list[Path]:
-    """Splits the files' contents into two pickles of nearly the same number of bytes."""
+    """Split the files' contents into two pickles of nearly equal size."""
     halves: tuple[list[bytes], list[bytes]] = ([], [])
     sizes = [0, 0]
     for _, content in sorted(corpus.files, key=lambda file: -len(file[1])):
@@ -120,13 +121,13 @@ def write_halves(corpus: Corpus, folder: Path) -> list[Path]:
 
 
 def fast_import(repository: Path, stream: bytes) -> str:
-    """Put one commit into a repository; returns its id. The stream makes refs/heads/made."""
+    """Import a commit into a repository; return its id. The stream must create refs/heads/made."""
     git(repository, "fast-import", "--quiet", "--force", stdin=stream)
     return git(repository, "rev-parse", "refs/heads/made").decode().strip()
 
 
 def make_repository(folder: Path, borrowed: Path | None = None) -> Path:
-    """An empty bare repository, which has all objects of `borrowed`."""
+    """A bare repository without commits, which has all objects of `borrowed`."""
     folder.mkdir(parents=True)
     git(folder, "init", "-q", "--bare", "-b", "main", ".")
     if borrowed:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Edits with quotes as models garble them: `acr-host patch` beside the search/replace blocks of aider.
+"""Compares `acr-host patch` with aider's search/replace blocks on edits whose quotes are garbled as models do it.
 
 usage: edits.py --binary FILE --repo DIR [--rev REV] --peer PYTHON [--each N] [--json FILE]
-PYTHON is one that has aider (pip install aider-chat). Each edit changes one line of a function of the repository, always the
-same ones; its quote of the old function is garbled in a way that is known from models. Landed right: the file is what the
-whole and exact quote would have made of it. Not to be landed: the quote stands twice, or nowhere. Ours is one process that
-indexes nothing, and checks what it writes by pylint; the peer's time is that of its function alone. Exit 0 if ours lands
-none wrong and at least as many right, 1 if not, 3 if something could not be measured.
+PYTHON has aider (pip install aider-chat). Each edit changes one line of a function of the repository; the functions are
+the same in each run. The quote of the old function is garbled in a way that is known from models. An edit is right if
+the file becomes what the exact quote would have made of it. An edit must be rejected if its quote occurs twice, or
+nowhere. acr-host runs as one process that indexes nothing and checks its result with pylint; for aider, only its
+function is timed. Exit 0 if acr-host applies no edit wrongly and at least as many as aider correctly, 1 if not, 3 if
+something could not be measured.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Case:
 
 
 def functions(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
-    """Path, content and lines of functions that a quote can name: 6 to 30 lines, once in the file."""
+    """Path, content and lines of functions that can be quoted: 6 to 30 lines, unique in the file."""
     for path, raw in corpus.files:
         try:
             content = raw.decode("utf-8")
@@ -150,7 +151,7 @@ def judge(cases: list[Case], made: list[str | None], seconds: float) -> Landed:
 
 
 def by_peer(peer: Path, cases: list[Case]) -> Landed:
-    """The files that aider makes. Errors: BenchError."""
+    """The files that aider produces. Errors: BenchError."""
     rows = [[Path(case.path).name, case.content, case.old, case.new] for case in cases]
     command = [str(peer), "-c", PEER]
     done = subprocess.run(command, input=json.dumps(rows), capture_output=True, check=False, text=True)
@@ -162,7 +163,7 @@ def by_peer(peer: Path, cases: list[Case]) -> Landed:
 
 
 def by_us(binary: Path, cases: list[Case], work: Path) -> Landed:
-    """The files that `patch` makes, in one process. Errors: BenchError."""
+    """The files that `patch` produces, in one process. Errors: BenchError."""
     tree, answers = work / "tree", []
     for number, case in enumerate(cases):
         path = f"at{number}/{case.path}"

@@ -1,7 +1,7 @@
-"""Repositories of any size, the same each time: Python files with classes, methods, functions and imports.
+"""Repositories of any size, equal in each run: Python files with classes, methods, functions and imports.
 
-Sizes of files are log-normal with a mean of 4 kB. A file depends on the seed and its own number
-only, so that a smaller repository is the beginning of a larger one.
+File sizes are log-normal with a mean of 4 kB. A file depends only on the seed and on its number, so a smaller
+repository is the beginning of a larger one.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def many_files(count: int) -> Iterator[tuple[str, bytes]]:
 
 
 def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
-    """One file of that number of lines, with a function every ten."""
+    """A file with this many lines, and a function every ten lines."""
     block = "def step_{n}(value):\n    value += {n}\n    value *= 2\n    return value\n\n\n"
     head = "class Longest:\n    pass\n"
     parts = [head, *(block.format(n=n) for n in range((lines - 2) // 6))]
@@ -98,13 +98,13 @@ def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
 
 
 def wide_class(methods: int) -> Iterator[tuple[str, bytes]]:
-    """One class with that number of methods."""
+    """A class with this many methods."""
     body = "".join(f"    def method_{n}(self, value):\n        return value + {n}\n\n" for n in range(methods))
     yield "wide.py", f"class Wide:\n{body}".encode()
 
 
 def one_name(functions: int, per_file: int = 100) -> Iterator[tuple[str, bytes]]:
-    """Functions of one name, in files of a hundred, and a class beside them."""
+    """Functions of one name, in files of a hundred functions, and a class."""
     text = "def same(value):\n    return value + {n}\n\n\n"
     for first in range(0, functions, per_file):
         numbers = range(first, min(first + per_file, functions))
@@ -114,7 +114,7 @@ def one_name(functions: int, per_file: int = 100) -> Iterator[tuple[str, bytes]]
 
 
 def write(folder: Path, files: Iterator[tuple[str, bytes]]) -> Path:
-    """Make a bare repository with one commit of these files; an older one of that name is used again."""
+    """Make a bare repository with one commit of these files, unless a repository of that name exists already."""
     if folder.is_dir():
         return folder
     part = folder.with_name(folder.name + ".part")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Grading beside the tests alone: what `acr-host eval` adds to the time of each task's tests, some tasks at a time.
+"""Measures the time that `acr-host eval` adds to each task's tests, with several tasks at a time.
 
 usage: grading.py --binary FILE --repo DIR [--rev REV] [--image NAME] [--tasks N] [--jobs N] [--rounds N] [--json FILE]
-The tests are one command that takes a second. In each round it is run for each task, as many at a time as there are
-jobs, bare in a work tree, then by `eval`: in bubblewrap with trees that are written out first (of N commits up to REV),
-with trees that are there, with the runs that decide whether a resolved task is believed (three runs of the tests), and,
-where --image names one that holds a repository in /testbed, in its containers (DOCKER_HOST says where). Starting the
-program and the final report are in it. The value is the time of one task in its job, less that of its tests. Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
+The tests are a command that takes a second. In each round, they run for each task, with as many tasks at a time as
+there are jobs: alone in a work tree; with `eval` in bubblewrap, with trees that are written first (of N commits up to
+REV); with existing trees; with the runs that decide whether a resolved task is believed (three runs of the tests); and,
+if --image names an image with a repository in /testbed, in containers of that image (DOCKER_HOST selects the engine).
+The time includes the start of the program and the final report. The value is the time of one task in its job, minus the
+time of its tests. Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ import table
 from corpus import clean_env, git
 from timing import BenchError, Command, Spent, Step, Times, alternate, run
 
-ONCE = "--official-only"  # else the tests of a task like these are run three times: graded, with canaries, as decoy
+ONCE = (
+    "--official-only"  # otherwise, the tests of such tasks run three times: for the grade, with canaries, with a decoy
+)
 TARGETS = {"bubblewrap": 1.0, "container": 3.0}
 TEST = "import time\ntime.sleep(1)\nprint('PASSED bench::test')\n"
 ADDED = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1,{1} @@\n{2}"
@@ -39,7 +42,7 @@ def added(name: str, text: str) -> str:
 
 @dataclass
 class Subject:
-    """The same tasks, bare and graded."""
+    """The tasks, which are run alone and graded."""
 
     options: argparse.Namespace
     work: Path
@@ -87,7 +90,7 @@ class Subject:
         (self.work / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
     def bare(self) -> Spent:
-        """The tests of all tasks, with nothing around them."""
+        """Run the tests of all tasks alone."""
         command = Command([sys.executable, "-B", str(self.tree / "bench_test.py")], clean_env(), exits=(0,))
 
         def all_of_a_job(number: int) -> float:
@@ -97,7 +100,7 @@ class Subject:
             return Spent(max(pool.map(all_of_a_job, range(self.options.jobs))), 0)
 
     def graded(self, cache: Path, *where: str) -> Spent:
-        """`eval` of all tasks; each must be resolved. Errors: BenchError."""
+        """Run `eval` on all tasks; each must be resolved. Errors: BenchError."""
         self.made += 1
         out = self.work / f"out-{self.made}"
         argv = [str(self.options.binary.resolve()), "eval", "--dataset", str(self.work / "tasks.jsonl")]
@@ -111,13 +114,13 @@ class Subject:
         return spent
 
     def in_bubblewrap(self, cache: Path, *more: str) -> Spent:
-        """In environments, of which there is one."""
+        """Run `eval` in the only environment."""
         recipes = str(self.work / "recipes.json")
         where = ["--sandbox", "environment", "--repos", str(self.work / "repos"), "--environments", recipes, *more]
         return self.graded(cache, *where)
 
     def cold(self) -> Spent:
-        """With a cache of trees that is empty."""
+        """Run `eval` with an empty cache of trees."""
         self.made += 1
         cache = self.work / f"cache-{self.made}"
         (cache / "acr-host").mkdir(parents=True)
@@ -128,10 +131,10 @@ class Subject:
 def measure(subject: Subject) -> list[table.Row]:
     """The table. Errors: BenchError."""
     options, kept = subject.options, subject.work / "cache"
-    subject.in_bubblewrap(kept)  # the environment is made
+    subject.in_bubblewrap(kept)  # create the environment
     steps: list[Step] = [subject.bare, subject.cold, lambda: subject.in_bubblewrap(kept, ONCE)]
     steps.append(lambda: subject.in_bubblewrap(kept))
-    # Where, what, and how often a task's tests are run.
+    # Where, what, and how often a task's tests run.
     ways = [("bubblewrap", "new trees", 1), ("bubblewrap", "trees that are there", 1), ("bubblewrap", "checked too", 3)]
     if options.image:
         steps += [lambda: subject.graded(kept, ONCE), lambda: subject.graded(kept)]

@@ -1,4 +1,4 @@
-"""How time and memory grow: generated repositories of growing size, and three of odd shape."""
+"""Measures how time and memory grow, with generated repositories of growing size, and three of unusual shape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = ("repository", "MB", "cold s", "cold MB", "warm MB", "one-shot symbol", "
 
 @dataclass(frozen=True)
 class Shape:
-    """A generated repository, with a class and a method in it, and the file that holds them."""
+    """A generated repository; a class and a method in it, and their file."""
 
     name: str
     files: Iterator[tuple[str, bytes]]
@@ -38,7 +38,7 @@ class Shape:
 @dataclass(frozen=True)
 class Measured:
     """The measurements of one shape. `warm`: a symbol call as a process; `slowest`: the slowest call within a process,
-    and its seconds; `text`: a text search within a process, beside git grep.
+    and its seconds; `text`: a text search within a process, compared with git grep.
     """
 
     shape: Shape
@@ -52,7 +52,7 @@ class Measured:
 
 
 def _growing(count: int) -> Shape:
-    """A repository of that number of files, and the first class in its first file."""
+    """A repository with this many files, and the first class in its first file."""
     first = generate.file_of(0).decode()
     class_name = first.split("\nclass ")[1].split(":")[0].split("(")[0]
     method = first.split("    def ")[1].split("(")[0]
@@ -75,7 +75,7 @@ def shapes(large: bool) -> list[Shape]:
 
 
 def symbol_calls(shape: Shape) -> list[str]:
-    """Each call but those for text, with hits and with a miss."""
+    """Each call except text searches, with hits and without."""
     c, m, f = shape.class_name, shape.method, shape.path
     return [
         f"search_class({c!r})",
@@ -98,7 +98,7 @@ def _repository(shape: Shape, work: Path) -> Path:
 
 
 def _text(session_of: peers.Ours, corpus: Corpus, text: str) -> Comparison:
-    """A text search within a process, beside git grep."""
+    """A text search within a process, compared with git grep."""
     calls = [code_call(text)] * (2 * ROUNDS + 1)
     mean = answer_times(session_of.session(corpus), calls).mean
     grep = peers.git_grep(corpus, text)
@@ -106,7 +106,7 @@ def _text(session_of: peers.Ours, corpus: Corpus, text: str) -> Comparison:
 
 
 def _slowest(ours: peers.Ours, corpus: Corpus, shape: Shape) -> tuple[float, str]:
-    """The longest time of a symbol call, the first of its kind included, and that call."""
+    """The longest time of a symbol call, including first calls of a kind, and that call."""
     calls = [call for call in symbol_calls(shape) for _ in range(ROUNDS)]
     times = answer_times(ours.session(corpus), [calls[0], *calls])
     return max(zip(times.seconds, calls))
@@ -142,9 +142,9 @@ def _line(found: Measured) -> list[str]:
 
 
 def steepness(points: Sequence[tuple[float, float]]) -> float:
-    """The ratio of the last point's cost per size to the first point's.
+    """The cost per size at the last point, divided by that at the first point.
 
-    1 means linear; a fixed cost makes it smaller. `points` are at least two (size, cost), by size.
+    1 means linear; a fixed cost makes the value smaller. `points` are at least two (size, cost), sorted by size.
     """
     size, cost = points[0]
     before_size, before_cost = points[-2]
@@ -154,7 +154,7 @@ def steepness(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _sloped(what: str, points: Sequence[tuple[float, float]]) -> Row:
-    """A row for something that should grow linearly."""
+    """A row for a cost that should grow linearly."""
     name = f"{what}: cost of the last step by the first's"
     return Row("growth", name, steepness(points), "x", MAX_STEEPER)
 

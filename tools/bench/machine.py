@@ -1,4 +1,4 @@
-"""Names the machine and the programs of a measurement: numbers mean nothing without them."""
+"""Describes the machine and the programs of a measurement, because figures mean nothing without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PYTHON = "/usr/bin/python3"
 
 
 def _first_line(*command: str) -> str:
-    """The first line that a command prints, or "none" where it is not there."""
+    """The first line that a command prints, or "none" if the command does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, check=False, text=True)
     except OSError:
@@ -37,7 +37,7 @@ def _memory_gib() -> str:
 
 
 def describe(binary: Path) -> dict[str, str]:
-    """What was measured and where: name -> text, in the order in which it is shown."""
+    """What was measured and where: name -> text, in the order of display."""
     system = platform.freedesktop_os_release().get("PRETTY_NAME", "?")
     load = " ".join(f"{part:.2f}" for part in os.getloadavg())
     return {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Calls over MCP: `acr-host mcp` beside code-index-mcp, a code-search server in Python, on the same working tree.
+"""Compares calls over MCP: `acr-host mcp` and code-index-mcp, a code-search server in Python, on the same working tree.
 
 usage: mcp_calls.py --binary FILE --repo DIR --peer PROGRAM [--rounds N] [--json FILE]
-PROGRAM is `code-index-mcp` of an environment that has it (pip install code-index-mcp); it searches by ripgrep where that
-is installed, and its optional index of symbols is not built. --repo is a working tree of sympy, which is only read. Both
-run at once and are asked in turn; a time is from the request to its answer, ours with a look whether a file has changed.
-Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
+PROGRAM is `code-index-mcp` (pip install code-index-mcp); it searches with ripgrep if that is installed, and its
+optional index of symbols is not built. --repo is a working tree of sympy, which is only read. Both servers run at the
+same time and are asked in turn. A time is from the request to its answer, which for acr-host includes a check for
+changed files. Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from timing import BenchError, Comparison, Spent, alternate
 TARGET = 0.1
 TEXT = "def as_coeff_Mul("
 _SOURCES = {"file_pattern": "*.py", "context_lines": 3, "regex": False}
-# What is asked, our tool with its arguments, and the peer's.
+# The question, our tool with its arguments, and the other server's tool with its arguments.
 CALLS: list[tuple[str, tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = [
     (
         "a class by name",
@@ -47,7 +47,7 @@ CALLS: list[tuple[str, tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] 
 
 
 class Server:
-    """A server of MCP that runs, after its handshake."""
+    """A running MCP server after its handshake."""
 
     def __init__(self, argv: list[str], work: Path) -> None:
         env = clean_env(HOME=str(work), XDG_CACHE_HOME=str(work / "cache"), TMPDIR=str(work))
@@ -65,7 +65,7 @@ class Server:
         self.child.stdin.flush()
 
     def ask(self, method: str, params: dict[str, Any]) -> tuple[bytes, float]:
-        """The line that answers a request, and the seconds until it came. Errors: BenchError."""
+        """The line that answers a request, and the time in seconds. Errors: BenchError."""
         assert self.child.stdout
         self.number += 1
         begin = time.perf_counter()
@@ -76,7 +76,7 @@ class Server:
         raise BenchError(f"'{self.name}' has ended")
 
     def call(self, tool: str, arguments: dict[str, Any]) -> tuple[str, Spent]:
-        """The text of a tool's answer, and what it took. Errors: BenchError, also where the tool fails."""
+        """The text of a tool's answer, and the time. Errors: BenchError, also if the tool fails."""
         before = self._cpu()
         line, seconds = self.ask("tools/call", {"name": tool, "arguments": arguments})
         spent = Spent(seconds, self._cpu() - before)
@@ -86,7 +86,7 @@ class Server:
         return json.dumps(result["content"]), spent
 
     def _cpu(self) -> float:
-        """Seconds of processor time, of the process and of children that have ended; above 0."""
+        """CPU seconds of the process and of its children that have ended; above 0."""
         fields = Path(f"/proc/{self.child.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / 100 + 1e-9
 
@@ -101,7 +101,7 @@ class Server:
 
 
 def measure(ours: Server, peer: Server, rounds: int) -> list[table.Row]:
-    """A row for each call; both answers must hold the text that is looked for. Errors: BenchError."""
+    """A row for each call; both answers must contain the expected text. Errors: BenchError."""
     rows = []
     for what, mine, theirs in CALLS:
         for server, call in ((ours, mine), (peer, theirs)):

@@ -1,7 +1,7 @@
-"""Private anonymous memory of a process and all its descendants together, sampled while they run.
+"""Measures the private anonymous memory of a process and all its descendants, sampled while they run.
 
-The kernel's `Pss_Anon` counts each anonymous page once among those who share it; file pages, which
-the kernel can drop at any time, do not count.
+The kernel's `Pss_Anon` counts each anonymous page once among the processes that share it. File pages, which the kernel
+can drop at any time, do not count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PRIVATE = re.compile(rb"^Private_Dirty:\s+(\d+) kB", re.MULTILINE)
 
 
 def family(pid: int) -> list[int]:
-    """The process and all its descendants that are there now."""
+    """The ids of the process and its present descendants."""
     found = [pid]
     for parent in found:
         try:
@@ -32,9 +32,9 @@ def family(pid: int) -> list[int]:
 
 
 def anonymous_kib(pid: int) -> int:
-    """The anonymous memory of one process in KiB; 0 where it is gone.
+    """The anonymous memory of one process in KiB; 0 if the process has ended.
 
-    Errors: BenchError where the kernel does not tell.
+    Errors: BenchError if the kernel does not report it.
     """
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
@@ -47,7 +47,7 @@ def anonymous_kib(pid: int) -> int:
 
 
 def peak_kib(command: Command) -> int:
-    """The largest sum that was seen while the process ran, in KiB. Errors: BenchError."""
+    """The largest observed total while the process ran, in KiB. Errors: BenchError."""
     null = subprocess.DEVNULL
     process = subprocess.Popen(command.argv, env=command.env, stdin=subprocess.PIPE, stdout=null, stderr=null)
     assert process.stdin

@@ -1,4 +1,4 @@
-"""The commands that are timed: acr-host's, and those of its peers."""
+"""The measured commands: acr-host's, and those of other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from corpus import PATHSPEC, Corpus, clean_env, git
 from machine import PYTHON
 from timing import BenchError, Command
 
-# The minimum that an indexer with `ast` must do: it parses the files and ignores the trees.
+# The minimum work of an indexer that uses `ast`: it parses the files and ignores the trees.
 PARSE_ONLY = """
 import ast, pickle, sys
 for content in pickle.load(open(sys.argv[1], "rb")):
@@ -23,7 +23,7 @@ for content in pickle.load(open(sys.argv[1], "rb")):
 
 @dataclass(frozen=True)
 class Ours:
-    """The program under test with a cache folder of the measurement's own."""
+    """The program under test, with a separate cache folder."""
 
     binary: Path
     cache: Path
@@ -34,11 +34,11 @@ class Ours:
         return Command([str(self.binary), verb, *where, *more], env, exits=exits)
 
     def index(self, corpus: Corpus) -> Command:
-        """Indexes the commit, or finds that nothing has to be done; prints its counts as JSON."""
+        """Indexes the commit, or finds that the index is complete; prints counts as JSON."""
         return self._command(corpus, (0,), "index", "--json")
 
     def symbol(self, corpus: Corpus, name: str) -> Command:
-        """A process that shows a class, which must be there."""
+        """A process that shows a class, which must exist."""
         return self._command(corpus, (0,), "search", f'search_class("{name}")')
 
     def search(self, corpus: Corpus, call: str) -> Command:
@@ -46,12 +46,12 @@ class Ours:
         return self._command(corpus, (0, 1), "search", call)
 
     def session(self, corpus: Corpus) -> Command:
-        """A process that answers the calls on its stdin, a line of JSON each."""
+        """A process that answers the calls on its stdin, one JSON line per call."""
         return self._command(corpus, (0, 1), "search", "--json")
 
 
 def git_grep(corpus: Corpus, text: str, everywhere: bool = False) -> Command:
-    """`git grep -F` over the source files of the commit; `everywhere`: tests and other types too."""
+    """`git grep -F` over the source files of the commit; `everywhere`: also tests and files of other types."""
     argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
     return Command([*argv, *([] if everywhere else ["--", *PATHSPEC])], clean_env())
 

@@ -20,7 +20,7 @@ SHOWN = ("processor", "cores", "system", "load before", "acr-host")
 
 
 def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
-    """A parser with --binary, --rounds (by default `rounds`) and --json; its description is the first line of `doc`."""
+    """A parser with --binary, --rounds (default: `rounds`) and --json; its description is the first line of `doc`."""
     made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     made.add_argument("--binary", type=Path, required=True, help="the acr-host to measure")
     made.add_argument("--rounds", type=_positive, default=rounds, help="rounds of each comparison")
@@ -35,9 +35,9 @@ def _positive(text: str) -> int:
 
 
 def main(name: str, options: argparse.Namespace, measure: Callable[[Path], Sequence[table.Row]], *more: str) -> int:
-    """Measures in a working folder of its own and prints the table; `more` adds facts about the machine.
+    """Measure in a separate working folder and print the table; `more` adds facts about the machine.
 
-    Returns 0 if every target was met, 1 if not or nothing was measured, 3 if something could not be measured.
+    Returns 0 if every target was met, 1 if not or if nothing was measured, 3 if something could not be measured.
     """
     facts = machine.describe(options.binary.resolve())
     for fact in (*SHOWN, *more):

@@ -1,4 +1,4 @@
-"""The rows of the speed table for one repository: each measures, and gives the lines to print."""
+"""The rows of the speed table for one repository: each function measures, and returns the lines to print."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAX_COLD_MB, MAX_WARM_MB = 128.0, 64.0
 
 @dataclass
 class Bench:
-    """What the rows share. `ours` has a cache in which both commits have been indexed."""
+    """Data for all rows. `ours` has a cache in which both commits are indexed."""
 
     ours: peers.Ours
     here: Corpus
@@ -52,7 +52,7 @@ class Bench:
         return f'search_class("{self.symbol}")'
 
     def rare_text(self) -> str:
-        """A name that occurs in one file, and rarely there; the same for each run on a corpus."""
+        """A name that is rare in the only file with it; the same in each run on a corpus."""
         seen: Counter[bytes] = Counter()
         for _, content in self.here.files:
             seen.update(set(re.findall(rb"\b[a-z]\w{11,}\b", content)))
@@ -62,7 +62,7 @@ class Bench:
         return random.Random(1).choice(once).decode()
 
     def texts(self) -> dict[str, str]:
-        """The literal texts that are searched for."""
+        """The literal texts to search for."""
         return {"rare": self.rare_text(), "common": COMMON, "absent": ABSENT}
 
 
@@ -82,13 +82,13 @@ def printed(command: Command) -> dict[str, object]:
 
 
 def _cold_index(bench: Bench) -> Spent:
-    """The time of an index run without a cache."""
+    """The time to index without a cache."""
     with tempfile.TemporaryDirectory(dir=bench.work) as folder:
         return run(peers.Ours(bench.ours.binary, Path(folder)).index(bench.here))
 
 
 def cold(bench: Bench) -> list[Row]:
-    """Cold index, beside two processes that only parse."""
+    """Cold index, compared with two processes that only parse."""
     halves = write_halves(bench.here, bench.work)
     commands = peers.parse_only(halves)
     found = compare(bench.rounds, lambda: _cold_index(bench), lambda: together(commands))
@@ -97,14 +97,14 @@ def cold(bench: Bench) -> list[Row]:
 
 
 def _parsed_row(bench: Bench, corpus: Corpus, where: str) -> Row:
-    """The number of files that the index parses although the cache should have all of them."""
+    """The number of files that the index parses although the cache should have all files."""
     counts = printed(bench.ours.index(corpus))
     cached = f"{counts['cached']} from cache"
     return Row("warm", f"source files parsed, warm, {where}", float(str(counts["parsed"])), "files", 0.0, cached)
 
 
 def _symbol_row(bench: Bench, corpus: Corpus, where: str) -> Row:
-    """One symbol call as a whole process, beside git grep."""
+    """A symbol call as a whole process, compared with git grep."""
     search = bench.ours.symbol(corpus, bench.symbol)
     grep = peers.git_grep(corpus, bench.symbol)
     found = compare(bench.rounds, lambda: run(search), lambda: run(grep))
@@ -113,7 +113,7 @@ def _symbol_row(bench: Bench, corpus: Corpus, where: str) -> Row:
 
 
 def warm(bench: Bench) -> list[Row]:
-    """A symbol call on the same commit, and on a neighbour that has been indexed before."""
+    """A symbol call on the same commit, and on a neighbouring commit that is in the cache."""
     rows = []
     for corpus, where in ((bench.here, "same commit"), (bench.near, "neighbour")):
         rows += [_symbol_row(bench, corpus, where), _parsed_row(bench, corpus, where)]
@@ -121,7 +121,7 @@ def warm(bench: Bench) -> list[Row]:
 
 
 def _literal_row(bench: Bench, kind: str, text: str) -> Row:
-    """Searches for one text many times in one process; several processes, and the mean of each."""
+    """Search for one text many times in a process; repeat in several processes, and take the mean of each."""
     calls = [code_call(text)] * (ANSWERS + 1)
     session = bench.ours.session(bench.here)
     sessions = max(3, bench.rounds // 3)
@@ -138,12 +138,12 @@ def literal(bench: Bench) -> list[Row]:
 
 
 def oneshot(bench: Bench) -> list[Row]:
-    """One literal search as a whole process, beside git grep."""
+    """A literal search as a whole process, compared with git grep."""
     return [_shot_row(bench, kind, text) for kind, text in bench.texts().items()]
 
 
 def _shot_row(bench: Bench, kind: str, text: str) -> Row:
-    """The ratio to `git grep` over the files that acr-host searches. If the source lacks the text, these are also tests
+    """The ratio to `git grep` on the files that acr-host searches. If the source lacks the text, these include tests
     and other types of files, in which acr-host counts occurrences.
     """
     ours = bench.ours.search(bench.here, code_call(text))
@@ -161,7 +161,7 @@ def _peak_row(what: str, command: Callable[[], Command], target: float) -> Row:
 
 
 def memory_rows(bench: Bench) -> list[Row]:
-    """Anonymous memory of host and workers together, cold and warm."""
+    """The anonymous memory of host and workers together, cold and warm."""
 
     def cold_index() -> Command:
         shutil.rmtree(bench.work / "cold-cache", ignore_errors=True)
@@ -176,7 +176,7 @@ def memory_rows(bench: Bench) -> list[Row]:
     ]
 
 
-# Name -> what measures it, in the order of the table.
+# Name -> function that measures it, in the order of the table.
 ROWS: dict[str, Callable[[Bench], list[Row]]] = {
     "cold": cold,
     "warm": warm,

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The sandbox beside git: `acr-host exec -- true` on a private copy, and a worktree that is added, used and removed.
+"""Compares the sandbox with git: `acr-host exec -- true` on a private copy, and a worktree that is added, used and
+removed.
 
 usage: sandbox.py --binary FILE --repo DIR [--rev REV] [--only BACKEND]... [--rounds N] [--json FILE]
-What is measured is a repository with that one commit, made for it; the one given is only read. In each
-round every way takes its turn: cold (an empty cache: the tree is written out first), warm, warm with
-changed files, and git's.
+The measured repository has only that one commit, and is created from the given one, which is only read. Each round
+measures each way in turn: cold (empty cache: the tree is written first), warm, warm with changed files, and git.
 Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
 
@@ -31,7 +31,7 @@ BACKENDS = {"bubblewrap": "bwrap", "plain": ""}
 
 @dataclass
 class Subject:
-    """What to measure a backend with: the program, a repository with one commit, and a diff of that commit."""
+    """The subject of the measurement: the program, a repository with one commit, and a diff of that commit."""
 
     binary: Path
     repository: Path
@@ -53,14 +53,14 @@ class Subject:
         return run(Command([*argv, "--", "true"], env, exits=(0,)))
 
     def cold(self) -> Spent:
-        """Runs with an empty cache; the time to empty it does not count."""
+        """Run with an empty cache; the time to empty the cache does not count."""
         cache = self.fresh()
         spent = self.ours(cache)
         shutil.rmtree(cache, ignore_errors=True)
         return spent
 
     def peers(self) -> Spent:
-        """A worktree is added, `true` runs in it, and it is removed. Errors: BenchError."""
+        """Add a worktree, run `true` in it, and remove it. Errors: BenchError."""
         folder = str(self.fresh())
         start = ["git", "-C", str(self.repository), "worktree"]
         commands = [
@@ -91,7 +91,7 @@ def make_repository(source: Path, rev: str, path: Path) -> dict[str, bytes]:
 
 
 def make_patch(repository: Path, files: Sequence[str], patch: Path) -> None:
-    """A diff that adds a line to a few source files, as a fix does. Errors: BenchError."""
+    """Write a diff that adds a line to a few source files, as a fix would. Errors: BenchError."""
     sources = [name for name in files if name.endswith(".py")] or list(files)
     step = max(len(sources) // CHANGED_FILES, 1)
     for name in sources[::step][:CHANGED_FILES]:
@@ -120,7 +120,7 @@ def measure(subject: Subject, rounds: int) -> list[table.Row]:
 
 
 def measure_all(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """The table, backend by backend; says which are left out. Errors: BenchError."""
+    """The table, backend by backend; reports omitted backends. Errors: BenchError."""
     repository, patch = work / "repo", work / "patch"
     files = make_repository(options.repo.resolve(), options.rev, repository)
     make_patch(repository, sorted(files), patch)

@@ -1,4 +1,4 @@
-"""What was measured, as rows, and how they are printed."""
+"""Measurements as rows, and how rows are printed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from timing import Comparison, Times
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the speed table. `value` is in `unit`; `target` is the most that it may be, None
-    where there is none; `ours` and `peer` say in words what was compared."""
+    """A line of the speed table. `value` is in `unit`; `target` is its maximum, None if there is none; `ours` and
+    `peer` describe what was compared.
+    """
 
     row: str
     what: str
@@ -34,7 +35,7 @@ def milliseconds(times: Times) -> str:
 
 
 def ratio_row(row: str, what: str, found: Comparison, target: float | None, peer: str) -> Row:
-    """A row for a comparison: the ratio of the medians; beside it those of minima and processor time."""
+    """A row for a comparison: the ratio of the medians, and next to it the ratios of the minima and of CPU time."""
     beside = f"minima x {found.least_ratio:.2f}, cpu x {found.cpu_ratio:.2f}"
     ours = f"{milliseconds(found.ours)}, {beside}"
     theirs = f"{peer}: {milliseconds(found.peer)}"
@@ -47,7 +48,7 @@ def _verdict(row: Row) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    """The row as text, a string a column."""
+    """The row as text, one string per column."""
     digits = 2 if row.unit == "x" else 1
     target = "" if row.target is None else f"<= {row.target:g} {row.unit}"
     value = f"{row.value:.{digits}f} {row.unit}"
@@ -55,7 +56,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table whose columns are padded, so that it can be read as it is."""
+    """A Markdown table with padded columns, so that the source is readable, too."""
     cells = [[cell.replace("|", "\\|") for cell in line] for line in [head, *lines]]
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
     rule = ["-" * width for width in widths]

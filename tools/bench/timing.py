@@ -19,11 +19,11 @@ PIPE_BYTES = 1 << 20
 
 
 class BenchError(Exception):
-    """A measurement failed; the message is one line for the reader."""
+    """A measurement failed; the message is one line."""
 
 
 class Spent(NamedTuple):
-    """Seconds on the wall, and of processor time of all processes that took part."""
+    """Elapsed seconds, and CPU seconds of all processes involved."""
 
     wall: float
     cpu: float
@@ -34,7 +34,7 @@ Step = Callable[[], Spent]
 
 @dataclass(frozen=True)
 class Times:
-    """Wall times in seconds, one a round; `cpu` has the processor times, where they were taken."""
+    """Elapsed seconds, one value per round; `cpu` has the CPU seconds, if they were measured."""
 
     seconds: tuple[float, ...]
     cpu: tuple[float, ...] = ()
@@ -57,30 +57,30 @@ class Times:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our times beside a peer's, from the same rounds."""
+    """Our times and the other program's, from the same rounds."""
 
     ours: Times
     peer: Times
 
     @property
     def ratio(self) -> float:
-        """Our median by the peer's."""
+        """Our median divided by the other program's."""
         return self.ours.median / self.peer.median
 
     @property
     def least_ratio(self) -> float:
-        """Our minimum by the peer's."""
+        """Our minimum divided by the other program's."""
         return self.ours.least / self.peer.least
 
     @property
     def cpu_ratio(self) -> float:
-        """Our least processor time divided by the peer's; other work on the machine disturbs this ratio least."""
+        """Our least CPU time divided by the other program's; other work on the machine disturbs this ratio least."""
         return min(self.ours.cpu) / min(self.peer.cpu)
 
 
 @dataclass(frozen=True)
 class Command:
-    """A process to be timed. `exits` are the exit codes that mean success."""
+    """A process to measure. `exits` are the exit codes that mean success."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -88,7 +88,7 @@ class Command:
     exits: tuple[int, ...] = (0, 1)
 
     def check(self, code: int, stderr: bytes) -> None:
-        """Errors: BenchError where the exit code is not one of `exits`."""
+        """Errors: BenchError if the exit code is not one of `exits`."""
         if code in self.exits:
             return
         said = stderr.decode("utf-8", "replace").strip().splitlines()[-2:]
@@ -97,15 +97,15 @@ class Command:
 
 
 def _children_cpu() -> float:
-    """Processor time of all processes that ended and were waited for, in seconds."""
+    """CPU seconds of all child processes that have been waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def run(command: Command) -> Spent:
-    """The time from the start to the end of the process; its output goes to a pipe that is read.
+    """The time from the start to the end of the process; its output is read from a pipe.
 
-    Errors: BenchError, also when it takes longer than TIMEOUT_SECONDS.
+    Errors: BenchError, also if the process takes longer than TIMEOUT_SECONDS.
     """
     before, begin = _children_cpu(), time.perf_counter()
     try:
@@ -125,7 +125,7 @@ def run(command: Command) -> Spent:
 
 
 def together(commands: Sequence[Command]) -> Spent:
-    """The time until all of these processes, started at once and without output, have ended."""
+    """The time until all these processes, started together and without output, have ended."""
     before, begin = _children_cpu(), time.perf_counter()
     null = subprocess.DEVNULL
     running = [subprocess.Popen(c.argv, env=c.env, stdin=null, stdout=null) for c in commands]
@@ -137,7 +137,7 @@ def together(commands: Sequence[Command]) -> Spent:
 
 
 def alternate(rounds: int, *steps: Step) -> list[Times]:
-    """The times of each step. Each round runs all steps one after the other, so that all meet the same disturbances."""
+    """The times of each step. Each round runs all steps in turn, so that all suffer the same disturbances."""
     taken: list[list[Spent]] = [[] for _ in steps]
     for _ in range(rounds):
         for times, step in zip(taken, steps):
@@ -146,13 +146,13 @@ def alternate(rounds: int, *steps: Step) -> list[Times]:
 
 
 def compare(rounds: int, ours: Step, peer: Step) -> Comparison:
-    """Ours beside the peer's, A B A B …, after one unmeasured round."""
+    """Our times and the other program's, in alternation, after one unmeasured round."""
     alternate(1, ours, peer)
     return Comparison(*alternate(rounds, ours, peer))
 
 
 def _read_stamps(stream: int) -> list[float]:
-    """The time at which the end of each line was read from a file descriptor."""
+    """The times at which line ends were read from a file descriptor."""
     stamps: list[float] = []
     while piece := os.read(stream, PIPE_BYTES):
         stamps += [time.perf_counter()] * piece.count(b"\n")
@@ -160,7 +160,7 @@ def _read_stamps(stream: int) -> list[float]:
 
 
 def line_times(command: Command, calls: Sequence[str]) -> list[float]:
-    """Seconds from the start of a process to each line that it prints, given these lines on its stdin.
+    """Seconds from the start of a process to each line that it prints, with these lines on its stdin.
 
     Errors: BenchError.
     """
@@ -180,10 +180,10 @@ def line_times(command: Command, calls: Sequence[str]) -> list[float]:
 
 
 def answer_times(command: Command, calls: Sequence[str]) -> Times:
-    """Seconds between the answers, a line each, of one process to these calls.
+    """Seconds between the answers of one process to these calls, one line per answer.
 
-    The first call only warms up: there is one time less than calls. Where answers come at once some
-    times are 0; their sum stays right. Errors: BenchError.
+    The first call only warms up, so there is one time less than calls. If several answers arrive together, some times
+    are 0, but the sum is right. Errors: BenchError.
     """
     stamps = line_times(command, calls)
     if len(stamps) != len(calls):

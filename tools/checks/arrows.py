@@ -1,4 +1,5 @@
-"""Checks which room includes which: the arrows between libraries, and that foreign headers stay inside one library.
+"""Checks the include order of rooms: the arrows between libraries, and that third-party headers stay inside one
+library.
 
 usage: arrows.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import source
 
-# Each library of native/ and those it may include besides itself.
+# Each library of native/, and the other libraries that it may include.
 NATIVE = {
     "base": set(),
     "http": {"base"},
@@ -25,7 +26,7 @@ NATIVE = {
     "money": {"base"},
     "llm": {"base", "http", "money"},
 }
-# The rooms of runtime/, outermost first: each may include those after it, and all of native/.
+# The rooms of runtime/: each may include the rooms after it, and all of native/.
 RUNTIME = [
     "main",
     "verbs",
@@ -41,7 +42,7 @@ RUNTIME = [
     "py",
     "layout",
 ]
-# The beginning of a foreign header's name, and the only room whose .c files and private headers may include it.
+# The prefix of third-party headers, and the only room whose .c files and private headers may include them.
 FOREIGN = {
     "git2": "native/vcs",
     "curl/": "native/http",
@@ -86,7 +87,7 @@ def _target(root: Path, includer: Path, name: str) -> Path | None:
 
 
 def _foreign(path: Path, room: str, name: str) -> str | None:
-    """What is wrong with including a header that is not ours, or None."""
+    """The error in including a third-party header, or None."""
     if name.startswith(REFUSED):
         return "GLib's core is all that is used"
     for beginning, owner in FOREIGN.items():
@@ -99,7 +100,7 @@ def _foreign(path: Path, room: str, name: str) -> str | None:
 
 
 def _ours(room: str, name: str, target: Path | None) -> str | None:
-    """What is wrong with including a header of ours, or None."""
+    """The error in including one of our headers, or None."""
     if target is None:
         return "there is no such file"
     other = room_of(target)

@@ -1,4 +1,4 @@
-"""Refuses functions that are not used here, in code (comments and strings do not count), and bare excepts in Python.
+"""Rejects calls of banned functions (not in comments and strings), and bare excepts in Python.
 
 usage: banned.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import source
 
-# A pattern for the function's whole name, and what to do instead.
+# A pattern for the function's whole name, and the replacement.
 BANNED = {
     r"v?sprintf": "g_strdup_printf, g_snprintf or a GString",
     r"strcpy|strcat": "g_strdup, g_strconcat or a GString",
@@ -41,7 +41,7 @@ def check_c(root: Path, path: Path) -> Iterator[str]:
 
 
 def check_python(root: Path, path: Path) -> Iterator[str]:
-    """Findings of one Python file; one that cannot be parsed is a finding too."""
+    """Findings of one Python file; a file that cannot be parsed is a finding, too."""
     inside = path.relative_to(root)
     try:
         tree = ast.parse(path.read_bytes())

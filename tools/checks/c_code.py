@@ -1,4 +1,4 @@
-"""Parses C for the checks: finds functions with their place and body, and the text outside of functions."""
+"""Parses C for the checks: finds functions with their place and body, and the text outside functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Function(NamedTuple):
 
 
 class File(NamedTuple):
-    """A C file: path relative to the root, code without comments, directives and strings' insides, its functions."""
+    """A C file: path relative to the root, code without comments, directives and the contents of strings, its
+    functions.
+    """
 
     path: Path
     code: str
@@ -36,11 +38,11 @@ class File(NamedTuple):
     functions: list[Function]
 
     def body(self, function: Function) -> str:
-        """The text of a function from its name on."""
+        """The text of a function, beginning with its name."""
         return self.code[function.start : function.end]
 
     def outside(self) -> str:
-        """The text between the functions' bodies, without each function's head after its name."""
+        """The text outside functions; a function's head is included up to its name."""
         parts, at = [], 0
         for function in self.functions:
             parts.append(self.code[at : function.start])
@@ -60,7 +62,7 @@ def _name_before(code: str, close: int) -> tuple[str, int]:
 
 
 def functions(code: str) -> Iterator[Function]:
-    """The functions of C text without comments and directives: blocks at depth 0 that follow a parameter list."""
+    """The functions in C text without comments and directives: top-level blocks that follow a parameter list."""
     depth, head, opened, before = 0, 0, None, ""
     for match in _STRETCH.finditer(code):
         if match[0] == "{":
@@ -83,7 +85,7 @@ def functions(code: str) -> Iterator[Function]:
 
 
 def parse(text: str, path: Path = Path()) -> File:
-    """One file's text as a File."""
+    """Parse the text of a file."""
     code = source.code_only(text)
     directives = _DIRECTIVE.findall(code)
     code = _DIRECTIVE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), code)
@@ -91,6 +93,6 @@ def parse(text: str, path: Path = Path()) -> File:
 
 
 def program(root: Path) -> list[File]:
-    """The C files of native/ and runtime/, headers included."""
+    """The C files and headers of native/ and runtime/."""
     found = [path for side in ("native", "runtime") for path in source.files(root / side, ".c", ".h")]
     return [parse(source.read(path), path.relative_to(root)) for path in found]

@@ -1,8 +1,9 @@
-"""Looks for faults in C by clang-tidy: the rules of bugprone and cert that this code keeps.
+"""Finds faults in C with clang-tidy: the rules of bugprone and cert that this code follows.
 
 usage: ACR_BINARY=build/release/acr-host c_faults.py [ROOT]; one line per finding, exit 1 if there is one, 77 without
-clang-tidy or the build's compile_commands.json, which lies beside the binary. Takes a minute of two cores, and clang:
-a test of `tools/check --full`. The path analyzer is not used: it knows no cleanup attribute, and sees leaks everywhere.
+clang-tidy or without compile_commands.json beside the binary. Takes a minute on two cores, and needs clang, so only
+`tools/check --full` runs it. The path analyzer is not used: it does not know the cleanup attribute, and so reports
+leaks everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 
 import source
 
-# Left out, since what they find here is meant: bounded sscanf, casts of sizes, texts without a final NUL, `!memcmp`.
+# Disabled, because their findings here are intended: bounded sscanf, casts of sizes, texts without a final NUL,
+# `!memcmp`.
 CHECKS = [
     "-*",
     "bugprone-*",
@@ -38,7 +40,7 @@ CHECKS = [
     "-cert-err34-c",
     "misc-redundant-expression",
 ]
-_PORTION = 8  # files that one process looks at
+_PORTION = 8  # files per process
 _FINDING = re.compile(r"^(/[^:\n]+):(\d+):\d+: (?:warning|error): (.*)$", re.MULTILINE)
 
 

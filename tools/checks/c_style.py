@@ -1,6 +1,7 @@
-"""Checks that C is laid out as .clang-format says.
+"""Checks that C has the format of .clang-format.
 
-usage: c_style.py [ROOT]; one line per file, exit 1 if there is one, 77 without clang-format 14 (others lay out differently).
+usage: c_style.py [ROOT]; one line per file, exit 1 if there is one, 77 without clang-format 14 (other versions format
+differently).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import source
 
 VERSION = "14"
-_PORTION = 40  # files that one process looks at
+_PORTION = 40  # files per process
 
 
 def clang_format() -> str | None:

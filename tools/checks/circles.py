@@ -1,7 +1,8 @@
-"""Refuses circles inside a room: headers that include each other, and .c files that call each other in a ring.
+"""Rejects circles inside a room: headers that include each other, and .c files that call each other in a circle.
 
-usage: circles.py [ROOT]; one line per circle, exit 1 if there is one. A .c file leans on another of its room where it
-names a function that the other defines and exports; a table of functions counts, a call through a pointer does not.
+usage: circles.py [ROOT]; one line per circle, exit 1 if there is one. A .c file depends on another of its room if it
+names a function that the other file defines and exports; a table of functions counts, a call through a pointer does
+not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 import c_code
 import source
 
-# The files of a circle that stays, each relative to the root -> why.
+# The files of an accepted circle, relative to the root -> the reason.
 ALLOWED: dict[frozenset[str], str] = {}
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
@@ -51,7 +52,7 @@ def call_graph(files: list[c_code.File]) -> Graph:
 
 
 def circles(graph: Graph) -> Iterator[list[str]]:
-    """The groups of nodes that reach each other, each sorted."""
+    """The groups of nodes that can reach each other, each sorted."""
 
     def reach(start: str) -> set[str]:
         seen: set[str] = set()

@@ -1,4 +1,5 @@
-"""Checks how functions that can fail are declared and called, how owned locals begin, and how error domains are named.
+"""Checks how functions that can fail are declared and called, that owned locals are initialised, and the names of error
+domains.
 
 usage: declarations.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -58,7 +59,7 @@ def must_use(files: list[c_code.File]) -> Iterator[str]:
 
 
 def dropped(file: c_code.File) -> Iterator[str]:
-    """Findings about calls whose result is ignored, of functions of the same file; the compiler checks the other calls."""
+    """Findings about ignored results of functions of the same file; the compiler checks other calls."""
     fallible = {function.name for function in definitions(file)}
     for function in file.functions if fallible else ():
         for match in _CALLED_FOR_NOTHING.finditer(file.body(function)):
@@ -68,7 +69,7 @@ def dropped(file: c_code.File) -> Iterator[str]:
 
 
 def begun(file: c_code.File) -> Iterator[str]:
-    """Findings on g_auto locals without a value."""
+    """Findings about g_auto locals without an initial value."""
     for match in _OWNED.finditer(file.code):
         names = " ".join(match["names"].split())
         if names:

@@ -1,4 +1,4 @@
-"""Compiles each public header alone: it includes whatever it needs.
+"""Compiles each public header by itself: it must include whatever it needs.
 
 usage: headers.py [ROOT]; one line per finding, exit 1 if there is one. Needs cc ($CC) and pkg-config.
 """
@@ -34,13 +34,13 @@ def public_headers(root: Path) -> list[Path]:
 
 
 def glib_flags() -> list[str]:
-    """What pkg-config says for GLib. Errors: CalledProcessError, FileNotFoundError."""
+    """GLib's flags from pkg-config. Errors: CalledProcessError, FileNotFoundError."""
     command = ["pkg-config", "--cflags", "glib-2.0"]
     return shlex.split(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
 def compile_alone(root: Path, header: Path, flags: list[str]) -> str | None:
-    """The compiler's first complaint as a finding, or None."""
+    """The compiler's first error as a finding, or None."""
     folders = [f"-I{root / 'native'}", f"-I{root / 'runtime'}"]
     command = [
         os.environ.get("CC", "cc"),

@@ -19,7 +19,7 @@ MAX_COLUMNS = 120
 
 
 def lines_of_help(binary: str, *verb: str) -> list[str]:
-    """What `acr-host VERB --help` prints. Errors: CalledProcessError."""
+    """The output of `acr-host VERB --help`. Errors: CalledProcessError."""
     command = [binary, *verb, "--help"]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
 

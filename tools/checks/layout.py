@@ -1,7 +1,7 @@
-"""Refuses names of files of a run, batch or evaluation outside of runtime/layout/layout.h, which owns these names.
+"""Rejects names of files of a run, batch or evaluation outside runtime/layout/layout.h, which defines these names.
 
-usage: layout.py [ROOT]; one line per finding, exit 1 if there is one. It ignores names without a dot or a format, which
-are also ordinary words, and literals with a space, which are texts for people that may mention a file.
+usage: layout.py [ROOT]; one line per finding, exit 1 if there is one. It ignores names without a dot or format, which
+are also ordinary words, and literals with a space, which are messages that may mention a file.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def _spelled(text: str, names: dict[str, str]) -> Iterator[str]:
 
 
 def c_literals(text: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of the strings of C, without the lines that include."""
+    """(line, text) of the string literals in C, except in #include lines."""
     for number, line in enumerate(source.without_comments(text).splitlines(), 1):
         if not line.lstrip().startswith("#include"):
             yield from ((number, found) for found in _LITERAL.findall(line))
 
 
 def python_literals(text: str) -> Iterator[tuple[int, str]]:
-    """The same of Python, without docstrings; what an f-string formats is "%u"."""
+    """The same for Python, without docstrings; "%u" replaces the values of f-strings."""
     tree = ast.parse(text)
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -59,7 +59,7 @@ def python_literals(text: str) -> Iterator[tuple[int, str]]:
 
 
 def literals(root: Path) -> Iterator[tuple[Path, int, str]]:
-    """(path, line, text) of all strings of the program outside of the owner."""
+    """(path, line, text) of all strings of the program, except those of the owner."""
     for path in [
         *source.files(root / "native", *C),
         *source.files(root / "runtime", *C),

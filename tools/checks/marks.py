@@ -1,4 +1,4 @@
-"""Refuses text that belongs to one machine or to unfinished work: paths of home folders, and marks such as to-do notes.
+"""Rejects machine-specific or unfinished text: paths of home folders, and marks such as to-do notes.
 
 usage: marks.py [ROOT]; one line per finding, exit 1 if there is one.
 """

@@ -1,9 +1,10 @@
-"""Compares the texts of the program that a person may read with tests/cases/messages.txt, which holds them all for review.
+"""Compares the program's messages with tests/cases/messages.txt, which lists all of them for review.
 
-usage: messages.py [ROOT]; one line per finding, exit 1 if there is one. messages.py --write [ROOT] renews the list.
+usage: messages.py [ROOT]; one line per finding, exit 1 if there is one. messages.py --write [ROOT] updates the list.
 
-A text is a string literal of three words, one of which may be a value (%s, {}), in the C code of native/ and runtime/, where
-adjacent literals are joined, or in the Python code of python/. Docstrings, code and lists of words are left out.
+A message is a string literal of at least three words, one of which may be a value (%s, {}), in the C code of native/
+and runtime/, where adjacent literals are joined, or in the Python code of python/. Docstrings, code and lists of words
+are not listed.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _CODE = re.compile(
 
 
 def is_text(literal: str) -> bool:
-    """Whether a person could read a literal as a sentence, and it is not code."""
+    """Whether a literal reads like a sentence and is not code."""
     words = len(_WORD.findall(literal.replace("\\n", " ")))
     return words >= 2 and words + len(_VALUE.findall(literal)) >= 3 and not _CODE.search(literal)
 
 
 def c_texts(code: str) -> Iterator[str]:
-    """The string literals of C code; adjacent ones are one."""
+    """The string literals in C code; adjacent literals are joined."""
     parts: list[str] = []
     for match in [*_TOKEN.finditer(code), None]:
         if match and match["text"] is not None:
@@ -49,7 +50,7 @@ def c_texts(code: str) -> Iterator[str]:
 
 
 def python_texts(code: str) -> Iterator[str]:
-    """The strings of Python code but for docstrings; {} stands for a value of an f-string."""
+    """The strings in Python code except docstrings; {} replaces the values of f-strings."""
     skipped: set[int] = set()
     for node in ast.walk(ast.parse(code)):
         if id(node) in skipped:

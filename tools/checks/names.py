@@ -1,4 +1,4 @@
-"""Checks that names tell what files contain: names of files and functions, the top level, and files too large to keep.
+"""Checks that names describe contents: names of files and functions, the top level, and files that are too large.
 
 usage: names.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -12,11 +12,12 @@ from pathlib import Path
 import c_code
 import source
 
-# A file name that occurs in two rooms -> the idea that both implement. Files of runtime/verbs have their verb's name.
+# A file name that occurs in two rooms -> the concept that both implement. Files of runtime/verbs are named after their
+# verb.
 SHARED: dict[str, str] = {
     "error.c": "a library's error domain",
 }
-# Names that say nothing about the content.
+# Names that say nothing about the contents.
 EMPTY = {"common", "misc", "util", "utils", "helpers", "stuff", "shared"}
 TOP = {
     ".ci",
@@ -42,7 +43,7 @@ TOP = {
     "tools",
 }
 MAX_BYTES = 256 * 1024
-# The number of function names that may occur in more than two files; such a name cannot be found by a search.
+# The maximum number of function names that occur in more than two files; such a name cannot be found by a search.
 MAX_COMMON_NAMES = 15
 
 
@@ -64,7 +65,7 @@ def function_names(root: Path) -> dict[str, set[Path]]:
 
 
 def common_names(root: Path) -> Iterator[str]:
-    """A finding where too many names stand in more than two files."""
+    """A finding if too many names occur in more than two files."""
     common = {name: paths for name, paths in function_names(root).items() if len(paths) > 2}
     if len(common) > MAX_COMMON_NAMES:
         most = sorted(common, key=lambda name: -len(common[name]))[:10]

@@ -1,7 +1,7 @@
-"""Checks Python with ruff: the linter's rules and the layout that pyproject.toml asks for.
+"""Checks Python with ruff: the linter's rules and the format that pyproject.toml configures.
 
-usage: python_style.py [ROOT]; ruff's findings, exit 1 if there is one, 77 without ruff. It is looked for in
-build/tools/venv, where tools/check puts it, and on PATH.
+usage: python_style.py [ROOT]; ruff's findings, exit 1 if there is one, 77 without ruff, which is searched for in
+build/tools/venv, where tools/check installs it, and on PATH.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Each folder with code has a README.md of 5 to 25 lines.
+"""Checks that each folder with code has a README.md of 5 to 25 lines.
 
-usage: readmes.py [ROOT]; one line per finding, exit 1 if there is one. The top README.md has bounds of its own. Folders
-two below tests/ (tests/unit/vcs) may be described in their parent's. C files that a README names are there.
+usage: readmes.py [ROOT]; one line per finding, exit 1 if there is one. The top README.md has its own limits. A README
+may describe the folders below its folder in tests/ (tests/unit/vcs). C files that a README names must exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def code_folders(root: Path) -> dict[Path, list[str]]:
 
 
 def check_length(root: Path, folder: Path) -> Iterator[str]:
-    """Findings on the length of a README that is there."""
+    """Findings about the length of an existing README."""
     text = source.read(root / folder / "README.md")
     lines, words = len(text.splitlines()), len(text.split())
     longest = TOP_LINES if folder == Path(".") else LONGEST
@@ -38,7 +38,7 @@ def check_length(root: Path, folder: Path) -> Iterator[str]:
 
 
 def check_names(root: Path) -> Iterator[str]:
-    """Findings on C files that a README names and that are not there."""
+    """Findings about C files that a README names but that do not exist."""
     present = {path.name for path in source.files(root, ".c")}
     for path in source.files(root, "README.md"):
         for name in re.findall(r"`(?:[\w.-]+/)*([\w-]+\.c)`", source.read(path)):

@@ -1,4 +1,4 @@
-"""Refuses functions, files and headers that are too long for a reader, and rooms that exceed their budget.
+"""Rejects functions, files and headers that are too long for a reader, and rooms that exceed their budget.
 
 usage: sizes.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -15,8 +15,9 @@ import source
 MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 600
 MAX_PRIVATE_HEADER_BYTES = 10_240
-# Lines of C and Python that each room may have: about 5 % above what it has. A room that needs more pays with what it deletes;
-# raising a budget is a decision of its own, with its reason in the commit. One that is a tenth too high is lowered.
+# The maximum number of lines of C and Python in each room, about 5 % above the present number. A room that needs more
+# lines must delete others. Raise a budget in a separate commit that gives the reason; lower a budget that is a tenth
+# too high.
 BUDGETS = {
     "native/base": 3_540,
     "native/http": 1_820,
@@ -57,7 +58,7 @@ def c_functions(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def python_functions(text: str) -> Iterator[tuple[str, int, int]]:
-    """The same of a Python file, nested ones included; none where it cannot be parsed."""
+    """The same for a Python file, including nested functions; none if it cannot be parsed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -68,7 +69,7 @@ def python_functions(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def too_long(root: Path) -> Iterator[tuple[str, str]]:
-    """(key as in ALLOWED, finding) of everything over its limit."""
+    """(key as in ALLOWED, finding) for everything that exceeds its limit."""
     for path in source.files(root, ".c", ".h", ".py"):
         inside, text = path.relative_to(root).as_posix(), source.read(path)
         count = len(text.splitlines())
@@ -87,7 +88,7 @@ def too_long(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def whole(root: Path) -> Iterator[tuple[str, str]]:
-    """The same of each room as a whole."""
+    """The same for each room as a whole."""
     counts: dict[str, int] = {}
     for side in ("native", "runtime", "python"):
         for path in source.files(root / side, ".c", ".h", ".py", ".pyi"):

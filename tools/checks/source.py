@@ -1,4 +1,4 @@
-"""What the checks share: which files there are, C text without its comments, and how findings are printed."""
+"""Functions for all checks: list files, remove comments from C text, and print findings."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _C_TOKEN = re.compile(
 
 
 def files(root: Path, *suffixes: str, foreign: bool = False) -> Iterator[Path]:
-    """The tree's files with one of the suffixes, sorted; all files without suffixes.
+    """The tree's files with one of the suffixes, sorted; without suffixes, all files.
 
-    Hidden folders and what a build writes are left out; so are fixtures, cases and corpora, which
-    are material and not code of ours, unless `foreign`.
+    Hidden folders and build results are omitted, and, unless `foreign`, fixtures, cases and corpora, because they are
+    data and not our code.
     """
     skipped = _IGNORED if foreign else _IGNORED | _FOREIGN
     for folder, folders, names in os.walk(root):
@@ -35,7 +35,7 @@ def files(root: Path, *suffixes: str, foreign: bool = False) -> Iterator[Path]:
 
 
 def tracked(root: Path) -> list[Path]:
-    """The files that git tracks; without a repository, all but hidden folders and what a build writes."""
+    """The files that git tracks; without a repository, all files except hidden folders and build results."""
     if not (root / ".git").exists():
         return list(files(root, foreign=True))
     command = ["git", "-C", str(root), "ls-files", "-z"]
@@ -52,7 +52,7 @@ def is_script(path: Path) -> bool:
 
 
 def read(path: Path) -> str:
-    """A file's text; bytes that are no UTF-8 are replaced."""
+    """A file's text; bytes that are not UTF-8 are replaced."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -61,12 +61,12 @@ def _blank(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """C text with each comment blanked; every other character keeps its line and column."""
+    """C text with comments replaced by blanks; all other characters keep their line and column."""
     return _C_TOKEN.sub(lambda m: _blank(m[0]) if m["comment"] else m[0], text)
 
 
 def code_only(text: str) -> str:
-    """C text with comments and the insides of strings and character constants blanked."""
+    """C text with comments and the contents of strings and character constants replaced by blanks."""
 
     def blank(match: re.Match[str]) -> str:
         whole = match[0]
@@ -81,13 +81,13 @@ def line_of(text: str, offset: int) -> int:
 
 
 def skip(reason: str) -> None:
-    """End as a test that is skipped, with its reason."""
+    """Exit as a skipped test, with this reason."""
     print(f"skipped: {reason}")
     sys.exit(77)
 
 
 def run(check: Callable[[Path], Iterator[str]]) -> None:
-    """Run a check over the tree named by the first argument, or this one; exits 1 with findings."""
+    """Run a check on the tree named by the first argument, or on this tree; exit with 1 if there are findings."""
     root = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
     found = sorted(set(check(root)))
     for finding in found:

@@ -1,8 +1,8 @@
-"""Refuses functions of native/ and runtime/ that the program never reaches, including those that only tests use.
+"""Rejects functions of native/ and runtime/ that the program never reaches, including functions that only tests use.
 
-usage: unused.py [ROOT]; one line per function, exit 1 if there is one. A function is reached if `main`, a table, a
-macro or a reached function names it. The search goes by names in the text, so it may miss a dead function; it needs no
-build.
+usage: unused.py [ROOT]; one line per function, exit 1 if there is one. A function counts as reached if `main`, a table,
+a macro or a reached function names it. The check compares names in the text, so it may miss a dead function, but needs
+no build.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import source
 
 _MACRO = re.compile(r"\bG_DEFINE_\w+\([^()]*\)")
 _CALLED_FROM_OUTSIDE = {
-    "mbedtls_x509_crt_parse_file",  # acr-host defines it, so that libgit2 does not call its own
+    "mbedtls_x509_crt_parse_file",  # acr-host defines this function, so that libgit2 does not call its own
     *("acr_trace_begin", "acr_trace_end", "acr_trace_join"),  # called by the project's Python in the sandbox
 }
-Key = tuple[str, str]  # file (empty where the name is exported), name
+Key = tuple[str, str]  # file ("" for exported names), name
 
 
 def outside_names(file: c_code.File) -> set[str]:
-    """The words that macros and initialisers of a file hold; prototypes do not count."""
+    """The words in macros and initialisers of a file; prototypes do not count."""
     outside = file.outside()
     texts = [line for line in file.directives if "define" in line] + _MACRO.findall(outside)
     texts += [statement for statement in _MACRO.sub("", outside).split(";") if "=" in statement]
@@ -31,7 +31,7 @@ def outside_names(file: c_code.File) -> set[str]:
 
 
 def unreached(files: list[c_code.File]) -> list[tuple[c_code.File, c_code.Function]]:
-    """The functions that nothing names which `main` reaches."""
+    """The functions that `main` does not reach."""
     bodies: dict[Key, tuple[c_code.File, c_code.Function]] = {}
     for file in files:
         for function in file.functions:

@@ -1,7 +1,8 @@
-"""Rejects paraphrases of the glossary's terms, and warns of sentences that a reader may have to read twice.
+"""Rejects paraphrases of the glossary's terms, and warns about sentences that may be hard to read.
 
-usage: words.py [ROOT | --kinds [ROOT]]. One line per paraphrase in READMEs, guides, comments and messages, exit 1 if there
-is one; docs/design/glossary.md lists them. --kinds prints sentences with a suspicious form instead, and exits with 0.
+usage: words.py [ROOT | --kinds [ROOT]]. Prints one line per paraphrase in READMEs, guides, comments and messages, exit
+1 if there is one; docs/design/glossary.md lists the paraphrases. With --kinds, prints sentences of a suspicious form
+instead, and exits with 0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _GAP = r"""(?:\s+(?:\*(?!/)|\#|//)?\s*|\s*"\s*\n\s*"\s*)"""  # between words, al
 _PROSE = (".md", ".h", ".c", ".py", ".pyi", ".cmake", ".txt")
 _ARTICLE = "file|folder|repository|patch|model|commit|snapshot|script|sandbox|run|command|caller|server|test"
 
-# What a sentence may suffer from -> a pattern of that form.
+# The problem of a sentence -> a pattern of its form.
 KINDS = {
     "the subject comes after two clauses": r"^(?:Where|If|When|What|As|Since|Whatever)\b[^,;:]+, (?:where|if|when|as|since|while|what|which)\b",
     "the subject is a clause": r"^(?:What|Whatever|Whoever) (?:is|are|was|has|comes|lies|stands|can|cannot|may|must)\b",
@@ -31,14 +32,14 @@ KINDS = {
 
 
 def has_phrases(path: Path) -> bool:
-    """Whether the prose of a file, given relative to the root, is checked."""
+    """Whether the check covers the prose of this file (a path relative to the root)."""
     if path.parts[0] == "prompts" or path.name in ("words.py", "LICENSE", Path(GLOSSARY).name):
         return False
     return path.suffix in _PROSE and (path.parts[0] != "tests" or path.suffix == ".md")
 
 
 def paraphrases(root: Path) -> dict[re.Pattern[str], str]:
-    """The glossary's pairs: what must not be said -> the term."""
+    """The glossary's pairs: paraphrase -> term."""
     part = source.read(root / GLOSSARY).partition("| say | not |")[2] if (root / GLOSSARY).is_file() else ""
     found = {}
     for term, phrases in re.findall(r"^\| (?!-)([^|]+) \| ([^|]+) \|$", part, re.M):

@@ -1,8 +1,9 @@
 """Turns an issue into a draft pull or merge request, in a job of GitHub Actions or GitLab CI.
 
-Settings are the variables ACR_CI_* (see SETTINGS); keys of models and the forge's token stay in their own variables and
-are on no command line. It runs `acr-host run`, then `acr-host pr` if the verdict suffices, and writes the outputs verdict,
-cost, patch and request. Exit code: that of the run (4: the ceiling was reached), else that of the request.
+Settings are the variables ACR_CI_* (see SETTINGS). Model keys and the forge's token stay in their own variables and
+never occur on a command line. The script runs `acr-host run`, then `acr-host pr` if the verdict suffices, and sets the
+outputs verdict, cost, patch and request. Exit code: that of the run (4: a ceiling was reached), else that of the
+request.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from typing import Any
 
 SETTINGS = {
     "issue": "",  # a URL or a file; default: the event that started the job
-    "label": "",  # an event without this label ends the job with success
+    "label": "",  # without this label, the job ends with success and does nothing
     "model": "",
     "max_cost": "2",
     "verify": "auto",
     "base_url": "",
     "options": "",  # more options of `acr-host run`
-    "requests": "verified",  # which verdicts are worth a request: verified, any, never
+    "requests": "verified",  # the verdicts for which a request is opened: verified, any, never
     "base": "",  # the request's target branch
     "dry_run": "false",
-    "image": "",  # a container image in place of the acr-host in PATH
+    "image": "",  # a container image to use instead of the acr-host in PATH
     "out": "acr-host-run",  # the run folder
-    "key_variable": "",  # the variable that holds the model's key, for the image
+    "key_variable": "",  # the variable with the model's key, for the image
     "forge": "github",
     "api_url": "",
 }
@@ -42,7 +43,7 @@ EXIT_USAGE = 2
 
 
 class SettingError(Exception):
-    """A setting that cannot be used."""
+    """A setting is invalid."""
 
 
 def read_settings(env: dict[str, str]) -> dict[str, str]:
@@ -53,14 +54,14 @@ def read_settings(env: dict[str, str]) -> dict[str, str]:
         if settings[name] not in words:
             raise SettingError(f"{name} is '{settings[name]}'; choose one of: {', '.join(words)}")
     if settings["api_url"] == "https://api.github.com":
-        settings["api_url"] = ""  # the default, which is named by the remote's address
+        settings["api_url"] = ""  # the default, derived from the remote's address
     if not settings["model"]:
         raise SettingError("model is not set; name one, such as openai/gpt-4.1")
     return settings
 
 
 def read_event(env: dict[str, str]) -> tuple[str, list[str]]:
-    """(the issue's URL, its labels) of the event that started the job; ("", []) where it is about no issue."""
+    """(URL and labels of the issue) in the event that started the job; ("", []) if the event has no issue."""
     path = env.get("GITHUB_EVENT_PATH") or env.get("TRIGGER_PAYLOAD") or ""
     try:
         event = json.loads(Path(path).read_text("utf-8")) if path else {}
@@ -71,10 +72,10 @@ def read_event(env: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def new_labels(event: dict[str, Any], issue: dict[str, Any]) -> list[str]:
-    """The labels that the event adds: another change of an issue that has the label is no reason to work on it again."""
+    """The labels that the event adds. Other changes of an issue with the label must not start the work again."""
     if isinstance(event.get("label"), dict):  # GitHub's "labeled"
         labels, before = [event["label"]], []
-    else:  # GitLab's hook for issues
+    else:  # GitLab's issue hook
         change = (event.get("changes") or {}).get("labels") or {}
         is_opened = issue.get("action", "opened") in ("open", "opened", "reopen")
         labels = change.get("current") or (event.get("labels") or issue.get("labels") or [] if is_opened else [])
@@ -83,7 +84,7 @@ def new_labels(event: dict[str, Any], issue: dict[str, Any]) -> list[str]:
 
 
 def place_key(settings: dict[str, str], env: dict[str, str]) -> None:
-    """Hand the model's key to acr-host in the variable that it reads. Errors: SettingError."""
+    """Copy the model's key to the variable that acr-host reads. Errors: SettingError."""
     key = env.pop("ACR_CI_KEY", "")
     if key and not re.fullmatch(r"[A-Z][A-Z0-9_]*", settings["key_variable"]):
         raise SettingError("key_variable is no name of a variable, such as OPENAI_API_KEY")
@@ -92,7 +93,7 @@ def place_key(settings: dict[str, str], env: dict[str, str]) -> None:
 
 
 def find_issue(settings: dict[str, str], env: dict[str, str]) -> str | None:
-    """The issue; None: the event is not for this job. Errors: SettingError."""
+    """The issue; None if the event is not for this job. Errors: SettingError."""
     issue, labels = settings["issue"], []
     if not issue:
         issue, labels = read_event(env)
@@ -106,7 +107,9 @@ def find_issue(settings: dict[str, str], env: dict[str, str]) -> str | None:
 
 
 def host_command(settings: dict[str, str], env: dict[str, str]) -> list[str]:
-    """How acr-host is started: from PATH, or in the image. A container gets variables by name, so that no value is shown."""
+    """The command that starts acr-host, from PATH or in the image. A container gets variables by name, so that no value
+    is shown.
+    """
     if not settings["image"]:
         return ["acr-host"]
     here = os.getcwd()
@@ -124,7 +127,7 @@ def host_command(settings: dict[str, str], env: dict[str, str]) -> list[str]:
 
 
 def run_command(settings: dict[str, str], issue: str) -> list[str]:
-    """The arguments of the run. Values follow "=", so that none is taken for an option."""
+    """The arguments of the run. Values follow "=", so that no value is parsed as an option."""
     words = ["run", "--repo=.", f"--issue={issue}", f"--model={settings['model']}", f"--out={settings['out']}"]
     words += [f"--max-cost={settings['max_cost']}", f"--verify={settings['verify']}"]
     words += [f"--base-url={settings['base_url']}"] if settings["base_url"] else []
@@ -134,7 +137,7 @@ def run_command(settings: dict[str, str], issue: str) -> list[str]:
 
 
 def read_result(out: Path) -> dict[str, Any]:
-    """What the run left; {} where it left nothing."""
+    """The result of the run; {} if there is none."""
     try:
         result = json.loads((out / "result.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -143,7 +146,7 @@ def read_result(out: Path) -> dict[str, Any]:
 
 
 def git_access(settings: dict[str, str], env: dict[str, str]) -> dict[str, str]:
-    """Variables by which git's push logs in with the forge's token; {} without one."""
+    """Variables with which `git push` uses the forge's token; {} without a token."""
     variable, user = TOKENS[settings["forge"]]
     server = env.get("CI_SERVER_URL") or env.get("GITHUB_SERVER_URL")
     if not env.get(variable) or not server:
@@ -154,7 +157,7 @@ def git_access(settings: dict[str, str], env: dict[str, str]) -> dict[str, str]:
 
 
 def prepare_repository(env: dict[str, str]) -> None:
-    """Give the job's own clone a name to commit with, and on GitLab an address without the job's read-only password."""
+    """Set a committer name in the job's clone and, on GitLab, an address without the job's read-only password."""
     for name, value in (("user.name", "acr-host"), ("user.email", "acr-host@users.noreply.invalid")):
         if subprocess.run(["git", "config", name], check=False, capture_output=True).returncode != 0:
             subprocess.run(["git", "config", name, value], check=True)
@@ -164,13 +167,15 @@ def prepare_repository(env: dict[str, str]) -> None:
 
 
 def git_says(*words: str) -> str:
-    """What git prints; "" if it fails."""
+    """The output of git; "" if it fails."""
     done = subprocess.run(["git", *words], check=False, capture_output=True, encoding="utf-8")
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def take_branch(branch: str, settings: dict[str, str], env: dict[str, str]) -> None:
-    """Get the branch of an earlier job with the same patch, so that it is found and not made anew; the server may have none."""
+    """Fetch the branch of an earlier job with the same patch, so that it is not created again; the server may have
+    none.
+    """
     hidden = {settings["key_variable"], TOKENS[settings["forge"]][0]}
     clean = {name: value for name, value in env.items() if name not in hidden}
     words = [
@@ -184,7 +189,9 @@ def take_branch(branch: str, settings: dict[str, str], env: dict[str, str]) -> N
 
 
 def open_request(settings: dict[str, str], patch: bytes, env: dict[str, str]) -> tuple[int, str]:
-    """(exit code, URL) of `acr-host pr`. The branch is named for the commit and the patch: the same one is not pushed twice."""
+    """(exit code, URL) of `acr-host pr`. The branch is named after the commit and the patch, so the same patch is not
+    pushed twice.
+    """
     prepare_repository(env)
     env = {**env, **git_access(settings, env)}
     digest = hashlib.sha256(git_says("rev-parse", "HEAD").encode() + patch).hexdigest()
@@ -209,7 +216,7 @@ def open_request(settings: dict[str, str], patch: bytes, env: dict[str, str]) ->
 
 
 def write_summary(settings: dict[str, str], env: dict[str, str]) -> None:
-    """The request's text on the job's page (GitHub), whether or not a request is opened."""
+    """Write the request's text to the job's page (GitHub), even if no request is opened."""
     if env.get("GITHUB_STEP_SUMMARY"):
         command = [*host_command(settings, env), "pr", settings["out"], "--repo=."]
         with open(env["GITHUB_STEP_SUMMARY"], "ab") as file:
@@ -217,7 +224,9 @@ def write_summary(settings: dict[str, str], env: dict[str, str]) -> None:
 
 
 def write_outputs(outputs: dict[str, str], env: dict[str, str]) -> None:
-    """To the job's later steps (GitHub), or to acr-host.env, a dotenv report (GitLab). Each value is one line."""
+    """Write outputs for later steps of the job (GitHub), or to acr-host.env, a dotenv report (GitLab). Each value is
+    one line.
+    """
     lines = {name: " ".join(value.split()) for name, value in outputs.items()}
     if env.get("GITHUB_OUTPUT"):
         with open(env["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
@@ -229,7 +238,7 @@ def write_outputs(outputs: dict[str, str], env: dict[str, str]) -> None:
 
 
 def work(env: dict[str, str]) -> int:
-    """Do the job; its exit code. Errors: SettingError."""
+    """Do the job; return its exit code. Errors: SettingError."""
     settings = read_settings(env)
     place_key(settings, env)
     issue = find_issue(settings, env)
@@ -242,7 +251,7 @@ def work(env: dict[str, str]) -> int:
     result = {} if is_dry else read_result(out)
     verdict = str(result.get("verdict") or "none")
     cost = result.get("cost") or {}
-    # Where the price is unknown, what was charged against the ceiling is the safe figure.
+    # If the price is unknown, use the amount that was charged against the ceiling.
     micro = max(cost.get("cost_microusd") or 0, cost.get("charged_microusd") or 0)
     outputs = {"verdict": verdict, "cost": f"{micro / 1e6:.6f}", "patch": "", "request": ""}
     if result.get("patch"):
@@ -255,7 +264,9 @@ def work(env: dict[str, str]) -> int:
 
 
 def main() -> int:
-    """Errors are one line. GitHub's runner obeys no line that the issue, the project or the model brings into the log."""
+    """Errors are one line. Workflow commands are switched off, so that the issue, the project and the model cannot
+    control the runner through the log.
+    """
     word = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if word:
         print(f"::stop-commands::{word}", flush=True)
@@ -265,7 +276,7 @@ def main() -> int:
         print(f"issue_to_request: {error}", file=sys.stderr)
         return EXIT_USAGE
     finally:
-        if word:  # behind all that acr-host wrote there
+        if word:  # after all lines of acr-host
             sys.stdout.flush()
             print(f"::{word}::", file=sys.stderr, flush=True)
 

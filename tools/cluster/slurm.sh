@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One shard of a batch for each task of a Slurm array: sbatch --array=1-N slurm.sh N [eval] ARGUMENTS, those of `acr-host swe-bench`
-# or `acr-host eval` without --shard. What was lost is submitted again by its numbers, with the same N: sbatch --array=3,7 slurm.sh …
+# Runs one shard of a batch in each task of a Slurm array: sbatch --array=1-N slurm.sh N [eval] ARGUMENTS, with the arguments of
+# `acr-host swe-bench` or `acr-host eval` except --shard. To restart failed shards, use their numbers and the same N: sbatch --array=3,7 slurm.sh …
 #SBATCH --job-name=acr-host
 #SBATCH --requeue
 #SBATCH --open-mode=append
@@ -13,7 +13,7 @@ if [[ ${2-} == eval ]]; then
 fi
 code=0
 acr-host "${verb[@]}" || code=$?
-# Slurm puts back what a node lost. What was killed on a sound node, out of memory for instance, is put back here, three times.
+# Slurm requeues tasks of failed nodes. A task that was killed on a working node, such as for lack of memory, is requeued here up to three times.
 if ((code == 137 && ${SLURM_RESTART_COUNT:-0} < 3)) && [[ ${SLURM_JOB_ID-} ]]; then
   exec scontrol requeue "$SLURM_JOB_ID"
 fi

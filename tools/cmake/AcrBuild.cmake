@@ -1,4 +1,4 @@
-# How every target is compiled, and the two functions that make libraries and their unit tests from folders.
+# Compiler flags of every target, and the functions that build libraries and unit tests from folders.
 
 set(ACR_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
 option(ACR_WERROR "Treat warnings as errors" OFF)
@@ -12,7 +12,7 @@ target_compile_options(acr_options INTERFACE -Wall -Wextra -Wshadow -Wstrict-pro
   -Wno-unused-parameter -fno-common $<$<BOOL:${ACR_WERROR}>:-Werror>)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_EXTENSIONS ON) # gnu17
-# What more the libraries keep; tests need not declare what they share.
+# Further warnings for the libraries only.
 set(acr_library_warnings -Wformat-signedness -Wjump-misses-init -Wmissing-prototypes -Wold-style-definition
   -Wpointer-arith -Wredundant-decls -Wundef -Wwrite-strings -Wduplicated-cond -Wduplicated-branches -Wlogical-op)
 if(ACR_SANITIZE)
@@ -32,7 +32,7 @@ endif()
 target_include_directories(acr_options INTERFACE "${PROJECT_SOURCE_DIR}/native" "${PROJECT_SOURCE_DIR}/runtime")
 target_link_libraries(acr_options INTERFACE acr::glib Threads::Threads)
 
-# acr_precompile(<target>): the targets of a folder, which share their flags, share one precompiled header.
+# acr_precompile(<target>): targets of a folder have the same flags, so they share a precompiled header.
 function(acr_precompile target)
   if(NOT ACR_PRECOMPILE)
     return()
@@ -50,7 +50,7 @@ function(acr_precompile target)
 endfunction()
 
 # acr_library(<name> <folder> [USES <lib>...] [PRIVATE <foreign target>...])
-# USES are libraries of ours whose headers it may include; PRIVATE ones are foreign and do not reach its users.
+# USES: our libraries whose headers it may include; PRIVATE: third-party targets, hidden from its users.
 function(acr_library name folder)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "USES;PRIVATE")
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.c")
@@ -67,7 +67,7 @@ function(acr_library name folder)
   endforeach()
 endfunction()
 
-# acr_embed(<library> <file> <symbol>): the file's bytes and a NUL as `const char <symbol>[]` in the library.
+# acr_embed(<library> <file> <symbol>): embed the file's bytes and a NUL into the library as `const char <symbol>[]`.
 function(acr_embed name file symbol)
   set(source "${PROJECT_BINARY_DIR}/embedded/${symbol}.c")
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
@@ -79,7 +79,7 @@ const char ${symbol}[] = {${bytes}0};\nconst unsigned ${symbol}_size = sizeof ${
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
 endfunction()
 
-# acr_embed_program(<library> <file> <symbol> [SHARED]): a C file that needs no library, as a static program or a shared object, embedded.
+# acr_embed_program(<library> <file> <symbol> [SHARED]): compile a C file that needs no library to a static program or a shared object, and embed it.
 function(acr_embed_program name file symbol)
   set(kind -static -fno-pie -no-pie)
   if(ARGN STREQUAL "SHARED")

@@ -1,4 +1,4 @@
-# Finds what the program is built on. One line reports what is missing, with the name of Debian's package.
+# Finds the dependencies. If one is missing, an error names the Debian package that provides it.
 
 set(ACR_PYTHON_EXECUTABLE "/usr/bin/python3" CACHE FILEPATH "The Python to embed; needs its headers, pylint and astroid")
 option(ACR_PYTHON_ANY "Embed the Python whose libpython is loaded, wherever it is installed: for wheels" OFF)
@@ -23,7 +23,7 @@ acr_dependency(git2 libgit2 1.5 libgit2-dev)
 acr_dependency(zlib zlib 1.2 zlib1g-dev)
 acr_dependency(curl libcurl 7.87 libcurl4-openssl-dev)
 acr_dependency(mhd libmicrohttpd 0.9.73 libmicrohttpd-dev)
-# Their headers only: native/vcs and native/http load the libraries where they need them.
+# Only their headers, because native/vcs and native/http load these libraries at run time.
 foreach(loaded git2 curl mhd)
   add_library(acr_${loaded}_headers INTERFACE)
   target_include_directories(acr_${loaded}_headers SYSTEM INTERFACE ${ACR_${loaded}_INCLUDE_DIRS})
@@ -33,7 +33,7 @@ acr_dependency(sqlite3 sqlite3 3.35 libsqlite3-dev)
 acr_dependency(pcre2 libpcre2-8 10.40 libpcre2-dev)
 find_package(Threads REQUIRED)
 
-# The embedded Python: exactly the named one, not the first in PATH. It is asked where its own headers and library are.
+# The Python to embed: exactly the given one, not the first in PATH. It prints where its headers and library are.
 if(NOT EXISTS "${ACR_PYTHON_EXECUTABLE}")
   message(FATAL_ERROR "no Python at '${ACR_PYTHON_EXECUTABLE}': apt-get install python3, or set -DACR_PYTHON_EXECUTABLE=PATH")
 endif()

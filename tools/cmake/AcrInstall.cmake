@@ -1,4 +1,4 @@
-# An installed tree finds its own files from where its binary lies: ../share/acr-host beside bin/.
+# An installed program finds its files relative to its binary: in ../share/acr-host.
 include(GNUInstallDirs)
 install(TARGETS acr-host RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY python/acr python/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/python" FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "*.json"
@@ -10,8 +10,8 @@ install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" FILES_MAT
 install(DIRECTORY runtime/schemas DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" FILES_MATCHING PATTERN "*.json")
 install(FILES tools/package/apparmor DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/apparmor" RENAME acr-host)
 
-# Bytecode beside the files, since the program writes none: a start is a tenth quicker with it. It is taken only for the
-# very text that it was made of.
+# Compile bytecode, because the program writes none, and starts a tenth faster with it. It is valid only for exactly the
+# same source text.
 set(compile_python "${ACR_PYTHON_EXECUTABLE}" -Im compileall -q -f --invalidation-mode checked-hash)
 list(JOIN compile_python " " compile_python_words)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/acr-host/python/acr\")
@@ -22,14 +22,14 @@ add_custom_command(OUTPUT "${CMAKE_BINARY_DIR}/bytecode.stamp" DEPENDS ${python_
   COMMAND ${CMAKE_COMMAND} -E touch "${CMAKE_BINARY_DIR}/bytecode.stamp")
 add_custom_target(bytecode ALL DEPENDS "${CMAKE_BINARY_DIR}/bytecode.stamp")
 
-# Manual pages and completions, from the program's own table of options.
+# Manual pages and completions, from the program's table of options.
 file(GLOB manual_source "${CMAKE_CURRENT_SOURCE_DIR}/tools/manual/write.py")
 set(manual "${CMAKE_BINARY_DIR}/manual")
 add_custom_command(OUTPUT "${manual}.stamp" DEPENDS acr-host ${manual_source} VERBATIM
   COMMAND "${ACR_PYTHON_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/tools/manual/write.py" "$<TARGET_FILE:acr-host>" "${manual}"
   COMMAND ${CMAKE_COMMAND} -E touch "${manual}.stamp")
 add_custom_target(manual ALL DEPENDS "${manual}.stamp")
-# A build of the program alone (tools/quickstart) has not made them.
+# They are missing if only the program was built (tools/quickstart).
 install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target manual COMMAND_ERROR_IS_FATAL ANY)")
 install(DIRECTORY "${manual}/" DESTINATION "${CMAKE_INSTALL_DATADIR}")
 include(AcrPackage)

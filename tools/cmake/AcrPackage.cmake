@@ -1,4 +1,4 @@
-# `cpack -G DEB` and `cpack -G TGZ` in the build folder: a Debian package of what is installed, and a tree that can be moved.
+# `cpack -G DEB` and `cpack -G TGZ` in the build folder make a Debian package, and a tarball that runs from any folder.
 set(CPACK_PACKAGE_NAME acr-host)
 set(CPACK_PACKAGE_VENDOR "The acr-host authors")
 set(ACR_PACKAGE_CONTACT "The acr-host authors <acr-host@example.org>" CACHE STRING "The maintainer that packages name")
@@ -10,8 +10,8 @@ set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What is not linked: libgit2 is loaded where a repository is read, libcurl where a server is asked, libmicrohttpd by one,
-# pylint where versions of a file are compared.
+# Loaded at run time: libgit2 to read repositories, libcurl for requests, libmicrohttpd for servers, and pylint to compare
+# versions of a file.
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" git2 "${ACR_git2_VERSION}")
 set(CPACK_ACR_LOADED "libgit2-${git2}, libcurl4, libmicrohttpd12, ca-certificates, pylint")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "${CPACK_ACR_LOADED}, python3")

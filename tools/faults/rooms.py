@@ -1,7 +1,7 @@
-"""Which tests look at which folder of the program, cheapest kinds first. Names are those of ctest; in brackets is what
-pytest's -k selects of a file. A name of a part of a folder takes precedence over the folder's.
+"""Lists the tests that cover each folder of the program, the cheapest kinds first. Names are those of ctest; in
+brackets are the tests that pytest's -k selects. An entry for a part of a folder overrides the folder's entry.
 
-`units` are tried first, then `corpora`, then both again with sanitizers, then `programs`, the cheapest first as measured.
+`units` run first, then `corpora`, then both again with sanitizers, then `programs`, sorted by measured time.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-SLOW_SANITIZED = {"unit/patch", "unit/py"}  # a minute each: left out
+SLOW_SANITIZED = {"unit/patch", "unit/py"}  # omitted, because each takes a minute
 
 
 class Room(NamedTuple):
-    """The tests of one folder: names without their prefix, words divided by blanks."""
+    """The tests of one folder: names without their prefix, separated by blanks."""
 
     units: str
     corpora: str = ""
@@ -87,12 +87,12 @@ ROOMS = {
 
 
 def room_of(path: str) -> Room:
-    """The tests of a file: those of the longest name that its path begins with."""
+    """The tests of a file: those of the longest entry that is a prefix of its path."""
     return ROOMS[max((name for name in ROOMS if path.startswith(name)), key=len)]
 
 
 def stages(room: Room) -> list[tuple[str, list[str]]]:
-    """(build, names of its tests) in the order in which they are run."""
+    """(build, names of its tests), in the order in which they run."""
     units = [f"unit/{name}" for name in room.units.split()]
     corpora = [f"fuzz/{name}" for name in room.corpora.split()]
     sanitized = [f"asan/{name}" for name in [*units[:1], *corpora] if name not in SLOW_SANITIZED]
@@ -101,6 +101,6 @@ def stages(room: Room) -> list[tuple[str, list[str]]]:
 
 
 def target(test: str) -> str:
-    """What must be built for a test."""
+    """The build target of a test."""
     kind, _, name = test.removeprefix("asan/").partition("/")
     return {"unit": f"test_{name}", "fuzz": f"fuzz_{name}"}.get(kind, "acr-host")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Puts one fault after another into a copy of this tree and runs the tests that should see it.
+"""Injects faults into a copy of this tree, one at a time, and runs the tests that should detect each.
 
 usage: run.py [--seed TEXT] [--each N] [--rooms ROOM,...] [--jobs N] [--minutes N] [--again survived|KEY,...] [--list]
 
-Results are JSON lines in WORK/results.jsonl, of which the last one for each key counts; rerun the same command
-to resume an interrupted run. Root is needed, because faulty programs run behind `walls.py`.
+Results are JSON lines in WORK/results.jsonl; the last line of each key counts. Rerun the same command to resume an
+interrupted run. Needs root, because faulty programs run in `walls.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def arguments() -> argparse.Namespace:
 
 
 def room_of(path: str) -> str:
-    """The folder that a file of the program lies in."""
+    """The folder of a file of the program."""
     return str(Path(path).parent)
 
 
@@ -62,7 +62,7 @@ def files(wanted: list[str]) -> list[str]:
 
 
 class Plan:
-    """The faults that are still to be run, round after round: the first of each file, the second of each, and so on."""
+    """The faults that have not run yet: the first of each file, then the second of each file, and so on."""
 
     def __init__(self, options: argparse.Namespace, done: dict[str, dict[str, Any]]) -> None:
         self.left: list[list[seeding.Fault]] = []
@@ -89,16 +89,16 @@ class Plan:
         return None
 
     def files(self) -> list[str]:
-        """The files whose faults may come."""
+        """The files that may get faults."""
         return [drawn[0].file for drawn in self.left if drawn]
 
     def another(self, index: int) -> seeding.Fault | None:
-        """In place of one that could not be built."""
+        """Another fault instead of one that does not compile."""
         with self.lock:
             return self._draw(index)
 
     def _draw(self, index: int) -> seeding.Fault | None:
-        """The next fault of a file, unless it has been run; one that could not be built does not count."""
+        """The next fault of a file that has not run; a fault that does not compile does not count."""
         while self.left[index]:
             fault = self.left[index].pop(0)
             result = self.done.get(fault.key, {}).get("result")
@@ -110,7 +110,7 @@ class Plan:
 
 
 class Fixed:
-    """Named faults only."""
+    """A plan of named faults."""
 
     def __init__(self, faults: list[seeding.Fault]) -> None:
         self.left, self.lock = faults, threading.Lock()
@@ -121,7 +121,7 @@ class Fixed:
             return (0, self.left.pop(0)) if self.left else None
 
     def files(self) -> list[str]:
-        """Their files."""
+        """The files of these faults."""
         return [fault.file for fault in self.left]
 
     def another(self, index: int) -> None:
@@ -129,13 +129,13 @@ class Fixed:
 
 
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
-    """The last line of each key."""
+    """The last result of each key."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {row["key"]: row for row in map(json.loads, lines)}
 
 
 def named(which: str, done: dict[str, dict[str, Any]]) -> list[seeding.Fault]:
-    """The faults of `--again`, found in the tree as it is now."""
+    """The faults of `--again`, located in the present tree."""
     keys = (
         {key for key, row in done.items() if row["result"] == "survived"}
         if which == "survived"
@@ -151,14 +151,14 @@ def named(which: str, done: dict[str, dict[str, Any]]) -> list[seeding.Fault]:
 
 
 class Runner:
-    """Works through a plan and writes results."""
+    """Runs the faults of a plan and writes the results."""
 
     def __init__(self, plan: Plan | Fixed, results: Path, until: float, stages: int) -> None:
         self.plan, self.results, self.until, self.stages = plan, results, until, stages
         self.lock = threading.Lock()
 
     def work(self, shop: Workshop) -> None:
-        """What one copy does, until nothing is left or the time is over."""
+        """The work of one copy, until no fault is left or the time has passed."""
         while not shop.is_ended and time.monotonic() < self.until and (place := self.plan.next()):
             index, fault = place
             while fault:
@@ -181,7 +181,7 @@ class Runner:
         return row
 
     def note(self, row: dict[str, Any]) -> None:
-        """Write and show a result; one that was interrupted is not written."""
+        """Write and print a result, unless the fault was interrupted."""
         if row["result"] == "interrupted":
             return
         with self.lock, open(self.results, "a", encoding="utf-8") as out:
@@ -198,7 +198,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def at_once(shops: list[Workshop], work: Callable[[Workshop], None]) -> None:
-    """Let all copies work; an interruption ends what they have started."""
+    """Run `work` on all copies in parallel; an interrupt ends their processes."""
     threads = [threading.Thread(target=work, args=(shop,), daemon=True) for shop in shops]
     for thread in threads:
         thread.start()
@@ -213,7 +213,7 @@ def at_once(shops: list[Workshop], work: Callable[[Workshop], None]) -> None:
 
 
 def summary(done: dict[str, dict[str, Any]]) -> None:
-    """A line for each room."""
+    """Print a line for each room."""
     rows = [row for row in done.values() if row["result"] != "does not build"]
     for room in [*sorted({room_of(row["file"]) for row in rows}), ""]:
         here = [row for row in rows if room in ("", room_of(row["file"]))]
@@ -227,7 +227,7 @@ def summary(done: dict[str, dict[str, Any]]) -> None:
 
 
 def main() -> int:
-    """Run the plan; exit 0 whatever survived."""
+    """Run the plan; the exit code is 0, even if faults survive."""
     options = arguments()
     options.work.mkdir(parents=True, exist_ok=True)
     results = options.work / "results.jsonl"
@@ -250,7 +250,7 @@ def main() -> int:
     shops = [Workshop(ROOT, options.work / str(number), seconds) for number in range(options.jobs)]
     for shop in shops:
         if shop.prepare(tests) and not options.trusted:
-            seconds.clear()  # of another tree
+            seconds.clear()  # they are of another tree
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
     for test in tests:
         if test not in seconds:

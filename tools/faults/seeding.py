@@ -1,7 +1,7 @@
-"""Which faults can be put into a C file, and the deterministic choice among them.
+"""Finds the faults that can be injected into a C file, and chooses among them deterministically.
 
-A fault is a span of one file's text and what stands there instead. Only code inside functions is changed: no comments,
-strings, assertions, log lines or texts of errors, and no clean-up of the kind whose loss is only a leak.
+A fault replaces a span of a file's text. Only code inside functions changes: no comments, strings, assertions, log
+lines or error messages, and no cleanup whose loss only causes a leak.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ KINDS = ("sync", "check", "comparison", "error", "off by one")
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _COMPARISON = re.compile(r"(?<![-<>=!+*/%&|^])\s(==|!=|<=|>=|<|>)\s(?!=)")
-_DESCRIPTOR = re.compile(r"\bfd (?:<|>=) 0\Z")  # 0 is standard input: no difference
+_DESCRIPTOR = re.compile(r"\bfd (?:<|>=) 0\Z")  # descriptor 0 is standard input, so the fault has no effect
 _ONE = re.compile(r"(?<=[\w)\]]) [-+] 1u?\b(?!\s*\*)")
 _SYNC = re.compile(r"\b(?:fsync|fsync_again|fdatasync|acr_dir_sync)\s*\(")
 _IF = re.compile(r"\bif\s*\(")
 _LEAVES = re.compile(r"\s*\{?\s*(?:return|continue|break|goto)\b")
 _FAILS = re.compile(r"\s*\{?\s*(?:g_prefix_error\s*\([^;]*;\s*)?return (?:false|NULL|ACR_NULL\b|-1)")
 _PASSES_ERROR = re.compile(r"(?<=[(,] )error\)|(?<=\()error\)")
-# Calls whose arguments are texts for people or programming errors.
+# Calls whose arguments are messages or programming errors.
 _NO_CODE = re.compile(
     r"\b(?:g_assert\w*|g_return\w*|_Static_assert|static_assert|g_debug|g_message|g_warning|g_critical|g_error|g_prefix_error"
     r"|g_set_error\w*|acr_set_error|acr_loops_note|acr_note\w*|g_printerr|assert|fail\w*)\s*\("
@@ -39,7 +39,7 @@ _NO_CODE = re.compile(
 
 
 class Fault(NamedTuple):
-    """One change: `before` at `offset` of `file` becomes `after`. `key` stays when lines move."""
+    """A change: `before` at `offset` of `file` becomes `after`. `key` does not depend on line numbers."""
 
     file: str
     offset: int
@@ -51,14 +51,14 @@ class Fault(NamedTuple):
     key: str
 
     def applied(self, text: str) -> str:
-        """The file's text with the fault in it."""
+        """The file's text with the fault."""
         end = self.offset + len(self.before)
         assert text[self.offset : end] == self.before, f"{self.file}:{self.line} has changed"
         return text[: self.offset] + self.after + text[end:]
 
 
 def _close(code: str, opened: int) -> int:
-    """The offset of the `)` that belongs to the `(` at `opened`."""
+    """The offset of the `)` that matches the `(` at `opened`."""
     depth = 0
     for offset in range(opened, len(code)):
         depth += {"(": 1, ")": -1}.get(code[offset], 0)
@@ -71,7 +71,7 @@ def _spans(code: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
     return [(match.start(), _close(code, match.end() - 1) + 1) for match in pattern.finditer(code)]
 
 
-Change = tuple[str, int, int, str]  # kind, start, end, what stands there instead
+Change = tuple[str, int, int, str]  # kind, start, end, replacement
 
 
 def _comparisons(code: str) -> Iterator[Change]:
@@ -85,7 +85,7 @@ def _comparisons(code: str) -> Iterator[Change]:
 
 
 def _checks(code: str, text: str) -> Iterator[Change]:
-    """Conditions that guard a way out: never true; where they are a failed call, the failure is not seen."""
+    """Conditions of early exits become false; if the condition is a failed call, the failure is ignored."""
     for match in _IF.finditer(code):
         opened = match.end() - 1
         close = _close(code, opened)
@@ -106,7 +106,7 @@ def _syncs(code: str) -> Iterator[Change]:
 
 
 def candidates(path: str, text: str) -> Iterator[Fault]:
-    """All faults that can be put into a file, in its order."""
+    """All possible faults of a file, in the order of the text."""
     parsed = c_code.parse(text)
     code = parsed.code
     silent = _spans(code, _NO_CODE)
@@ -128,13 +128,13 @@ def candidates(path: str, text: str) -> Iterator[Fault]:
 
 
 def _around(text: str, start: int, end: int) -> str:
-    """The line or lines that a change stands in, without their layout."""
+    """The lines with the change, without their layout."""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     return " ".join(text[first:last].split())
 
 
 def draw(path: str, text: str, seed: str) -> list[Fault]:
-    """A file's faults in the order in which they are taken: all syncs first, then kinds in turn, functions in turn."""
+    """A file's faults in the order in which they run: first all syncs, then kinds in turn, and functions in turn."""
     found = list(candidates(path, text))
     dice = random.Random(f"{seed} {path}")
     dice.shuffle(found)
@@ -155,5 +155,5 @@ def draw(path: str, text: str, seed: str) -> list[Fault]:
 
 
 def digest(*words: str) -> str:
-    """A number that depends on nothing but the words, to order by."""
+    """A number that depends only on the words, for sorting."""
     return hashlib.sha256(" ".join(words).encode()).hexdigest()

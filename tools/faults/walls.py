@@ -1,11 +1,13 @@
-"""Runs a command where it can change nothing: what a faulty program deletes, fills or kills is its own.
+"""Runs a command that can change nothing outside: a faulty program can only delete, fill or kill what belongs to it.
 
-usage: unshare --mount --pid --ipc --net --fork --kill-child --mount-proc python3 walls.py WORK [VARIABLE...] -- COMMAND...
+usage: unshare --mount --pid --ipc --net --fork --kill-child --mount-proc python3 walls.py WORK [VARIABLE...] --
+COMMAND...
 
-All file systems are read-only. /tmp, /var/tmp, /var/cache, /dev/shm and /run are new, in memory and of bounded size; in the new /tmp
-what lies below WORK, and what the named variables name, is where it was, read-only, but for the folder WORK/written. The
-command is among processes and on a loopback interface of its own; memory and processes are bounded by control groups
-where they can be made (version 1), address space everywhere. When it ends, all that it started is ended by the kernel.
+All file systems are read-only. /tmp, /var/tmp, /var/cache, /dev/shm and /run are new, in memory, and limited in size.
+In the new /tmp, the contents of WORK and of the paths in the named variables are where they were, read-only except for
+the folder WORK/written. The command has its own processes and loopback interface. Control groups (version 1), if
+possible, limit memory and processes; the address space is always limited. When the command ends, the kernel kills
+everything that it started.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-NO_WALLS = 97  # the exit code where they cannot be put up: nothing was run
+NO_WALLS = 97  # exit code if the walls cannot be set up, so that nothing ran
 MEMORY_BYTES = 6 << 30
-ADDRESS_SPACE_BYTES = 16 << 30  # sanitizers are run without it
+ADDRESS_SPACE_BYTES = 16 << 30  # not for sanitizers
 PROCESSES = 2000
 HIDDEN = {"/tmp": "4g", "/var/tmp": "1g", "/var/cache": "64m", "/dev/shm": "2g", "/run": "64m"}
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
 def mount(*arguments: str) -> None:
-    """Mount, or end with what mount says."""
+    """Mount, or exit with mount's message."""
     done = subprocess.run(["mount", "-n", *arguments], capture_output=True, check=False, text=True)
     if done.returncode:
         print(f"walls.py: mount {' '.join(arguments)}: {done.stderr.strip()}", flush=True)
@@ -36,13 +38,13 @@ def mount(*arguments: str) -> None:
 
 
 def mount_points() -> list[str]:
-    """Where something is mounted, in the order of mounting."""
+    """The mount points, in the order of mounting."""
     lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     return [line.split()[4].encode().decode("unicode_escape") for line in lines]
 
 
 def hide(work: Path, kept: list[Path]) -> None:
-    """Make the file systems what the text above says."""
+    """Set up the file systems as described above."""
     mount("--make-rprivate", "/")
     stage = work / "stage"
     stage.mkdir(exist_ok=True)
@@ -81,7 +83,7 @@ def bound() -> None:
 
 
 def raise_loopback() -> None:
-    """Let 127.0.0.1 be reached."""
+    """Bring up the loopback interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH22x", b"lo", 0)
         flags = struct.unpack_from("16sH", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))[1]
@@ -89,7 +91,7 @@ def raise_loopback() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; its exit code."""
+    """Run the command; return its exit code."""
     split = arguments.index("--")
     variables = [os.environ[name] for name in arguments[1:split] if os.environ.get(name)]
     hide(Path(arguments[0]), [Path(value) for value in variables])
@@ -97,7 +99,7 @@ def main(arguments: list[str]) -> int:
     raise_loopback()
     os.environ["TMPDIR"] = "/tmp"
     child = subprocess.Popen(arguments[split + 1 :], cwd="/tmp")
-    while True:  # this is process 1 there: it also reaps what others leave
+    while True:  # process 1 must also reap orphaned processes
         pid, status = os.wait()
         if pid == child.pid:
             return os.waitstatus_to_exitcode(status) & 0xFF

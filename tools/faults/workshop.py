@@ -1,7 +1,7 @@
-"""A private copy of the tree, its builds, and the tests run on them behind walls.
+"""A private copy of the tree, its builds, and the tests, which run on the builds inside walls.
 
-Below its folder: `source` (the copy), `plain` and `asan` (builds), `written` (the one folder that tests may write to),
-`logs`. Nothing else of the machine is written to.
+Its folder contains `source` (the copy), `plain` and `asan` (builds), `written` (the only folder to which tests may
+write), and `logs`. Nothing else on the machine is written to.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ OPTIONS = {
 
 
 class Workshop:
-    """One copy; `judge` says what the tests make of what is in it."""
+    """A copy; `judge` returns the tests' result for its present content."""
 
     def __init__(self, root: Path, folder: Path, seconds: dict[str, float]) -> None:
         self.root, self.folder = root, folder
-        self.seconds = seconds  # of each test, without a fault
+        self.seconds = seconds  # the time of each test without a fault
         self.source, self.logs = folder / "source", folder / "logs"
         self._tests: dict[str, dict[str, object]] = {}
         self._running: subprocess.Popen[bytes] | None = None
@@ -49,7 +49,7 @@ class Workshop:
     # ---- The copy and its builds ----
 
     def prepare(self, tests: list[str]) -> bool:
-        """Copy, and build all that the tests need; whether the copy was another one before."""
+        """Copy the tree, and build all that the tests need; return whether the copy has changed."""
         for name in ("written", "logs", "source"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         changed = self._copy()
@@ -62,7 +62,9 @@ class Workshop:
         return changed
 
     def _copy(self) -> bool:
-        """Make `source` what git sees in the tree, touching only what differs; whether anything did."""
+        """Make `source` equal to the files that git sees in the tree, writing only files that differ; return whether
+        any did.
+        """
         command = ["git", "-C", str(self.root), "ls-files", "-z", "-co", "--exclude-standard"]
         listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
         names = {name for name in listed.split("\0") if name and (self.root / name).is_file()}
@@ -86,7 +88,7 @@ class Workshop:
         self._call(command, "configure.log", 300)
 
     def build(self, build: str, targets: list[str]) -> bool:
-        """Whether the targets can be built."""
+        """Build the targets; return whether that succeeds."""
         if not targets:
             return True
         jobs = os.environ.get("ACR_FAULTS_BUILD_JOBS", "2")
@@ -95,7 +97,7 @@ class Workshop:
 
     @contextlib.contextmanager
     def changed(self, fault: Fault) -> Iterator[None]:
-        """The copy with the fault in it."""
+        """Inject the fault while the context is active."""
         path = self.source / fault.file
         text = path.read_text(encoding="utf-8")
         path.write_text(fault.applied(text), encoding="utf-8")
@@ -108,7 +110,7 @@ class Workshop:
     # ---- Tests ----
 
     def _read_tests(self, build: str) -> None:
-        """What ctest knows of the tests: command and environment."""
+        """Read the command and environment of each test from ctest."""
         command = ["ctest", "--test-dir", str(self.folder / build), "--show-only=json-v1", "-C", "usual"]
         listed = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
         for test in listed["tests"]:
@@ -120,7 +122,9 @@ class Workshop:
             self._tests[test["name"]] = {"command": test["command"], "variables": variables}
 
     def measure(self, tests: queue.SimpleQueue[str], note: Callable[[], None]) -> None:
-        """Take tests from the queue: each must pass without a fault; `seconds`, which all copies share, keeps how long it takes."""
+        """Take tests from the queue: each must pass without a fault. `seconds`, which all copies share, records the
+        times.
+        """
         with contextlib.suppress(queue.Empty):
             while not self.is_ended:
                 test = tests.get_nowait()
@@ -135,7 +139,7 @@ class Workshop:
                     print(f"left out, as it fails without a fault: {test} {self.said()}", flush=True)
 
     def passes(self, test: str, seconds: float) -> bool:
-        """Whether a test passes in that time, behind walls."""
+        """Whether a test passes within that time, inside walls."""
         name, _, selected = test.partition("[")
         known = self._tests[name]
         command = [*known["command"], *(["-x"] if "pytest" in known["command"] else [])]
@@ -162,13 +166,13 @@ class Workshop:
         raise RuntimeError((self.logs / "test.log").read_text(encoding="utf-8", errors="replace"))
 
     def said(self) -> str:
-        """The line of the last test's log that names what failed."""
+        """The line of the last test's log that names the failure."""
         lines = (self.logs / "test.log").read_text(encoding="utf-8", errors="replace").splitlines()
         found = [line for line in lines if _FAILURE.search(line)]
         return found[0].strip()[:200] if found else ""
 
     def judge(self, stages: list[tuple[str, list[str]]]) -> tuple[str, str, str]:
-        """(result, by which test, the line that says so) of what is in the copy now."""
+        """(result, the test, the line that shows it) for the present content of the copy."""
         result = ("survived", "", "")
         for build, test in self._in_order(stages):
             if not self.build(build, [rooms.target(test)]):
@@ -182,7 +186,9 @@ class Workshop:
         return result
 
     def _in_order(self, stages: list[tuple[str, list[str]]]) -> Iterator[tuple[str, str]]:
-        """(build, test) of those that pass without a fault; in a stage the cheapest first, but units as they are named."""
+        """(build, test) of the tests that pass without a fault; within a stage the cheapest first, but unit tests in
+        the given order.
+        """
         for build, names in stages:
             known = [test for test in names if test in self.seconds]
             if not names or not names[0].startswith("unit/"):
@@ -192,7 +198,7 @@ class Workshop:
     # ---- Processes ----
 
     def _call(self, command: list[str], log: str, seconds: float, environment: dict[str, str] | None = None) -> int:
-        """Run a command; its exit code, or -1 where it took too long or was ended."""
+        """Run a command; return its exit code, or -1 if it timed out or was killed."""
         if self.is_ended:
             return -1
         with open(self.logs / log, "wb") as out:
@@ -214,7 +220,7 @@ class Workshop:
                 self._running.wait()
 
     def end(self) -> None:
-        """End what is running."""
+        """Kill what is running."""
         self.is_ended = True
         if self._running:
             with contextlib.suppress(ProcessLookupError):
@@ -223,7 +229,7 @@ class Workshop:
 
 @contextlib.contextmanager
 def control_groups(name: str) -> Iterator[None]:
-    """Groups of that name where they can be made; walls.py goes into them."""
+    """Make control groups of that name, if possible; walls.py enters them."""
     made = []
     for controller in ("memory", "pids"):
         group = Path("/sys/fs/cgroup", controller, name)

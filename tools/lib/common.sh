@@ -1,23 +1,23 @@
-# Shell functions that quickstart and check share: plain progress lines, quiet commands whose log is shown on failure
-# only, and Debian packages. Sourced by bash; expects `set -euo pipefail`. Sets `root`, the top of the source tree.
+# Shell functions for quickstart and check: progress lines, commands whose log is shown only on failure, and Debian
+# packages. For bash with `set -euo pipefail`. Sets `root`, the top folder of the source tree.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 logs=$root/build/logs
 
-# The lines of `acr_dependency(...)` name the libraries' packages; these come on top.
+# Packages besides those of libraries, which the lines `acr_dependency(...)` name.
 acr_tool_packages=(gcc libc6-dev make cmake pkg-config git ca-certificates python3 python3-dev libpython3-dev pylint)
 
 say() { printf '%s\n' "$*"; }
 heading() { printf '\n== %s\n' "$*"; }
 
-# Ends the script with one clear line.
+# Exit with a one-line message.
 fail() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
 
-# quietly NAME COMMAND...: one line with what is done and how long it took; the output goes to build/logs/NAME.log and is
-# shown when the command fails.
+# quietly NAME COMMAND...: run the command and print one line with the time; write its output to build/logs/NAME.log, and
+# print the output if the command fails.
 quietly() {
   local name=$1 log=$logs/$1.log start=$SECONDS
   shift
@@ -31,13 +31,13 @@ quietly() {
   fail "$name failed; all of its output is in ${log#"$root"/}"
 }
 
-# The Debian packages that building needs, one a line: those of the tools, and those that CMake would name.
+# Print the Debian packages needed to build, one per line: tools, and the libraries that CMake would name.
 build_packages() {
   printf '%s\n' "${acr_tool_packages[@]}"
   sed -n 's/^acr_dependency(.* \([^ )]*\)).*/\1/p' "$root/tools/cmake/AcrDependencies.cmake"
 }
 
-# missing_packages PACKAGE...: those that are not installed, one a line.
+# missing_packages PACKAGE...: print the packages that are not installed, one per line.
 missing_packages() {
   local package installed
   installed=$'\n'$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)$'\n'
@@ -46,7 +46,7 @@ missing_packages() {
   done
 }
 
-# need_packages PACKAGE...: installs what is missing; the package lists are fetched only when something is.
+# need_packages PACKAGE...: install missing packages; fetch the package lists only if a package is missing.
 need_packages() {
   local missing admin=()
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -66,8 +66,8 @@ need_packages() {
   quietly "apt-get install" apt_get install -y --no-install-recommends "${missing[@]}"
 }
 
-# memory_folder: makes a folder in memory for temporary files, if there is room for it, and if programs can be run from
-# it and overlays laid over it; prints its path, or nothing.
+# memory_folder: create a folder in memory for temporary files and print its path. Print nothing if there is too little
+# memory, or if the folder could not run programs or hold overlays.
 memory_folder() {
   local folder available
   available=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
@@ -82,7 +82,7 @@ memory_folder() {
   fi 2>/dev/null
 }
 
-# build PRESET [TARGET...]: configures and builds into build/PRESET, by ccache where it is installed.
+# build PRESET [TARGET...]: configure and build into build/PRESET, with ccache if it is installed.
 build() {
   local preset=$1 targets=()
   shift
@@ -95,8 +95,8 @@ build() {
   quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"
 }
 
-# python_tools: the linter of this tree's Python, of one version, in build/tools/venv; where no package index answers, the
-# check that needs it is skipped.
+# python_tools: install the pinned version of ruff into build/tools/venv. If no package index answers, the check that needs
+# ruff is skipped.
 python_tools() {
   local venv=$root/build/tools/venv ruff=ruff==0.17.6 log=$logs/python-tools.log
   mkdir -p "$logs"

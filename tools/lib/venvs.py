@@ -1,4 +1,4 @@
-"""Virtual environments from the package registry, made once and found again by a digest of what is in them."""
+"""Virtual environments from the package registry, created once and found again by a digest of their contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EnvironmentFailure(Exception):
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold `path` + ".lock" against other threads and processes."""
+    """Hold a lock on `path` + ".lock" against other threads and processes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{path}.lock", "w", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -38,7 +38,7 @@ def _is_version(python: str | Path, version: str) -> bool:
 
 
 def find_python(version: str) -> Path:
-    """A Python of the version ("3.9"): from pyenv, uv or PATH. Errors: EnvironmentFailure."""
+    """A Python of this version ("3.9") from pyenv, uv or PATH. Errors: EnvironmentFailure."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     for name in sorted(root.glob(f"{version}.*")) + sorted(root.glob(version)):
         if _is_version(name / "bin" / "python", version):

@@ -1,6 +1,7 @@
-"""Writes the reference pages docs/options.md and docs/files.md from the tables that the program has.
+"""Writes the reference pages docs/options.md and docs/files.md from the program's tables.
 
-usage: reference.py PROGRAM ROOT [--check]; --check writes nothing, prints which page is out of date, and exits with 1 if one is.
+usage: reference.py PROGRAM ROOT [--check]; --check writes nothing, prints which pages are out of date, and exits with 1
+if there is one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MADE = "<!-- Written by tools/manual/reference.py from the program's tables; do 
 
 
 def table(head: str, rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Lines of a Markdown table; `head` names its columns, separated by "|"."""
+    """The lines of a Markdown table; `head` has the names of the columns, separated by "|"."""
     columns = head.split("|")
     yield f"| {' | '.join(columns)} |"
     yield "|---" * len(columns) + "|"
@@ -64,7 +65,7 @@ def options_page(told: Row) -> Iterator[str]:
 
 
 def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
-    """docs/files.md: the files that the program leaves, and the JSON that it prints."""
+    """docs/files.md: the files that the program leaves on disk, and the JSON that it prints."""
     yield from ["# Files and JSON", "", MADE, ""]
     yield "This page lists the files that runs, batches and evaluations leave on disk. In names, `N` stands for a number."
     for part in re.split(r"/\* ---- (?=.*? ---- \*/)", layout)[1:]:

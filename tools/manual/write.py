@@ -1,4 +1,4 @@
-"""Writes the manual pages and the completions of bash, zsh and fish from the program's own table of options.
+"""Writes the manual pages and the completions for bash, zsh and fish from the program's table of options.
 
 usage: write.py PROGRAM FOLDER; the same program gives the same bytes.
 """
@@ -22,7 +22,7 @@ EXITS = [
     ("4", "a ceiling of money, tokens or time was reached"),
     ("130", "interrupted; rerun the same command to resume"),
 ]
-# For each verb: what someone wants, and the command.
+# For each verb: a task and its command.
 EXAMPLES = {
     "run": [
         ("Fix an issue of the enclosing repository", "run --issue issue.md --model openai/gpt-4.1"),
@@ -98,7 +98,7 @@ EXAMPLES = {
 
 
 def roff(text: str) -> str:
-    """Text as roff: a line that begins with a control character is protected."""
+    """The text as roff; protects a line that begins with a control character."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
     return "\\&" + escaped if escaped[:1] in ".'" else escaped
 
@@ -141,7 +141,7 @@ def verb_page(verb: Row, version: str) -> str:
 
 
 def _variables(told: Row) -> dict[tuple[str, str], list[str]]:
-    """(what it holds, variable) -> the providers that read it."""
+    """(meaning, variable) -> the providers that read the variable."""
     found: dict[tuple[str, str], list[str]] = {}
     for provider in told["providers"]:
         for key, what in (("keys", "Key"), ("addresses", "Address of the server")):
@@ -169,7 +169,7 @@ def main_page(told: Row) -> str:
 
 
 def bash(told: Row) -> str:
-    """Words for verbs, options, and the values of options that have a few; files for the others."""
+    """Completes verbs, options, and the values of options that have a few values; for other options, files."""
     verbs = told["verbs"]
     cases = "".join(
         f'    {verb["name"]}) words="{" ".join("--" + row["name"] for row in verb["options"])} --help" ;;\n'
@@ -221,7 +221,7 @@ def _zsh_option(option: Row) -> str:
 
 
 def zsh(told: Row) -> str:
-    """The same, with the help of each."""
+    """The same, with help texts."""
     verbs = told["verbs"]
     names = " ".join(f"'{verb['name']}:{_single(verb['summary'])}'" for verb in verbs)
     cases = "".join(
@@ -278,7 +278,7 @@ def _fish(text: str) -> str:
 
 
 def main(program: str, folder: Path) -> None:
-    """Writes all files below `folder`, as they lie below a prefix's share/."""
+    """Write all files below `folder`, in the layout of share/."""
     told = json.loads(subprocess.run([program, "describe"], check=True, capture_output=True).stdout)
     manual = folder / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
-"""Says what packages contain: an SBOM (CycloneDX 1.6) beside each, and SHA256SUMS of all, signed where a key is given.
+"""Describes the contents of packages: an SBOM (CycloneDX 1.6) for each, and SHA256SUMS of all, signed if a key is
+given.
 
-usage: provenance.py [--loads "NAME, NAME"] PACKAGE...; the packages are .deb, .tar.gz or .whl files of one folder.
---loads names Debian packages whose libraries the program loads without being linked with them. With the variable
-ACR_SIGNING_KEY (an identity of gpg), SHA256SUMS.asc has a signature.
+usage: provenance.py [--loads "NAME, NAME"] PACKAGE...; the packages are .deb, .tar.gz or .whl files in one folder.
+--loads names Debian packages whose libraries the program loads at run time. If the variable ACR_SIGNING_KEY (an
+identity of gpg) is set, SHA256SUMS.asc has a signature.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def sha256(data: bytes) -> list[dict[str, str]]:
 
 
 def output(*command: str | Path) -> str:
-    """What a command prints; "" if it fails or does not exist."""
+    """The output of a command; "" if it fails or does not exist."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -68,7 +69,7 @@ def needed(program: bytes) -> list[str]:
 
 
 def debian(name: str) -> dict[str, Any]:
-    """A Debian package as a component, in the version that is installed here."""
+    """A Debian package as a component, in the installed version."""
     version, _, architecture = output("dpkg-query", "-W", "-f", "${Version} ${Architecture}\n", name).partition(" ")
     plain = name.partition(":")[0]
     purl = f"pkg:deb/debian/{plain}" + (f"@{version}?arch={architecture.splitlines()[0]}" if version else "")
@@ -77,7 +78,7 @@ def debian(name: str) -> dict[str, Any]:
 
 
 def owner(library: str) -> dict[str, Any]:
-    """A library of the system as a component: the Debian package that holds it, if there is one."""
+    """The component for a library of the system: the Debian package that has it, if there is one."""
     found = output("dpkg-query", "-S", f"*/{library}").splitlines()
     if found:
         return debian(found[0].partition(": ")[0].split(",")[0])
@@ -85,7 +86,7 @@ def owner(library: str) -> dict[str, Any]:
 
 
 def components(package: Path, loads: Iterable[str]) -> list[dict[str, Any]]:
-    """What the package brings along, and what it needs on the machine, each once, by its reference."""
+    """The package's own components, and those that it needs on the machine, each once, by reference."""
     brought: dict[str, dict[str, Any]] = {}
     wanted: set[str] = set()
     for name, data in files(package):

@@ -1,8 +1,8 @@
-# What a package holds beside what is installed, or not: called with the staged tree.
+# Adds files to the staged tree of a package, and removes others.
 if(CPACK_GENERATOR STREQUAL "DEB")
   file(GLOB_RECURSE bytecode LIST_DIRECTORIES true "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*")
   list(FILTER bytecode INCLUDE REGEX "/__pycache__$")
-  file(REMOVE_RECURSE ${bytecode}) # made where it is installed, by its Python
+  file(REMOVE_RECURSE ${bytecode}) # compiled at installation, by the installed Python
   set(doc "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/share/doc/acr-host")
   file(COPY "${CPACK_ACR_PACKAGE}/copyright" DESTINATION "${doc}"
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
@@ -11,7 +11,7 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   execute_process(COMMAND gzip -n9 "${doc}/changelog" COMMAND_ERROR_IS_FATAL ANY)
 endif()
 
-# In the tarball a script stands before the program, which names what a machine lacks.
+# In the tarball, a script starts the program, or names the packages that the machine lacks.
 if(CPACK_GENERATOR STREQUAL "TGZ")
   set(program "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/bin/acr-host")
   execute_process(COMMAND objdump -p "${program}" OUTPUT_VARIABLE headers COMMAND_ERROR_IS_FATAL ANY)

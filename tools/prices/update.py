@@ -1,6 +1,6 @@
-"""Writes the built-in table of prices from LiteLLM's list.
+"""Writes the built-in price table from LiteLLM's list.
 
-usage: update.py [--wheel FILE] [--date YYYY-MM-DD] [--output FILE]; without a wheel, pip downloads the newest one.
+usage: update.py [--wheel FILE] [--date YYYY-MM-DD] [--output FILE]; without --wheel, pip downloads the newest wheel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAMILIES = {
     "openai": "openai",
 }
 PREFIXES = ("openai/", "azure/", "anthropic/", "bedrock/", "gemini/", "groq/", "deepseek/")
-# Priced by more than tokens of text.
+# Models that also charge for other things than text tokens.
 OTHER = re.compile(r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search")
 KINDS = ("input", "cached", "written", "output", "reasoning")
 MEMBERS = {
@@ -43,7 +43,7 @@ MEMBERS = {
     "output_cost_per_token": "output",
     "output_cost_per_reasoning_token": "reasoning",
 }
-# The ends of the members of each service tier; the program asks for them at these providers.
+# The suffix of the members for each service tier; the program asks for tiers at these providers.
 SERVICES = ("", "_flex", "_priority")
 SERVED = ("openai", "azure", "bedrock", "gemini")
 PRICED = re.compile(r"(.+?)(?:_above_(\d+)k_tokens)?(_flex|_priority)?")
@@ -67,11 +67,11 @@ ENDS = tuple(
 )
 REGIONS = ("us.", "eu.", "apac.", "global.", "jp.", "au.", "ca.", "sa.", "us-gov.")
 
-Tier = tuple[int, ...]  # pico-USD a token of each of KINDS, for each of SERVICES; -1: not said
+Tier = tuple[int, ...]  # pico-USD per token for each of KINDS, for each of SERVICES; -1: not stated
 
 
 class Price(NamedTuple):
-    """What a model's tokens cost, and its limits in tokens (-1: not said)."""
+    """The price of a model's tokens, and its limits in tokens (-1: not stated)."""
 
     base: Tier
     tiers: tuple[tuple[int, Tier], ...]
@@ -84,7 +84,7 @@ class Price(NamedTuple):
 
 
 def pico(usd: Any) -> int:
-    """USD a token as pico-USD, rounded to the nearest; the list's decimal text, not a float."""
+    """USD per token, as decimal text, in pico-USD, rounded to the nearest."""
     amount = Decimal(str(usd)) * 10**12
     if not 0 <= amount <= 10**10:
         raise ValueError(f"no price of a token: {usd}")
@@ -97,7 +97,7 @@ def tier(said: dict[str, int]) -> Tier:
 
 
 def read_price(row: dict[str, Any], has_services: bool) -> Price | None:
-    """A row's price; None where it has none for input or output, or costs nothing."""
+    """A row's price; None if it has no price for input or output, or is free."""
     steps: dict[int, dict[str, int]] = {0: {}}
     for member, value in row.items():
         match = PRICED.fullmatch(member)
@@ -109,7 +109,7 @@ def read_price(row: dict[str, Any], has_services: bool) -> Price | None:
     if not base.get("input") or not base.get("output"):
         return None
     if not base.get("written", -1):
-        del base["written"]  # 0 stands for "no such kind" there
+        del base["written"]  # here, 0 means "no such kind"
     tiers = tuple((above, tier(steps[above])) for above in sorted(steps))
     if len(tiers) > MAX_TIERS:
         raise ValueError(f"more than {MAX_TIERS} thresholds: {row}")
@@ -118,7 +118,7 @@ def read_price(row: dict[str, Any], has_services: bool) -> Price | None:
 
 
 def our_name(key: str, family: str) -> str | None:
-    """The row's name, "PROVIDER/NAME"; None for regions and commitments that no model is named by."""
+    """The row's name, "PROVIDER/NAME"; None for regions and commitments, which no model name contains."""
     name = key.removeprefix(family + "/")
     if family in ("azure", "bedrock") and "/" in name:
         return None
@@ -126,7 +126,7 @@ def our_name(key: str, family: str) -> str | None:
 
 
 def read_rows(listed: dict[str, Any]) -> dict[str, Price]:
-    """The chat models of our providers, by name; the spelling with a provider counts first."""
+    """The chat models of our providers, by name; a name with a provider takes precedence."""
     rows: dict[str, Price] = {}
     for key, row in sorted(listed.items(), key=lambda item: item[0].count("/")):
         family = FAMILIES.get(row.get("litellm_provider", ""))
@@ -139,7 +139,7 @@ def read_rows(listed: dict[str, Any]) -> dict[str, Price]:
 
 
 def shorter(name: str) -> Iterator[str]:
-    """The name, and what is left as dates and versions are taken off its end."""
+    """The name, and its shorter forms as dates and versions are removed from its end."""
     yield name
     for _ in range(4):
         ends = (end.search(name) for end in ENDS)
@@ -151,7 +151,7 @@ def shorter(name: str) -> Iterator[str]:
 
 
 def spellings(name: str) -> Iterator[str]:
-    """All names under which the program looks for "PROVIDER/NAME", in its order."""
+    """All names under which the program looks up "PROVIDER/NAME", in order."""
     family, bare = name.split("/", 1)
     yield from (f"{family}/{short}" for short in shorter(bare))
     if family == "bedrock":
@@ -163,7 +163,7 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def thinned(rows: dict[str, Price]) -> dict[str, Price]:
-    """The rows without those that the program finds at the same cost under a shorter name."""
+    """The rows, without those that the program finds at the same cost under a shorter name."""
     kept = dict(rows)
     for name in sorted(rows, key=lambda n: (-len(n), n)):
         others = (kept[other] for other in spellings(name) if other != name and other in kept)
@@ -178,7 +178,7 @@ def thinned(rows: dict[str, Price]) -> dict[str, Price]:
 
 
 def json_row(name: str, price: Price) -> dict[str, Any]:
-    """A row of the table, in LiteLLM's shape."""
+    """A row of the table, in LiteLLM's format."""
     row: dict[str, Any] = {"litellm_provider": name.split("/", 1)[0]}
     for above, values in ((0, price.base), *price.tiers):
         end = f"_above_{above // 1000}k_tokens" if above else ""
@@ -193,7 +193,7 @@ def json_row(name: str, price: Price) -> dict[str, Any]:
 
 
 def json_file(rows: dict[str, Price], date: str, version: str) -> str:
-    """The table: a row a line, behind one that says where it is from."""
+    """The table: a line that states its source, then one row per line."""
     about = {"date": date, "source": f"litellm {version} (MIT), by tools/prices/update.py"}
     lines = [f'"sample_spec": {json.dumps(about)}']
     lines += [f"{json.dumps(name)}: {json.dumps(json_row(name, rows[name]))}" for name in sorted(rows)]
@@ -201,7 +201,7 @@ def json_file(rows: dict[str, Price], date: str, version: str) -> str:
 
 
 def download(folder: Path) -> Path:
-    """The newest wheel of LiteLLM."""
+    """Download the newest wheel of LiteLLM; return its path."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet"]
     subprocess.run([*command, "--dest", str(folder), "litellm"], check=True)
     return next(folder.glob("litellm-*.whl"))
