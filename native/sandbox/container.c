@@ -255,7 +255,7 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
 static bool fail_ended(GError **error)
 {
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                            "the container was ended from outside while the command ran");
+                            "the container was stopped from outside while the command ran");
 }
 
 static bool take_result(const State *state, const char *id, const AcrExecution *execution,

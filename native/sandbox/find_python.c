@@ -128,7 +128,7 @@ static char *find_given(const char *given, GError **error)
     struct stat st;
     const char *why = !path                                 ? "is not in the PATH"
                       : stat(path, &st) == 0                ? NULL
-                      : errno == ENOENT || errno == ENOTDIR ? "is not there"
+                      : errno == ENOENT || errno == ENOTDIR ? "does not exist"
                                                             : "cannot be reached by this user";
     if (!why && !is_program(path))
         why = "cannot be run";

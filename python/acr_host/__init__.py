@@ -135,7 +135,7 @@ def _option_words(name: str, value: Any) -> list[str]:
 def _word(name: str, value: Any) -> str:
     """An option's value as text; in a path, `~` is the home folder, as in a shell."""
     if isinstance(value, bool) or not isinstance(value, (str, Number, os.PathLike)):
-        raise HostError(2, f"{name}={value!r} is no text, number or path; None leaves the option out")
+        raise HostError(2, f"{name}={value!r} is not a string, number or path; None leaves the option out")
     is_path = isinstance(value, os.PathLike) or name in ("repo", "repos", "out", "issue", "extension")
     return os.path.expanduser(os.fspath(value)) if is_path and isinstance(value, (str, os.PathLike)) else str(value)
 

@@ -146,7 +146,7 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         g_set_error_literal(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, instance->fault);
     else if (!repo)
         g_set_error(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
-                    "no repository of '%s' in '%s'", instance->repo, repos);
+                    "cannot find a repository of '%s' in '%s'", instance->repo, repos);
     if (is_ready && acr_spawn_run(&spawn, &ended, &error))
         read_result(batch, &ended, out);
     else

@@ -187,11 +187,10 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances, GError
                                    commands->len ? " && " : "", name, word);
     }
     guint others = g_hash_table_size(missing);
-    g_autofree char *also =
-        others > 1 ? g_strdup_printf(" or %u others", others - 1) : g_strdup("");
+    g_autofree char *also = others > 1 ? g_strdup_printf(" and %u more", others - 1) : g_strdup("");
     return !others ||
            acr_task_refuse(error,
-                           "no repository of '%s'%s in '%s' (accepted names: owner/name, "
-                           "owner+name, owner__name, each also with .git); %s",
+                           "cannot find a repository of '%s'%s in '%s' (accepted names: "
+                           "owner/name, owner+name, owner__name, each also with .git); %s",
                            first, also, dir, commands->str);
 }

@@ -30,7 +30,7 @@ static bool lay_project(const AcrEvalOptions *options, const AcrInstance *task, 
     if (!path || !task->base_commit)
         return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                              path ? "the row has no \"base_commit\""
-                                  : "no repository of '%s' in '%s'",
+                                  : "cannot find a repository of '%s' in '%s'",
                              task->repo, options->spec->repos);
     g_autofree char *real = acr_path_real(path), *from = g_strconcat("file://", real, NULL);
     const char *const init[] = {"git", "init", "-q", NULL};

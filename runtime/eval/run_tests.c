@@ -227,10 +227,10 @@ AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task, GErr
 {
     g_autofree char *path = acr_dataset_repo(spec->repos, task->repo);
     if (!path || !task->base_commit)
-        return ACR_NULL(
-            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                          path ? "the row has no \"base_commit\"" : "no repository of '%s' in '%s'",
-                          task->repo, spec->repos));
+        return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+                                      path ? "the row has no \"base_commit\""
+                                           : "cannot find a repository of '%s' in '%s'",
+                                      task->repo, spec->repos));
     g_autoptr(AcrRepo) repo = acr_repo_open(path, error);
     return repo ? acr_workspace_snapshot(repo, task->base_commit, error) : NULL;
 }

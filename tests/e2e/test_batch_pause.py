@@ -112,7 +112,7 @@ def test_all_repositories_are_looked_for_before_the_first_task(
     rows += [rows[0] | {"instance_id": f"gone-{n}", "repo": f"gone/{n}"} for n in (1, 1, 2)][1:]
     dataset.write_text(json.dumps(rows), "utf-8")
     command = batch(dataset, tmp_path / "out", server.model)
-    said = run_host(*command, env=server.environment).one_line(2, "no repository of 'gone/1' and of 1 more")
+    said = run_host(*command, env=server.environment).one_line(2, "find a repository of 'gone/1' and 1 more")
     assert "owner+name, owner__name" in said
     assert all(f"git clone https://github.com/gone/{n}.git '" in said for n in (1, 2))
     assert not server.requests and not (tmp_path / "out").exists()

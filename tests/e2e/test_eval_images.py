@@ -312,7 +312,7 @@ def test_missing_images_are_built_by_a_recipe(grading: Grading, root: Path) -> N
     said = grading.refused([row | {"base_commit": "f" * 40}], *recipe)
     assert "cannot copy the project for its image" in said
     said = grading.refused([row | {"repo": "psf/requests"}], *recipe)
-    assert "no repository of 'psf/requests'" in said
+    assert "find a repository of 'psf/requests'" in said
     recipe[1] = "exit 7"
     assert "cannot build the image 'acr-host-test/recipe:1'" in grading.refused([row | {"n": 1}], *recipe)
 
@@ -362,7 +362,7 @@ def test_a_container_that_somebody_ends(grading: Grading, method: str, path: str
     assert status in (200, 204), answer
     out, err = started.communicate(timeout=180)
     assert json.loads(out)["error_ids"] == ["a__b-1"]
-    assert b"the container was ended from outside" in err
+    assert b"the container was stopped from outside" in err
     assert grading.engine.containers() == []
     assert grading.ended([ROW]) == {"a__b-1": "resolved"}
 

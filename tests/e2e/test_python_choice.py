@@ -111,11 +111,11 @@ def test_what_an_environment_was_made_from_is_visible(
 
 
 WRONG: dict[str, str] = {
-    "/nowhere/python": "is not there",
+    "/nowhere/python": "does not exist",
     "no-such-python": "is not in the PATH",
     "{tmp}/text": "cannot be run",
     "{tmp}": "cannot be run",
-    "{tmp}/dangling": "is not there",
+    "{tmp}/dangling": "does not exist",
     "{tmp}/script": "is a script",
     "{tmp}/bin/tool": "is not inside an installed Python",
 }

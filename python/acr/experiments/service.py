@@ -99,7 +99,7 @@ def _files(packed: bytes) -> tuple[Files, Files]:
     """The changed files on both sides, from packed (path, before, after)."""
     fields = unpack(packed)
     if len(fields) % 3:
-        raise ValueError("the files of a patch come in threes")
+        raise ValueError("each file of a patch needs three fields")
     base: Files = {}
     patched: Files = {}
     for path, before, after in zip(fields[::3], fields[1::3], fields[2::3]):
