@@ -10,9 +10,9 @@
 #define ACR_FILE_JOURNAL                                                                           \
     "journal.jsonl" /* all answers from outside the run, such as model answers */
 #define ACR_FILE_LEDGER                                                                            \
-    "ledger.jsonl" /* reserved and spent money and tokens; a batch keeps it in `shared` */
+    "ledger.jsonl" /* reserved and spent money and tokens; a batch keeps this file in `shared` */
 #define ACR_FILE_BATCHES "batches.jsonl" /* in `shared` of a batch: calls to a batch API */
-#define ACR_FILE_LIVE "live.json" /* the current state of the run; a batch keeps it in `shared` */
+#define ACR_FILE_LIVE "live.json" /* the run's current state; a batch keeps this file in `shared` */
 #define ACR_FILE_GRADING "grading.json" /* in `shared` of a batch: progress of the grading */
 #define ACR_FILE_COST "cost.json"       /* token usage and cost, by role and by stage */
 #define ACR_FILE_PATCH "patch.diff"     /* the patch; in an evaluation: the graded patch */
