@@ -1,7 +1,7 @@
-"""What all pytest files share: the mark `full` for long tests, and skips that are told aloud.
+"""For all pytest files: the mark `full` for long tests, and a report of skipped tests.
 
-A skipped test's reason goes to the file `$ACR_SKIPPED.txt`, which tools/check prints before its
-closing lines; a file in which every test was skipped exits 77, which ctest shows as skipped.
+The reason of a skipped test is written to the file `$ACR_SKIPPED.txt`, which tools/check prints before its last lines.
+If all tests of a file are skipped, the exit code is 77, which ctest counts as skipped.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""run_and_reap.py COMMAND...: runs a test, ends what it has left running, and fails if there was anything.
+"""run_and_reap.py COMMAND...: runs a test, kills the processes that it leaves running, and fails if there were any.
 
-Processes that lose their parent become children of this one (Linux), so that none can get away: a server of a fixture
-that failed, the helper of a container engine, a command in a session of its own. The exit code is the test's, or 1.
-`$ACR_MEMORY` names a folder in memory, where its temporary files lie then, unless `$ACR_ON_DISK` is set; `$ACR_TIMES`
-names a file to which each test adds a line: wall, user and system seconds of all its processes, its command.
+Orphaned processes become children of this one (Linux), so none can escape: the server of a fixture that failed, the
+helper of a container engine, a command in a new session. The exit code is the test's, or 1. Temporary files are in
+`$ACR_MEMORY`, a folder in memory, unless `$ACR_ON_DISK` is set. If `$ACR_TIMES` names a file, each test appends a line
+to it: elapsed, user and system seconds of all its processes, and its command.
 
-It is started for each test, so it does without the modules that take longer to load than it runs (subprocess, tempfile,
+This program starts for each test, so it avoids modules that take longer to load than it runs (subprocess, tempfile,
 shutil, pathlib, glob).
 """
 

@@ -1,4 +1,4 @@
-"""A client of `acr-host acp` that speaks lines of JSON, and may break every rule of the protocol."""
+"""A client of `acr-host acp` that sends lines of JSON and can break every rule of the protocol."""
 
 from __future__ import annotations
 

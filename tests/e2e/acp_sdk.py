@@ -1,5 +1,7 @@
-"""A client by the official Python SDK (package `agent-client-protocol`): a job as JSON on standard input,
-{"command", "cwd", "issue"}; on standard output what it saw. It cancels the run after its first tool call, loads the session in a new process and allows the patch."""
+"""A client that uses the official Python SDK (package `agent-client-protocol`). It reads a job as JSON from standard
+input, {"command", "cwd", "issue"}, and writes what it received to standard output. It cancels the run after the
+first tool call, loads the session in a new process and allows the patch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A strict server on 127.0.0.1 with the batch interfaces of OpenAI and Anthropic, which answers the sample's requests from its script."""
+"""A strict server on 127.0.0.1 with the batch APIs of OpenAI and Anthropic, which answers the sample's requests from the sample's script."""
 
 from __future__ import annotations
 

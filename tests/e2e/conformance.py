@@ -1,6 +1,7 @@
-"""Fixtures of the conformance suite: each sandbox in turn, its repository, and that nothing is left of a case.
+"""Fixtures of the conformance suite: each sandbox in turn, a repository for it, and a check that a case leaves nothing
+behind.
 
-A test module takes them by importing them by name.
+A test module uses these fixtures by importing their names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parameters of which a few run ordinarily, one for each way through the program; the others run with `tools/check --full`."""
+"""Chooses the parameters with which a test runs by default, one for each path through the program; `tools/check --full` runs the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Strict servers on 127.0.0.1 that take draft requests as GitHub's, GitLab's and Gitea's API do.
+"""Strict servers on 127.0.0.1 that accept draft requests as the APIs of GitHub, GitLab and Gitea do.
 
-Each checks method, path, query, headers and the types of a body's members by the API's documentation; what is wrong is
-answered with 400 and kept in `wrong`. No member may be sent that the API does not know.
+Each server checks method, path, query, headers and the types of the body's members by the API's documentation. It
+answers errors with 400 and records them in `wrong`. Members that the API does not know are errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The small project whose patches are graded, and the files that are given to `eval`."""
+"""A small project, patches for it, and the files that `eval` reads to grade them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the built program as a user would, with an environment of its own, and reads its outputs and files."""
+"""Runs the built program as a user would, in a separate environment, and reads its outputs and files."""
 
 from __future__ import annotations
 

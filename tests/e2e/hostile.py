@@ -1,4 +1,4 @@
-"""Helpers of the hostile tests: runs of the sample, their ends, and damaged repositories and folders."""
+"""Helpers for tests with hostile input: runs of the sample and how they end; damaged repositories and folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of the tests of index and cache: search calls, row counts, the workers of a run, generated histories."""
+"""Helpers for tests of index and cache: search calls, row counts, the workers of a run, generated histories."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A strict model server on 127.0.0.1 that speaks the OpenAI chat dialect and answers from a script.
+"""A strict model server on 127.0.0.1 that speaks OpenAI's chat format and answers from a script.
 
-The script's lines ({"agent", "content", "expect", "usage"}) are served in their order: on the wire no agent is
-named; `usage` takes the place of what would be counted, `tier` is the service tier that the answer names. Each request is checked; what is wrong is answered with
-400 and kept in `violations`, which the fixture wants empty. Failures can be injected before the answer at a given
-position.
+It serves the script's lines ({"agent", "content", "expect", "usage"}) in order, because requests do not name an agent.
+`usage` replaces the counted tokens; `tier` is the service tier that the answer names. Each request is checked: errors
+are answered with 400 and recorded in `violations`, which the fixture requires to be empty. A failure can be injected
+before the answer at a given position.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A model server on 127.0.0.1 that lies: no usage, absurd usage, endless failures, answers longer than allowed, cuts.
+"""A model server on 127.0.0.1 that lies: no usage, absurd usage, endless failures, answers longer than allowed,
+truncated answers.
 
-It adds up what it could bill: for each request that it received, each byte of the prompt as a token, and the limit
-that was sent, at a price; and it looks whether the request's reservation stood in the ledger before it came.
+It adds up what it could bill: for each request that it received, each byte of the prompt as a token, plus the requested
+limit, at a price. It also checks that the ledger had the reservation before the request arrived.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""A container engine on a unix socket, or a port, that answers as its mode says: in order, too slowly, or wrongly.
+"""A container engine on a unix socket, or a port, whose mode decides whether it answers correctly, too slowly, or
+wrongly.
 
-Modes that begin with "start-" are about the stream of a command, "code-" about its exit code, "crowded-" about how many
-processes there are where no more command can be run; all others are about every answer. The trial of the image's shell is a command that is answered in order.
+Modes that begin with "start-" change the stream of a command, "code-" its exit code, and "crowded-" the number of
+processes when no more commands can run; all others change every answer. The command that tests the image's shell is
+always answered correctly.
 """
 
 from __future__ import annotations

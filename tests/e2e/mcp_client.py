@@ -1,4 +1,4 @@
-"""A client of `acr-host mcp` that speaks lines of JSON, in both eras of the protocol, and may break every rule."""
+"""A client of `acr-host mcp` that sends lines of JSON, with or without a handshake, and can break every rule of the protocol."""
 
 from __future__ import annotations
 

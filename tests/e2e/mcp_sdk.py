@@ -1,5 +1,7 @@
-"""A client by the official Python SDK (package `mcp`), run by an environment that has it: a job as JSON on standard
-input, {"command" or "url" and "headers", "mode", "calls"}; on standard output what the server answered."""
+"""A client that uses the official Python SDK (package `mcp`), run in an environment with that package. It reads a job
+as JSON from standard input, {"command" or "url" and "headers", "mode", "calls"}, and writes the server's answers to
+standard output.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Real repositories from the package registry, and virtual environments for their own tests; both cached.
+"""Real repositories from the package registry, and virtual environments for their own tests; both are cached.
 
-A release's source archive becomes a git repository with one commit. The registry is asked by pip
-alone. The cache is `$XDG_CACHE_HOME/acr-tests/`; what lies there is never written to by a test.
+A release's source archive becomes a git repository with one commit. Only pip contacts the registry. The cache is
+`$XDG_CACHE_HOME/acr-tests/`; tests never write to its contents.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Where the scripts lie that replay recorded model runs: beside the recorded data, which is not part of the repository.
+"""Finds the scripts that replay recorded model runs; they lie beside the recorded data, outside the repository.
 
-Importing this module gives their modules; where they are missing, it skips the importing test file.
+Importing this module imports theirs; if they are missing, it skips the importing test file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs a command as on a machine that refuses user namespaces: python3 refusing.py calls|map|module COMMAND...
+"""Runs a command as if the machine refused user namespaces: python3 refusing.py calls|map|module COMMAND...
 
-calls   a filter of calls, as containers have it: unshare() with a user namespace is EPERM
-map     the namespace is made, but its map of users cannot be written: EPERM
-module  the namespace is made, but a security module (Landlock here) denies it the files of /proc: EACCES
+calls   a seccomp filter, as in containers: unshare() with a user namespace fails with EPERM
+map     the namespace is created, but its map of users cannot be written: EPERM
+module  the namespace is created, but a security module (here Landlock) denies it the files of /proc: EACCES
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""A registry of container images on loopback: the part of the protocol that pulling needs."""
+"""A registry of container images on loopback, with the part of the protocol that pulling needs."""
 
 from __future__ import annotations
 

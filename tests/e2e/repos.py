@@ -1,4 +1,4 @@
-"""Git repositories for tests, and a digest that tells whether anything in a tree was touched."""
+"""Git repositories for tests, and a digest that shows whether anything in a tree has changed."""
 
 from __future__ import annotations
 

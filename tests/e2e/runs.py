@@ -1,4 +1,4 @@
-"""Runs of the bundled sample: the command, what it must change, and what a run folder holds."""
+"""Runs of the bundled sample: the command, the expected changes, and the contents of the run folder."""
 
 from __future__ import annotations
 

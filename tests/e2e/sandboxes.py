@@ -1,7 +1,8 @@
-"""The sandboxes that are here, each as a way to run `acr-host exec`, for the tests that must hold in all of them.
+"""The sandboxes that work on this machine, each as a way to run `acr-host exec`, for tests that must pass in all of
+them.
 
-An engine's image holds this machine's own Python and a shell; nothing is fetched. Engines run with
-a store of their own below the test's folder and are ended by their process id.
+The image of an engine contains the machine's Python and a shell; nothing is downloaded. Engines run with a separate
+store below the test's folder and are killed by process id.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Validates every JSON that the program prints or writes by its schema in runtime/schemas."""
+"""Validates all JSON that the program prints or writes against its schema in runtime/schemas."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The program on a terminal: a pty whose bytes a small terminal (pyte) shows, with a look at the screen each time the
-program is about to draw it anew."""
+"""Runs the program on a pty whose output a small terminal emulator (pyte) shows; records the screen each time the program is about to redraw it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs test servers in a thread of this process."""
+"""Runs test servers in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of the tests of set-ups and of the choice of a Python: the project, environments, the cache."""
+"""Helpers for tests of set-ups and of choosing a Python: the project, environments, the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`acr-host acp`: an editor's session from prompt to applied patch, cancelled, loaded, refused; and clients that break rules."""
+"""`acr-host acp`: an editor's session from the prompt to the applied patch, cancelled, loaded and refused sessions, and
+clients that break the protocol.
+"""
 
 from __future__ import annotations
 

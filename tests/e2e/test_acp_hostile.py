@@ -1,4 +1,4 @@
-"""`acr-host acp` and clients that send garbage, answer what nobody asked, change files meanwhile, do not read, or die."""
+"""`acr-host acp` with clients that send garbage or unexpected answers, change files meanwhile, do not read, or die."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ask`: what it prints, in words and as JSON, its exit codes, and what its options send. Faults: test_ask_faults."""
+"""`ask`: its output as text and JSON, its exit codes, and what its options send. test_ask_faults.py tests faults."""
 
 from __future__ import annotations
 

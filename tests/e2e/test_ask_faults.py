@@ -1,7 +1,7 @@
-"""`ask` against the strict server: every row of tests/servers/scenarios.py in each dialect that it applies to.
+"""`ask` against the strict server: every row of tests/servers/scenarios.py, in each dialect to which it applies.
 
-All calls are made at once by threads when the first test asks for its outcome. A failing test shows its row: what was
-expected, what came, and the whole run.
+When the first test needs its outcome, threads make all calls in parallel. A failing test shows its row, the expected
+and actual outcome, and the whole run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Wrong input gives one line that names the error, and the right exit code; nothing is lost."""
+"""Invalid input causes a one-line error and the right exit code; nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`swe-bench --batch-api`: all tasks' next calls in one batch, at half the price, and no answer lost or paid twice."""
+"""`swe-bench --batch-api`: the next calls of all tasks form one batch, at half the price; no answer is lost or paid twice."""
 
 from __future__ import annotations
 

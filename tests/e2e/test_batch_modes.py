@@ -1,4 +1,4 @@
-"""`swe-bench` that does one step only: scripts, rankings, or saved answers to predictions."""
+"""`swe-bench` with a single step: only reproducers, only rankings, or only predictions from saved answers."""
 
 from __future__ import annotations
 

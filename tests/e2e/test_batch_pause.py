@@ -1,4 +1,4 @@
-"""A batch whose key is refused midway: no further task is begun, and the same command goes on once the key is good."""
+"""A batch whose key is rejected midway starts no further task, and the same command resumes once the key works."""
 
 from __future__ import annotations
 

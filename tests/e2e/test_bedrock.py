@@ -1,4 +1,4 @@
-"""Bedrock asked with the keys and settings of a user's AWS files; the strict server verifies the signatures."""
+"""Bedrock with the keys and settings of a user's AWS files; the strict server verifies the signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that could run forever is bounded: calls, decoding, key commands, descriptors; no clock changes a replay."""
+"""Everything that could run forever is limited: calls, decoding, key commands, descriptors; the clock does not affect a replay."""
 
 from __future__ import annotations
 

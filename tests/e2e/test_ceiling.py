@@ -1,4 +1,4 @@
-"""Ceilings hold across processes, lying servers and kills; a resumed run counts what was spent before."""
+"""Ceilings hold across processes, lying servers and kills; a resumed run counts earlier costs."""
 
 from __future__ import annotations
 

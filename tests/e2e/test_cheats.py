@@ -1,6 +1,6 @@
-"""Scripts that cheat: a wrong patch is not taken for proved by any of them, and nothing of theirs stays.
+"""Scripts that cheat: no script makes acr-host report a wrong patch as proved, and no script leaves anything behind.
 
-The reviewer is fooled by all of them: it approves. The patch is wrong: half(4) is 0 with it.
+The reviewer approves every script. The patch is wrong: it makes half(4) 0.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The wrappers for GitHub Actions and GitLab CI: their steps run as a runner does, in a root of their own, from an issue's
-event to a draft request on a loopback forge, with a loopback model. They fit the published schemas."""
+"""The wrappers for GitHub Actions and GitLab CI: their steps run as a runner would run them, in a separate root, from
+an issue's event to a draft request on a loopback forge, with a loopback model. The wrappers fit the published
+schemas.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model is reached: headers, keys by command or file, a second model, effort; what binds a run folder and what does not."""
+"""Options for reaching a model: headers, keys from a command or file, a second model, effort; which options a resumed run must repeat."""
 
 from __future__ import annotations
 

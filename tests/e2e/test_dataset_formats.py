@@ -1,6 +1,7 @@
-"""Data sets in every format that SWE-bench's package takes: JSON, Parquet, what `datasets` saves, task repositories.
+"""Data sets in every format that SWE-bench's package accepts: JSON, Parquet, folders saved by `datasets`, task
+repositories.
 
-The files are made by pyarrow and `datasets` themselves.
+pyarrow and `datasets` themselves write the files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Rows of the data sets that people grade on: a made task of each, graded in environments and in containers, in files of
-every kind.
+"""Rows of other data sets: a made-up task of each, graded in environments and in containers, in files of every format.
 
-The reference patch resolves, no patch and a wrong one do not; a row that is broken costs no other.
+The reference patch must resolve a task; an empty and a wrong patch must not. A broken row must not affect other rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models that make no progress: acr-host gives each up within twelve calls, with one clear line and exit code 1."""
+"""Models that make no progress: acr-host ends each run within twelve calls, with a one-line reason and exit code 1."""
 
 from __future__ import annotations
 

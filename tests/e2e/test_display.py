@@ -1,5 +1,6 @@
-"""What a person sees while a run or a batch goes on: a block at the end of the terminal that is never glued to
-anything, and elsewhere a dated line for each stage."""
+"""The display of a running run or batch: on a terminal, a block at the bottom that never mixes with other text;
+elsewhere, a dated line for each stage.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The commands of README.md and docs/ run: those of guides in their order, as they are; those for a live model, a forge or a project
-of the reader's with stand-ins for what they name, `run` and `pr` as dry runs; what installs the program is run by other tests."""
+"""Runs the commands of README.md and docs/: those of guides unchanged and in order; those that need a live model, a
+forge or the reader's project with substitutes, and `run` and `pr` as dry runs. Other tests cover the commands that
+install the program.
+"""
 
 from __future__ import annotations
 

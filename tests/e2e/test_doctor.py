@@ -1,4 +1,4 @@
-"""`doctor` and `run --dry-run`: what this machine lacks, and what a run would do; no model is asked."""
+"""`doctor` and `run --dry-run`: what the machine lacks, and what a run would do; neither asks a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--environment: the environment of a benchmark's project, for a person who works on a checkout of it."""
+"""--environment: the environment of a benchmark project, for work on a checkout of that project."""
 
 from __future__ import annotations
 

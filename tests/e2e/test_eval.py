@@ -1,4 +1,4 @@
-"""Grading predictions: saved outputs as SWE-bench's own package grades them, and tests that run in containers."""
+"""Grading predictions: saved outputs get the grades of SWE-bench's own package, and tests run in containers."""
 
 from __future__ import annotations
 

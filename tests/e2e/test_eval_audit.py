@@ -1,4 +1,4 @@
-"""`eval --audit`: which tasks can be graded here, which are flaky or broken, and the list of sound ones that verbs take."""
+"""`eval --audit`: which tasks can be graded here, which are flaky or broken, and the list of sound tasks that other verbs read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The images of tasks that are graded: found by their names, pulled, built, shared, removed; engines and inputs that fail.
+"""The images of graded tasks: found by name, pulled, built, shared, removed; failing engines and invalid input.
 
-The registry is one of our own on loopback, the engines are podman and, with `full`, Debian's dockerd.
+The registry is a test server on loopback; the engines are podman and, with `full`, Debian's dockerd.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Real tasks graded from end to end on real engines: both give the same reports.
+"""Grades real tasks from end to end on two real engines, which must give the same reports.
 
-A pure project, one with a C extension that is compiled again before its tests, one with a runner of its own. Rows are
-those of version 4, without image and script, but for the C extension's; `eval` builds the images, of Dockerfiles that
-stand on a root of Debian's packages.
+The projects are a pure one, one with a C extension that is recompiled before its tests, and one with its own test
+runner. The rows are those of version 4, without image and script, except for the C extension's; `eval` builds the
+images from Dockerfiles based on a root of Debian packages.
 """
 
 from __future__ import annotations

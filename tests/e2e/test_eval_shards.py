@@ -1,4 +1,4 @@
-"""An evaluation in shards: what they have graded, merged, is what one process says of the same predictions."""
+"""An evaluation in shards: the merged grades equal those of a single process for the same predictions."""
 
 from __future__ import annotations
 

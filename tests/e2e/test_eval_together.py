@@ -1,4 +1,4 @@
-"""Grading with all around it: in a batch, beside another run, after kills; its figures."""
+"""Grading within a batch, in parallel with another evaluation, and after kills; and its figures."""
 
 from __future__ import annotations
 

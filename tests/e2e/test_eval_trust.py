@@ -1,6 +1,7 @@
-"""Patches that fool a harness, and honest ones: what the package's rules say of them, and what ours do.
+"""Patches that fool a test harness, and honest patches: the verdicts by the package's rules, and acr-host's verdicts.
 
-Each case in tests/cases/eval_trust is a patch for one of the small projects below; its README has the format.
+Each case in tests/cases/eval_trust is a patch for one of the small projects below; the README there describes the
+format.
 """
 
 from __future__ import annotations

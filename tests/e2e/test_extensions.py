@@ -1,4 +1,4 @@
-"""Extensions: what they add to runs, `search` and `mcp`; thirty that are broken or mean harm; replays without them."""
+"""Extensions: what they add to runs, `search` and `mcp`; thirty broken or hostile extensions; replays without extensions."""
 
 from __future__ import annotations
 

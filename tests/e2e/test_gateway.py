@@ -1,7 +1,7 @@
-"""`ask` through a real gateway: LiteLLM's proxy, with a master key and models whose answers are fixed.
+"""`ask` through a real gateway: LiteLLM's proxy, with a master key and models with fixed answers.
 
-pip installs `litellm[proxy]` by name into an environment in the tests' cache (some 700 MB); where it cannot, the tests
-are skipped. The gateway asks nobody: every model has a mock response.
+pip installs `litellm[proxy]` into an environment in the tests' cache (about 700 MB); if that fails, the tests are
+skipped. The gateway contacts no provider: every model has a mock response.
 """
 
 from __future__ import annotations

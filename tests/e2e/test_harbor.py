@@ -1,4 +1,4 @@
-"""Harbor tasks: the reader, and patches that the task's own verifier grades in its container, and nowhere else."""
+"""Harbor tasks: reading them, and grading patches with the task's own verifier, which runs only in the task's container."""
 
 from __future__ import annotations
 

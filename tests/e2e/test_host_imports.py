@@ -1,5 +1,6 @@
-"""Nothing of a repository, or of a model's answer, is imported by the program: every name that it could import writes a
-marker, and then ends the process that imported it."""
+"""The program never imports code of a repository or of a model's answer: every module that it could import would write
+a marker and end the process.
+"""
 
 from __future__ import annotations
 

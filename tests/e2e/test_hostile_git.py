@@ -1,5 +1,6 @@
-"""What may lie in a git folder and its working tree: each way is planted, and every verb must end by itself, start nothing,
-read and write nothing elsewhere, and say what is wrong in one line."""
+"""Hostile git folders and working trees: for each kind, every verb must end by itself, start no program, read and write
+nothing elsewhere, and describe the problem in one line.
+"""
 
 from __future__ import annotations
 

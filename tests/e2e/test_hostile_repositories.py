@@ -1,4 +1,4 @@
-"""Repositories, run folders, data sets and environments that mean harm: each test asserts what must not happen."""
+"""Hostile repositories, run folders, data sets and environments: each test asserts what must not happen."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Environments, data sets, revisions and packed trees that mean harm: nothing elsewhere is read or written, no program is
-started, and what is wrong is said in one line."""
+"""Hostile environments, data sets, revisions and packed trees: nothing elsewhere is read or written, no program is
+started, and a one-line message describes the problem.
+"""
 
 from __future__ import annotations
 

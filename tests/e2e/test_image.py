@@ -1,4 +1,4 @@
-"""The container image of tools/package: built as its first lines say, on a Debian like the usual base, which is made here."""
+"""The container image of tools/package, built as the first lines of its Dockerfile say, on a Debian image made here."""
 
 from __future__ import annotations
 

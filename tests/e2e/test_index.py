@@ -1,4 +1,4 @@
-"""The index on hostile input: every call answers, counts are right, no file changes, no process is left."""
+"""The index with hostile input: every call gets an answer, counts are right, no file changes, no process is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The build as a packager does it: plain cmake, install, and an installed tree that is moved away from its source."""
+"""Builds as a packager would: plain cmake, install, and an installed tree that is moved away from the source tree."""
 
 from __future__ import annotations
 

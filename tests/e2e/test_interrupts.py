@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in each stage: exit 130, and a folder that can be resumed."""
+"""Ctrl-C and SIGTERM in each stage: the exit code is 130, and the run folder can be resumed."""
 
 from __future__ import annotations
 

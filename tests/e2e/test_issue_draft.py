@@ -1,4 +1,4 @@
-"""Sessions in an issue as the first reproducer: taken if they show what is asked for, else shown to the model."""
+"""Interpreter sessions in an issue as the first reproducer: used if they show the expected behaviour, otherwise shown to the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is killed at any point can be resumed to the same end; a damaged journal is repaired or rejected."""
+"""A run that is killed at any point can be resumed with the same result; a damaged journal is repaired or rejected."""
 
 from __future__ import annotations
 

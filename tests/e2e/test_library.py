@@ -1,4 +1,4 @@
-"""`run --events`, and the Python package that reads these events, installed in its own environment."""
+"""`run --events`, and the Python package that reads these events, installed in a separate environment."""
 
 from __future__ import annotations
 

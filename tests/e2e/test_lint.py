@@ -1,4 +1,4 @@
-"""Edits between whose readings only pylint can decide: its result is recorded, and a replay uses the record."""
+"""Edits with several readings among which only pylint can decide: its result is recorded, and a replay uses the record."""
 
 from __future__ import annotations
 

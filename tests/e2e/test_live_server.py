@@ -1,4 +1,4 @@
-"""A live model server on loopback drives `run`: the diff is the same as with a script, even if the server fails now and then."""
+"""`run` with a model server on loopback: the diff is the same as with a script, even if the server fails occasionally."""
 
 from __future__ import annotations
 

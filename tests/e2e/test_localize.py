@@ -1,4 +1,4 @@
-"""Where a failure may come from: methods and lines by which tests run them."""
+"""`localize`: methods and lines that may cause a failure, ranked by the tests that run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acr-host mcp`: both eras of the protocol, tools, resources, prompts, changing trees, and clients that mean harm."""
+"""`acr-host mcp`: all protocol revisions, tools, resources, prompts, changing trees, and hostile clients."""
 
 from __future__ import annotations
 

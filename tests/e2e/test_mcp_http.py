@@ -1,4 +1,4 @@
-"""`acr-host mcp --http`: both eras of the protocol by HTTP, sessions, cancellation, and clients that mean harm."""
+"""`acr-host mcp --http`: all protocol revisions over HTTP, sessions, cancellation, and hostile clients."""
 
 from __future__ import annotations
 

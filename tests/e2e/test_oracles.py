@@ -1,4 +1,4 @@
-"""Our requests equal those of the official SDKs for the same calls, except for listed, intended differences."""
+"""acr-host's requests equal those of the official SDKs for the same calls, except for listed, intended differences."""
 
 from __future__ import annotations
 

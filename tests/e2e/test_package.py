@@ -1,4 +1,4 @@
-"""Manual pages and completions, which come from the table of options, and the packages that hold them."""
+"""Manual pages and completions, which are generated from the table of options, and the packages that contain them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""probe: snippets that the search agent and the reviewer run in the sandbox: bounded, recorded, replayed, never proof."""
+"""--probe: snippets that the search agent and the reviewer run in the sandbox are limited, recorded, replayed, and never proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project's own tests: how acr-host finds them, their outcomes, and which of them a patch breaks and fixes."""
+"""A project's own tests: how acr-host finds them, their outcomes, and which tests a patch breaks or fixes."""
 
 from __future__ import annotations
 

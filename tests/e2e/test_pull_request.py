@@ -1,4 +1,4 @@
-"""`pr`: the text of a draft, its branch, the push, and the request on strict servers; nothing else is touched or told."""
+"""`pr`: the text of a draft, its branch, the push, and the request to strict servers; nothing else is changed or sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python that runs a project: the given one, that of its `.venv`, or the system's; acr-host names it."""
+"""The Python that runs a project: the given one, that of the project's `.venv`, or the system's; acr-host prints which."""
 
 from __future__ import annotations
 

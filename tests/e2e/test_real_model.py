@@ -1,4 +1,4 @@
-"""A real model behind llama.cpp's server answers `ask` in three dialects: streams, JSON, a schema, a context that overflows."""
+"""A real model on llama.cpp's server answers `ask` in three dialects: streams, JSON, a schema, a prompt that exceeds the context."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The recorded runs as scripts, on the commits they were made on: every run ends well and can be repeated.
+"""Recorded runs as scripts, on the commits on which they were made: every run succeeds and can be repeated.
 
-Needs the recorded data and, in $ACR_REPOS, the repositories; a run whose repository is not there is left out.
+Needs the recorded data and, in $ACR_REPOS, the repositories; runs without a repository are omitted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A real run of a real issue, sympy__sympy-24152, on the commit it was made on and on a release that stands in for it.
+"""A recorded run of a real issue, sympy__sympy-24152, on its commit, and on a release that replaces the commit.
 
-Needs the recorded data. The commit needs a folder of repositories, $ACR_REPOS, the release the package registry.
+Needs the recorded data; for the commit, also a folder of repositories, $ACR_REPOS; for the release, the package
+registry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The project's own tests in a run: a patch that breaks them is rejected, unless the issue asks for it; replayed and resumed."""
+"""The project's own tests in a run: a patch that breaks them is rejected, unless the issue asks for the change; also replayed and resumed."""
 
 from __future__ import annotations
 

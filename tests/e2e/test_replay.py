@@ -1,4 +1,4 @@
-"""`replay`: prints the same bytes from the run folder alone, or names the difference; writes nothing."""
+"""`replay`: prints the same bytes from the run folder alone, or describes the difference; writes nothing."""
 
 from __future__ import annotations
 

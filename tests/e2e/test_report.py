@@ -1,4 +1,4 @@
-"""`report`: a run, and a folder of many, as a page and in the formats of other tools; nothing of a hostile one runs."""
+"""`report`: a run, and a folder of many runs, as a page and in other programs' formats; nothing in a hostile run folder is executed."""
 
 from __future__ import annotations
 

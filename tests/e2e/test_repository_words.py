@@ -1,6 +1,6 @@
-"""Source releases whose tests are named in files for people, agents and tools: `acr-host tests` without options.
+"""`acr-host tests` without options on source releases whose files for people, agents or tools say how to run the tests.
 
-Some releases hold such files; the others get one that is made here, in place of what else would tell.
+Some releases contain such files; for the others, a file is written here, and files that say the same are removed.
 """
 
 from __future__ import annotations

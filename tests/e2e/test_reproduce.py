@@ -1,4 +1,4 @@
-"""acr-host reproduce: the script alone, on stdout and in its folder."""
+"""`acr-host reproduce`: only the script, on stdout and in the run folder."""
 
 from __future__ import annotations
 

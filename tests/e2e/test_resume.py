@@ -1,4 +1,4 @@
-"""The same command with the same run folder resumes the run; another command is rejected with the reason."""
+"""The same command with the same run folder resumes the run; a different command is rejected with the reason."""
 
 from __future__ import annotations
 

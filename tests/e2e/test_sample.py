@@ -1,4 +1,4 @@
-"""The bundled sample in any folder, and all files that a run of it leaves."""
+"""The bundled sample in any folder, and all files that a run of the sample leaves."""
 
 from __future__ import annotations
 

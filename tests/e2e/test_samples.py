@@ -1,4 +1,4 @@
-"""--samples: several patches in one run, each run against every script, and the choice among them; resumed, replayed, killed."""
+"""--samples: several patches in one run, each tested with every script, and the choice among them; resumed, replayed, killed."""
 
 from __future__ import annotations
 

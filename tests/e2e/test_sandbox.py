@@ -1,7 +1,6 @@
-"""One conformance suite over every sandbox that is here: what a command may do, what it may not, and that nothing stays.
+"""A conformance suite for all sandboxes on this machine: what a command may and may not do, and that nothing is left.
 
-Each case is told once and holds in all backends but those that it names with the reason: a limit of
-that backend, which its users are told of.
+Each case must pass in all backends, except those that it names with the reason: a documented limit of that backend.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Where code cannot be run: `exec` says why in one line; `run` ends with its ordinary patch, and one line on why it is not proved.
-
-Each case is a machine or a command with something missing.
+"""Machines and commands that cannot run code: `exec` says why in one line; `run` still writes its patch, and says in
+one line why the patch is not proved.
 """
 
 from __future__ import annotations

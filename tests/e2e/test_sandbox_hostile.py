@@ -1,6 +1,6 @@
-"""Who means harm: commands, set-ups and trees in the sandbox, engines, and ends that come at the worst moment.
+"""Hostile commands, set-ups, trees and engines, and kills at the worst moment.
 
-What is tried here got through once, or would if a single line were missing.
+Each attack succeeded once, or would succeed if a single line were missing.
 """
 
 from __future__ import annotations

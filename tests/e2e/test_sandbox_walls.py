@@ -1,4 +1,4 @@
-"""The rest of the conformance suite over every sandbox: what a command may not see or do, ends of the program, engines."""
+"""The rest of the conformance suite for all sandboxes: what a command must not see or do, kills of the program, engines."""
 
 from __future__ import annotations
 

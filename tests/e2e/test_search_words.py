@@ -1,4 +1,4 @@
-"""`acr-host search` as people use it: calls in a shell's words, a prompt, answers while the input goes on."""
+"""`acr-host search` as people use it: short forms of calls, a prompt, answers while the input continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys do not leak into arguments, files, outputs or cores, even if a server repeats them."""
+"""Keys do not leak into arguments, files, outputs or core dumps, even if a server repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice among candidates: patches from elsewhere, checked and counted, with or without attempts of its own; replayed and resumed."""
+"""Choosing among candidates: given patches, checked and counted, with or without attempts; replayed and resumed."""
 
 from __future__ import annotations
 

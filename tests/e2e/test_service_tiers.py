@@ -1,4 +1,4 @@
-"""--service-tier: the requested, reserved and charged tier if the server uses it, another one, or none; early errors."""
+"""--service-tier: which tier is requested, reserved and charged if the server uses this tier, another one, or none; early errors."""
 
 from __future__ import annotations
 

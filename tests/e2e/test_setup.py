@@ -1,7 +1,7 @@
-"""What makes a project importable: the set-up, run once and kept, and the Python that is taken.
+"""--setup, which makes a project importable, runs once and is cached; the Python that runs it.
 
-The project is one of ours, with a C extension and a version file that are not tracked; a set-up
-stamps what it makes with the time, so that a second one would be seen.
+The test project has a C extension and a version file that are not tracked. A set-up writes the time into what it makes,
+so that a second set-up would be noticed.
 """
 
 from __future__ import annotations

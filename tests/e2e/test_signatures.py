@@ -1,4 +1,4 @@
-"""AWS signatures: ours equal those of botocore's SigV4Auth, over random paths, types and bodies."""
+"""acr-host's AWS signatures equal those of botocore's SigV4Auth, for random paths, types and bodies."""
 
 from __future__ import annotations
 

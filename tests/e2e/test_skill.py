@@ -1,4 +1,4 @@
-"""A scripted client does what SKILL.md teaches: each command in its order, and what the file says of outputs and exit codes."""
+"""A scripted client follows SKILL.md: each command in order, with the outputs and exit codes that the file describes."""
 
 from __future__ import annotations
 

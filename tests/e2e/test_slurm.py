@@ -1,4 +1,4 @@
-"""tools/cluster/slurm.sh under a real Slurm on this machine: shards that are killed and put back come to what one process does."""
+"""tools/cluster/slurm.sh with a real Slurm on this machine: shards that are killed and requeued give the results of a single process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A talkative model with a small context window: all runs reach the patch writer, end by themselves, and can be replayed."""
+"""A verbose model with a small context: all runs reach the patch writer, end by themselves, and can be replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls the script that runs a project's tests in the sandbox as the host does: hostile projects, every Python."""
+"""Runs the script that executes a project's tests in the sandbox as the host does: hostile projects, every version of Python."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs whose model calls the search calls as tools of its provider: the sample's patch as by text, in each dialect.
+"""Runs whose model calls the search calls as native tools give the sample's patch, as with text, in each dialect.
 
-The strict server says whether each request is as its provider demands: results matched to calls by their ids, thoughts
-and signatures sent back unchanged, schemas strict.
+The strict server checks that each request is as its provider requires: results matched to calls by id, thoughts and
+signatures sent back unchanged, strict schemas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""--trace: what the script calls until it fails is shown to the search agent, the patch writer and the reviewer; recorded, replayed."""
+"""--trace: the calls that lead to the script's failure are shown to the search agent, the patch writer and the reviewer; recorded, replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's repository stays as it is, to the inode and the nanosecond, whatever verb ran or was killed in it."""
+"""The user's repository stays unchanged, to the inode and the nanosecond, whichever verb runs or is killed in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs as a person or another program meets them: options, JSON, exit codes, streams."""
+"""The verbs as a person or a program uses them: options, JSON, exit codes, streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop that corrects patch and test against each other: each of its paths, by scripted models on a small project."""
+"""The loop that corrects patch and test: each of its paths, with scripted models on a small project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Early ends of the loop that proves a patch: the last known facts of the patch count, and nothing else is claimed."""
+"""Early ends of the loop that proves a patch: the last known facts about the patch are reported, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A patch is also proved in a container, or without a sandbox; files that the script rewrites there are noticed."""
+"""A patch is also proved in a container, or without a sandbox; acr-host notices files that the script rewrites there."""
 
 from __future__ import annotations
 

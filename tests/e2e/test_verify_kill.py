@@ -1,4 +1,4 @@
-"""A verified run that is killed at any point can be resumed to the same end, and its sandbox leaves nothing."""
+"""A verified run that is killed at any point can be resumed with the same result, and its sandbox leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Recorded issues proved by running code: red before, green after, on source releases that stand in for the commits.
+"""Proves patches for recorded issues by running code that fails before and passes after, on source releases that
+replace the commits.
 
-The answers of search and patch writer are recorded ones; reproducers and reviews are ours. Each review expects, word
-for word, what the script wrote without and with the patch when it was run here, by git and Python alone.
-Needs the recorded data, the package registry and bubblewrap.
+The answers of search agent and patch writer are recorded; reproducers and reviews were written for this test. Each
+review expects, word for word, the script's output without and with the patch when it ran here, with git and Python
+alone. Needs the recorded data, the package registry and bubblewrap.
 """
 
 from __future__ import annotations

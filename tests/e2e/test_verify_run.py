@@ -1,4 +1,4 @@
-"""Runs that verify: the validation, whether to verify at all, attempts, replay, and what ends a run in between."""
+"""Runs that verify: the validation, when to verify, attempts, replay, and interrupted runs."""
 
 from __future__ import annotations
 

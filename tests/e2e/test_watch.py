@@ -1,4 +1,4 @@
-"""`watch`: shows a batch or a run while it works, after it ended, and after it was killed."""
+"""`watch`: shows a batch or run while it works, after it has ended, and after it was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of the index that are killed, stopped or short of memory: only the current file is lost, and no process is left."""
+"""Index workers that are killed, stopped or short of memory: only the current file is lost, and no process is left."""
 
 from __future__ import annotations
 

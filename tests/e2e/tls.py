@@ -1,7 +1,7 @@
-"""What stands between the program and a model server: TLS with a private authority, and a proxy.
+"""Servers between the program and a model server: TLS with a private authority, and a proxy.
 
-The certificates are made by the `openssl` command when a test asks for them; without it the test is
-skipped. Everything listens on 127.0.0.1 only, in threads of the test.
+The `openssl` command makes the certificates when a test needs them; without it, the test is skipped. Everything listens
+only on 127.0.0.1, in threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Helpers of the tests of verification: a project with one bug, model answers that prove its fix, the sandboxes."""
+"""Helpers for tests of verification: a project with one bug, model answers that prove its fix, the sandboxes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""acr.grading.canaries and acr.grading.trust: tests that acr-host adds to a task's test files, and what they show about
-a patch.
-"""
+"""acr.grading.canaries and acr.grading.trust: tests that acr-host adds to a task's test files, and what they show about a patch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Grades logs as SWE-bench's own package does: edge cases of its rules and, in `full`, comparisons with the package
-itself.
-"""
+"""Grades logs as SWE-bench's own package does: edge cases of its rules and, in `full`, comparisons with the package itself."""
 
 from __future__ import annotations
 
@@ -311,9 +309,7 @@ def test_beside_the_package(version: str, release: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_checkout_is_recognised_by_its_files(files: dict[str, str], name: str | None, version: str) -> None:
-    """The version of the nearest recipe: equal, earlier, or else the first; the newest if the checkout states no
-    version.
-    """
+    """The version of the nearest recipe: equal, earlier, or else the first; the newest if the checkout states no version."""
     if name is None:
         with pytest.raises(recognise.UnknownRecipe, match=version):
             recognise.find_recipe("auto", list(files), files)

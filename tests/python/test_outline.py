@@ -298,9 +298,7 @@ def in_little_memory(source: str, limit: int) -> str:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
 def test_rows_do_not_depend_on_the_memory_there_is() -> None:
-    """A file that a process with more memory might parse is an error, which is not cached; a file that none can parse
-    is a row.
-    """
+    """A file that a process with more memory might parse is an error, which is not cached; a file that none can parse is a row."""
     dense, deep, limit = "b'x = [' + b'1,' * 500_000 + b']'", "b'x = ' + b'not ' * 20_000 + b'1'", 300 << 20
     assert in_little_memory(dense, limit) == "no memory: too deep or too large for the parser\n"
     assert in_little_memory(deep, limit) == str(b"X\t1\ttoo deep for the parser\n") + "\n"

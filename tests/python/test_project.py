@@ -1,6 +1,4 @@
-"""How a project's files show how to run its tests: tox, nox, pyproject, CI files, Makefiles; which tests are nearest to
-a change.
-"""
+"""How a project's files show how to run its tests: tox, nox, pyproject, CI files, Makefiles; which tests are nearest to a change."""
 
 from __future__ import annotations
 

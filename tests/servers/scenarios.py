@@ -10,9 +10,7 @@ SCENARIOS: tuple[Scenario, ...] = (*rows_streams.ROWS, *rows_failures.ROWS, *row
 
 
 def all_plays() -> dict[str, tuple[Play, ...]]:
-    """The plays of every row, by the name of the row's model; rows with the same model share the plays of the first
-    row.
-    """
+    """The plays of every row, by the name of the row's model; rows with the same model share the plays of the first row."""
     plays: dict[str, tuple[Play, ...]] = {}
     for row in SCENARIOS:
         if row.plays:

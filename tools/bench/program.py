@@ -1,6 +1,4 @@
-"""The shared parts of the command lines in this folder: common options, the machine's name, a working folder, the
-table, and the exit code.
-"""
+"""The shared parts of the command lines in this folder: common options, the machine's name, a working folder, the table, and the exit code."""
 
 from __future__ import annotations
 

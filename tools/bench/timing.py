@@ -1,6 +1,4 @@
-"""Measures the wall time of whole processes and of answers within a process, and compares two programs in alternating
-rounds.
-"""
+"""Measures the wall time of whole processes and of answers within a process, and compares two programs in alternating rounds."""
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ class Function(NamedTuple):
 
 
 class File(NamedTuple):
-    """A C file: path relative to the root, code without comments, directives and the contents of strings, its
-    functions.
-    """
+    """A C file: path relative to the root, code without comments, directives and the contents of strings, its functions."""
 
     path: Path
     code: str

@@ -107,9 +107,7 @@ def find_issue(settings: dict[str, str], env: dict[str, str]) -> str | None:
 
 
 def host_command(settings: dict[str, str], env: dict[str, str]) -> list[str]:
-    """The command that starts acr-host, from PATH or in the image. A container gets variables by name, so that no value
-    is shown.
-    """
+    """The command that starts acr-host, from PATH or in the image. A container gets variables by name, so that no value is shown."""
     if not settings["image"]:
         return ["acr-host"]
     here = os.getcwd()
@@ -173,9 +171,7 @@ def git_says(*words: str) -> str:
 
 
 def take_branch(branch: str, settings: dict[str, str], env: dict[str, str]) -> None:
-    """Fetch the branch of an earlier job with the same patch, so that it is not created again; the server may have
-    none.
-    """
+    """Fetch the branch of an earlier job with the same patch, so that it is not created again; the server may have none."""
     hidden = {settings["key_variable"], TOKENS[settings["forge"]][0]}
     clean = {name: value for name, value in env.items() if name not in hidden}
     words = [
@@ -189,9 +185,7 @@ def take_branch(branch: str, settings: dict[str, str], env: dict[str, str]) -> N
 
 
 def open_request(settings: dict[str, str], patch: bytes, env: dict[str, str]) -> tuple[int, str]:
-    """(exit code, URL) of `acr-host pr`. The branch is named after the commit and the patch, so the same patch is not
-    pushed twice.
-    """
+    """(exit code, URL) of `acr-host pr`. The branch is named after the commit and the patch, so the same patch is not pushed twice."""
     prepare_repository(env)
     env = {**env, **git_access(settings, env)}
     digest = hashlib.sha256(git_says("rev-parse", "HEAD").encode() + patch).hexdigest()
@@ -224,9 +218,7 @@ def write_summary(settings: dict[str, str], env: dict[str, str]) -> None:
 
 
 def write_outputs(outputs: dict[str, str], env: dict[str, str]) -> None:
-    """Write outputs for later steps of the job (GitHub), or to acr-host.env, a dotenv report (GitLab). Each value is
-    one line.
-    """
+    """Write outputs for later steps of the job (GitHub), or to acr-host.env, a dotenv report (GitLab). Each value is one line."""
     lines = {name: " ".join(value.split()) for name, value in outputs.items()}
     if env.get("GITHUB_OUTPUT"):
         with open(env["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:

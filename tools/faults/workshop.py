@@ -62,9 +62,7 @@ class Workshop:
         return changed
 
     def _copy(self) -> bool:
-        """Make `source` equal to the files that git sees in the tree, writing only files that differ; return whether
-        any did.
-        """
+        """Make `source` equal to the files that git sees in the tree, writing only files that differ; return whether any did."""
         command = ["git", "-C", str(self.root), "ls-files", "-z", "-co", "--exclude-standard"]
         listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
         names = {name for name in listed.split("\0") if name and (self.root / name).is_file()}
@@ -122,9 +120,7 @@ class Workshop:
             self._tests[test["name"]] = {"command": test["command"], "variables": variables}
 
     def measure(self, tests: queue.SimpleQueue[str], note: Callable[[], None]) -> None:
-        """Take tests from the queue: each must pass without a fault. `seconds`, which all copies share, records the
-        times.
-        """
+        """Take tests from the queue: each must pass without a fault. `seconds`, which all copies share, records the times."""
         with contextlib.suppress(queue.Empty):
             while not self.is_ended:
                 test = tests.get_nowait()
@@ -186,9 +182,7 @@ class Workshop:
         return result
 
     def _in_order(self, stages: list[tuple[str, list[str]]]) -> Iterator[tuple[str, str]]:
-        """(build, test) of the tests that pass without a fault; within a stage the cheapest first, but unit tests in
-        the given order.
-        """
+        """(build, test) of the tests that pass without a fault; within a stage the cheapest first, but unit tests in the given order."""
         for build, names in stages:
             known = [test for test in names if test in self.seconds]
             if not names or not names[0].startswith("unit/"):

@@ -1,4 +1,4 @@
-"""The shortest complete streamed answer of each dialect, chosen by the path of the request."""
+"""The shortest complete streamed answer of each dialect, selected by the path of the request."""
 
 from __future__ import annotations
 

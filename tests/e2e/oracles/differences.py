@@ -1,8 +1,8 @@
-"""Where our requests differ from the SDKs' and mean to. Whatever is not listed here fails the test.
+"""The intended differences between our requests and those of the SDKs. Any other difference makes the test fail.
 
-A row is (client, what, why): `client` and `what` are patterns of fnmatch ("[[]" is a bracket); `what` is
-`-PATH` (the SDK sends it, we do not), `+PATH` (we send it, the SDK does not) or `PATH` (both do, and the
-values differ). A row that no request needs fails too.
+A row is (client, what, why): `client` and `what` are patterns of fnmatch ("[[]" is a bracket); `what` is `-PATH` (only
+the SDK sends it), `+PATH` (only we send it) or `PATH` (both send it, with different values). A row that no request
+needs makes the test fail, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A proxy on 127.0.0.1 that ends the TLS of every host itself and takes down what it is sent.
+"""A proxy on 127.0.0.1 that terminates the TLS of every host and records all requests.
 
-So clients are asked at their own addresses, with their own paths and Host headers, and nothing
-leaves the machine. `Recorder.environment` leads a program to it and lets it trust its certificates.
+So clients use their own addresses, paths and Host headers, but nothing leaves the machine. `Recorder.environment`
+points a program to the proxy and makes it trust the proxy's certificates.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The official SDKs: installed from npm into the tests' cache, and what each of them sends.
+"""The official SDKs, installed from npm into the tests' cache, and the requests that each sends.
 
-What they sent is kept as goldens in `tests/cases/llm/requests/`, one file for each client, so that ours
-can be compared where there is no npm; where there is, the SDKs are asked again and must still send the same.
+The requests are golden files in `tests/cases/llm/requests/`, one for each client, so that our requests can be compared
+without npm. With npm, the SDKs make their calls again and must send the same requests.
 """
 
 from __future__ import annotations

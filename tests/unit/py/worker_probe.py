@@ -57,9 +57,7 @@ def attacks(package_dir: bytes) -> bytes:
 
 
 def outline_attacks(package_dir: bytes) -> bytes:
-    """The same for a worker that outlines, in which no folder is writable: the running program, and the successful
-    attempts.
-    """
+    """The same for a worker that outlines, in which no folder is writable: the running program, and the successful attempts."""
     return ", ".join([os.path.basename(os.readlink("/proc/self/exe")), *_worked(package_dir)]).encode()
 
 
