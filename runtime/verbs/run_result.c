@@ -141,8 +141,9 @@ static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool 
 static AcrJson *describe_run_result(const AcrRunSpec *spec, const AcrRunResult *result)
 {
     AcrJson *json = acr_run_result_to_json(result);
-    g_autofree char *meta = spec->out ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL,
-                    *folder = spec->out ? acr_path_real(spec->out) : NULL;
+    const char *out = spec->verb == ACR_FOR_REPLAY ? spec->arguments[0] : spec->out;
+    g_autofree char *meta = out ? g_build_filename(out, ACR_FILE_META, NULL) : NULL,
+                    *folder = out ? acr_path_real(out) : NULL;
     if (folder && g_file_test(meta, G_FILE_TEST_EXISTS))
         acr_json_set(json, "folder", acr_json_new_bytes(folder, strlen(folder)));
     return json;

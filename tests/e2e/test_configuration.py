@@ -97,7 +97,7 @@ def test_result_is_one_object(run_host: RunHost, sample_repo: Repo, tmp_path: Pa
     out = tmp_path / "out"
     run = arguments(sample_repo, out, "--json")
     first = run_host(*run).check()
-    assert json.loads(first.out) == read_json(out / "result.json")
+    assert json.loads(first.out) == read_json(out / "result.json") | {"folder": str(out)}
     assert run_host(*run).check().stdout == first.stdout
     assert run_host("replay", "--json", out).check().stdout == first.stdout
     patch = run_host(*arguments(sample_repo, out)).check().out

@@ -378,5 +378,6 @@ def test_a_resume_without_time_keeps_the_patch_of_before(
     keyless = {"OPENAI_API_KEY": None, "OPENAI_BASE_URL": "https://models.invalid/v1"}
     failed = case.host.run(*command, "--json", "--retries=0", env=server.environment | keyless)
     told = json.loads(failed.check(ENVIRONMENT).out)
+    assert told.pop("folder") == str(case.out)
     assert told == read_json(case.out / "result.json") and told["error"]["class"] == "auth"
     assert told | {"error": result["error"], "exit": CEILING} == result
