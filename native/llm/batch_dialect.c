@@ -94,7 +94,7 @@ static GBytes *exchange(const AcrBatchWire *wire, const char *url, const char *t
     g_autofree char *text = acr_utf8_repair_bytes(response.body),
                     *shown = acr_redact_line(text, NULL, 300);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_SERVER,
-                                  "the batch interface answers with status %d: %s", response.status,
+                                  "the batch API answered with status %d: %s", response.status,
                                   shown));
 }
 
@@ -116,7 +116,7 @@ static char *take_id(const AcrJson *json, GError **error)
     if (id && *id)
         return g_strdup(id);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
-                                  "the batch interface returns no usable id"));
+                                  "the batch API returned no usable id"));
 }
 
 /* ---- Sending ---- */

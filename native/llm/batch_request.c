@@ -45,7 +45,7 @@ void acr_batch_address(AcrBatchRequest *out, const char *broker, const char *ins
 
 char *acr_batch_refusal(const char *why)
 {
-    g_autofree char *text = g_strconcat("the batch interface gives no answer: ", why, NULL);
+    g_autofree char *text = g_strconcat("the batch API gave no answer: ", why, NULL);
     AcrJson *error =
         acr_json_of(ACR_STRING("type", "overloaded_error"), ACR_STRING("message", text), NULL);
     g_autoptr(AcrJson) json =

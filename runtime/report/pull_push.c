@@ -184,7 +184,7 @@ bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error)
     if (!dir)
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                              "the branch was written, but not pushed: %s",
-                             git ? "cannot make a temporary folder" : "git is not installed");
+                             git ? "cannot create a temporary folder" : "git is not installed");
     bool ok = push_from(pull, dir, git, out_is_new, error);
     return acr_dir_remove(dir, ok ? error : NULL) && ok;
 }
