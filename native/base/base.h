@@ -308,7 +308,7 @@ bool acr_path_is_below(const char *path, const char *folder);
 /* Whether a file name is that of a temporary file of acr_file_write_atomic. Such a file remains
  * if the process is killed. */
 bool acr_file_is_temporary(const char *name);
-/* Makes a folder and its missing parents. Errors: NO_SPACE, FAILED (messages name the path). */
+/* Creates a folder and its missing parents. Errors: NO_SPACE, FAILED (messages name the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
 /* Whether the open folder or file is a mount point; false if the system does not say. */
 bool acr_fd_is_mount(int fd);

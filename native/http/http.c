@@ -1,7 +1,7 @@
 /* Performs one exchange with libcurl's easy handle, in short steps, so that interrupts and our
  * own deadlines take effect within a tenth of a second, even while the transfer waits. A client
  * keeps its handles and thereby its connections; the options of the easy handle are reset for
- * each exchange. An exchange without a client makes a temporary client. */
+ * each exchange. An exchange without a client creates a temporary client. */
 #include "http/http.h"
 
 #include <errno.h>

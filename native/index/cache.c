@@ -114,7 +114,7 @@ static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
            now.st_ino != before->st_ino || now.st_ctim.tv_nsec != before->st_ctim.tv_nsec;
 }
 
-/* Opens the file at the path, or makes it if it is missing; on failure, works without a file. */
+/* Opens the file at the path, or creates it if it is missing; on failure, works without a file. */
 static void attach(AcrIndexCache *cache)
 {
     AcrCacheState state = ACR_CACHE_UNUSABLE;

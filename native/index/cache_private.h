@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct AcrCacheDatabase AcrCacheDatabase;
 
-/* Opens the database; with `create`, makes a missing file and table. `*out` is owned
+/* Opens the database; with `create`, creates a missing file and table. `*out` is owned
  * (acr_cache_database_close) and always set, so that callers can use acr_cache_database_why and
  * acr_cache_database_has_moved. */
 AcrCacheState acr_cache_database_open(const char *path, bool create,

@@ -273,7 +273,7 @@ static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, A
 
 /* ---- Set-up ---- */
 
-/* Makes a folder of the layer as a copy of `from`; an empty folder if that is NULL. */
+/* Creates a folder of the layer as a copy of `from`; an empty folder if that is NULL. */
 static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);

@@ -459,7 +459,7 @@ static bool run_container(AcrSandbox *sandbox, const AcrExecution *execution, Ac
 
 /* ---- Set-up ---- */
 
-/* Makes the image if it is missing. The caller holds the lock on its name. */
+/* Creates the image if it is missing. The caller holds the lock on its name. */
 static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 {
     const State *state = sandbox->state;
@@ -476,7 +476,7 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     return ok;
 }
 
-/* Makes an image whose name is derived from the user's image and all other inputs by which
+/* Creates an image whose name is derived from the user's image and all other inputs by which
  * environments can differ. */
 static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {

@@ -115,7 +115,7 @@ static bool make_stage(const AcrHelperSpec *spec, GError **error)
            acr_sandbox_fail_errno(error, errno, "cannot mount a tmpfs on", spec->stage);
 }
 
-/* Makes a folder of the stage with its parents. The command's user owns them. */
+/* Creates a folder of the stage with its parents. The command's user owns them. */
 static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mode, GError **error)
 {
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);

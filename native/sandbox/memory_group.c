@@ -1,4 +1,4 @@
-/* Control groups of both versions, through the kernel's files. In version 1, we make a group
+/* Control groups of both versions, through the kernel's files. In version 1, we create a group
  * below this process's own group. Version 2 does not allow this if a group contains processes,
  * so we make a sibling group. We do that only if this process's group has no limit, because the
  * limit would not apply to the sibling. */

@@ -39,7 +39,7 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
-/* Makes a folder with a copy of the tree and a home (from the set-up or from the snapshot);
+/* Creates a folder with a copy of the tree and a home (from the set-up or from the snapshot);
  * owned. After a set-up it is the folder in which the set-up ran, which only one process may use
  * at a time. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)

@@ -34,7 +34,7 @@ gint64 acr_kernel_number(const char *text, const char *words);
 /* The folder in which this process may make groups, found from the lines of /proc/self/cgroup.
  * `root` is where control groups are mounted. Owned; NULL if there is none. */
 char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_old) ACR_MUST_USE;
-/* Makes a group, if possible, that limits memory to `limit_bytes`. */
+/* Creates a group, if possible, that limits memory to `limit_bytes`. */
 void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out);
 /* The file by which a process with one thread enters the group: the process writes a zero to it.
  * Owned; NULL if there is no group. */
@@ -104,7 +104,7 @@ bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error
  * blocks if the file system supports that. Symbolic links are copied as links; only files,
  * folders and links are copied. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
-/* Makes a folder with this mode, whatever the umask is. An existing folder is not changed. */
+/* Creates a folder with this mode, whatever the umask is. An existing folder is not changed. */
 bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE;
 /* Makes a user the owner of a tree, without following links. */
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;

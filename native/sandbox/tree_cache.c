@@ -144,7 +144,7 @@ static void sweep_cache(const AcrTreeCache *store, const char *folder)
     }
 }
 
-/* Makes a new folder inside another, and locks it for this process. */
+/* Creates a new folder inside another, and locks it for this process. */
 static char *make_scratch(AcrTreeCache *store, const char *folder, GError **error)
 {
     for (;;) {
@@ -203,7 +203,7 @@ static bool claim(const char *folder, bool is_named, GError **error)
                             folder);
 }
 
-/* Makes a temporary folder that is removed with the cache. It is inside a folder of this user;
+/* Creates a temporary folder that is removed with the cache. It is inside a folder of this user;
  * if this process is killed, a later process removes it. */
 static char *make_temporary(AcrTreeCache *store, GError **error)
 {

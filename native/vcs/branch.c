@@ -1,4 +1,4 @@
-/* Makes a branch with one commit: the files of an overlay on top of the commit of its snapshot.
+/* Creates a branch with one commit: the files of an overlay on top of the commit of its snapshot.
  * It writes loose objects, and then one reference. Working tree, index and HEAD stay unchanged.
  * libgit2 runs no hook, and it runs no filter because we pass contents as bytes. */
 #include <string.h>

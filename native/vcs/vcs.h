@@ -280,7 +280,7 @@ typedef struct {
 } AcrBranch;
 void acr_branch_clear(AcrBranch *branch);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBranch, acr_branch_clear)
-/* Makes a branch with one commit on top of the snapshot's commit (not for a snapshot of a
+/* Creates a branch with one commit on top of the snapshot's commit (not for a snapshot of a
  * working tree): writes objects and one reference. Author and committer come from git;
  * everything else in the repository stays unchanged. `name` must be valid. With `is_dry`, checks
  * everything and writes nothing. Errors: FAILED (also if the branch exists with other files or

@@ -115,7 +115,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)
  * its environment. Errors: those of grading, INPUT. */
 bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
                    GError **error) ACR_MUST_USE;
-/* The Python of a plan's environment; owned. If the environment does not exist, makes it in the
+/* The Python of a plan's environment; owned. If the environment does not exist, creates it in the
  * user's cache or, if there is no cache, in `out` (may be NULL). Errors: FAILED (there is no
  * folder), those of acr_project_environment. */
 char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,

@@ -64,7 +64,7 @@ AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error
     return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, "%s", fault));
 }
 
-/* Whether the command selects some of the tasks, so that those outside keep their grades. */
+/* Whether the command selects only some tasks; the other tasks then keep their grades. */
 static bool is_subset(const AcrRunSpec *spec)
 {
     return spec->retry_failed || spec->slice || spec->instance_set || spec->instances;

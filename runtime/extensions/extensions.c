@@ -379,7 +379,7 @@ static bool is_for(const AcrJson *row, const char *event, const char **out_name)
     return *out_name && g_strcmp0(acr_json_get_string(row, "kind"), event) == 0;
 }
 
-/* Adds a line to *text (owned); does nothing if either is NULL. */
+/* Adds a line to *text (owned); does nothing if `text` or `line` is NULL. */
 static void add_said_line(char **text, const char *line)
 {
     if (!text || !line)

@@ -1,5 +1,5 @@
 /* Prepares a draft pull or merge request from a run. Python makes its text from the run folder.
- * If options request it, acr-host makes a branch, pushes it and opens the request. */
+ * If options request it, acr-host creates a branch, pushes it and opens the request. */
 #include <string.h>
 
 #include "report/report_private.h"

@@ -230,7 +230,7 @@ static char *prompt_text(const AcrJson *blocks)
     return g_string_free(text, FALSE);
 }
 
-/* Takes the issue from the prompt. If the session's last run has ended, makes a new folder. */
+/* Takes the issue from the prompt. If the session's last run has ended, creates a new folder. */
 static bool take_issue(const Request *request, AcrAcpSession *session)
 {
     g_autoptr(GError) error = NULL;

@@ -51,7 +51,7 @@ AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArra
                                  GError **error) ACR_MUST_USE;
 void acr_batch_rows_free(AcrBatchRows *rows);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
-/* Callback of AcrBatchOptions: makes the environment of a task, or finds its image. */
+/* Callback of AcrBatchOptions: creates the environment of a task, or finds its image. */
 bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                           AcrTaskPlace *out, GError **error);
 /* Callback of AcrBatchOptions for a batch that does not grade: the task no longer needs its

@@ -19,7 +19,7 @@ typedef struct {
     guint from, to; /* these are equal if the text names one line */
     bool is_range;
 } AcrSearchLines;
-/* Parses such a text. Returns false if it has neither form. */
+/* Parses a text in one of these forms; returns false if it has neither. */
 bool acr_search_word_lines(const char *text, AcrSearchLines *out);
 /* The words that begin a call, in order; NULL after the last. */
 const char *acr_search_word(guint i);

@@ -24,7 +24,7 @@ AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host
                                   const AcrRunSpec *spec);
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
-/* If --environment is given, makes the environment and sets --python, --setup and --test-cmd
+/* If --environment is given, creates the environment and sets --python, --setup and --test-cmd
  * accordingly. Errors: USAGE of task, those of project and vcs. */
 bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
