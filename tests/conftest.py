@@ -25,13 +25,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Counter:
-    """Notes, of each test of a session, whether it ran or why not."""
+    """Records for each test whether it ran, or why it was skipped."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test that ran; note the reason of one that was skipped."""
+        """Count a test that ran; record the reason of a skipped test."""
         if report.skipped:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "expected to fail"
             reason = reason.removeprefix("Skipped: ").replace("\n", " ")
@@ -40,7 +40,7 @@ class _Counter:
             self.config.stash[_ran] += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note the reason of a file that was skipped as a whole."""
+        """Record the reason of a file that was skipped as a whole."""
         if report.skipped and isinstance(report.longrepr, tuple):
             reason = report.longrepr[2].removeprefix("Skipped: ").replace("\n", " ")
             self.config.stash[_skips].append(f"{report.nodeid}: {reason}")
@@ -52,7 +52,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Write the reasons down, and exit 77 where nothing ran because all was skipped or deselected."""
+    """Write the reasons, and exit with 77 if no test ran because all were skipped or deselected."""
     skips = session.config.stash[_skips]
     target = os.environ.get("ACR_SKIPPED")
     if target and skips:
@@ -66,7 +66,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(scope="session")
 def recorded() -> Path:
-    """The folder of recorded runs, below $ACR_SHARED or `../shared`; skips where it is not there."""
+    """The folder of recorded runs, below $ACR_SHARED or `../shared`; skips the test if it does not exist."""
     shared = Path(os.environ.get("ACR_SHARED") or Path(__file__).parents[2] / "shared")
     if not (shared / "recorded" / "runs.jsonl").is_file():
         pytest.skip(f"no recorded runs in {shared}")

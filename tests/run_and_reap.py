@@ -19,7 +19,7 @@ import sys
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-PATIENCE_SECONDS = 15  # for what is just ending
+PATIENCE_SECONDS = 15  # for processes that are just ending
 LEFT_OVER = 1
 SKIPPED = 77
 
@@ -34,7 +34,7 @@ def reap() -> None:
 
 
 def threads_of(pid: int) -> list[str]:
-    """The threads of a process; none where it has ended."""
+    """The threads of a process; none if it has ended."""
     try:
         return os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -42,7 +42,7 @@ def threads_of(pid: int) -> list[str]:
 
 
 def descendants() -> list[int]:
-    """All processes below this one, each before its children."""
+    """All descendants of this process, each before its children."""
     found = [os.getpid()]
     for pid in found:
         for thread in threads_of(pid):
@@ -64,7 +64,7 @@ def command_of(pid: int) -> str:
 
 
 def left_over() -> list[str]:
-    """What still runs after some patience, a line each; it is killed."""
+    """Kill the processes that still run after some time; return one line for each."""
     until = time.monotonic() + PATIENCE_SECONDS
     while (pids := descendants()) and time.monotonic() < until:
         time.sleep(0.02)
@@ -84,7 +84,7 @@ def left_over() -> list[str]:
 
 
 def note_times(path: str, begun: float, command: list[str]) -> None:
-    """Add a line about a test that has ended."""
+    """Append a line about a test that has ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     wall = time.monotonic() - begun
     with open(path, "a", encoding="utf-8") as times:
@@ -92,8 +92,8 @@ def note_times(path: str, begun: float, command: list[str]) -> None:
 
 
 def temporary_folder(parent: str) -> str:
-    """A new folder for the temporary files of the test, whose parents others may pass as they may pass /tmp."""
-    folder = os.path.join(parent, f"tmp-{os.getpid()}")  # a patch may ask whether it runs in a "/tmp"
+    """Create a folder for the test's temporary files; like /tmp, other users may enter its parents."""
+    folder = os.path.join(parent, f"tmp-{os.getpid()}")  # a patch may ask whether it runs below a "/tmp"
     os.mkdir(folder)
     os.chmod(folder, 0o1777)
     os.environ["TMPDIR"] = folder
@@ -101,13 +101,13 @@ def temporary_folder(parent: str) -> str:
 
 
 def remove(folder: str) -> None:
-    """Remove what can be removed of the folder."""
+    """Remove as much of the folder as possible."""
     quiet = [(os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
     os.waitpid(os.posix_spawnp("rm", ["rm", "-rf", folder], os.environ, file_actions=quiet), 0)
 
 
 def main(command: list[str]) -> int:
-    """Run the command; its exit code, or 1 where something was left running."""
+    """Run the command; return its exit code, or 1 if it left processes running."""
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         sys.exit("run_and_reap.py: orphans cannot be adopted here")
     memory = "" if os.environ.get("ACR_ON_DISK") else os.environ.get("ACR_MEMORY")
@@ -115,11 +115,11 @@ def main(command: list[str]) -> int:
     begun = time.monotonic()
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     try:
-        # Python ignores these two.
+        # Python ignores these two signals.
         test = os.posix_spawnp(command[0], command, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
     except OSError as error:
         sys.exit(f"run_and_reap.py: {command[0]}: {error.strerror}")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test gets it too, and ends by itself
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test gets SIGINT too, and ends by itself
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == test:

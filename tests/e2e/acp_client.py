@@ -22,7 +22,7 @@ ISSUE = runs.ISSUE.read_text()
 
 
 class Editor:
-    """A client that keeps the updates of its sessions. `options` go to Popen."""
+    """A client that records the updates of its sessions. `options` go to Popen."""
 
     def __init__(
         self, host: Host, *words: object, model: str = SCRIPTED, env: dict[str, str] | None = None, **options: Any
@@ -52,13 +52,13 @@ class Editor:
         self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def ask(self, method: str, **params: Any) -> int:
-        """Send a request; its id."""
+        """Send a request; return its id."""
         self._number += 1
         self.send(id=self._number, method=method, params=params)
         return self._number
 
     def receive(self) -> Message:
-        """The next message that is no update. Errors: AssertionError where none comes."""
+        """The next message that is not an update. Errors: AssertionError if none comes."""
         while True:
             message = self._messages.get(timeout=60 * SLOWNESS)
             assert message is not None, "the program has ended"
@@ -67,14 +67,14 @@ class Editor:
             self.updates.append(message["params"])
 
     def result(self, method: str, **params: Any) -> Message:
-        """The result of a request that succeeds."""
+        """The result of a request, which must succeed."""
         number = self.ask(method, **params)
         answer = self.receive()
         assert answer["id"] == number and "result" in answer, answer
         return dict(answer["result"])
 
     def code(self, method: str, **params: Any) -> int:
-        """The error code of a request that fails."""
+        """The error code of a request, which must fail."""
         self.ask(method, **params)
         answer = self.receive()
         assert "error" in answer, answer
@@ -90,7 +90,7 @@ class Editor:
         return self.open(repo)
 
     def prompt(self, session: str, *texts: str) -> int:
-        """Send a prompt, the issue of the sample if nothing is said; its id."""
+        """Send a prompt (default: the sample's issue); return its id."""
         blocks = [{"type": "text", "text": text} for text in texts or [ISSUE]]
         return self.ask("session/prompt", sessionId=session, prompt=blocks)
 
@@ -99,23 +99,23 @@ class Editor:
         self.send(method="session/cancel", params={"sessionId": session})
 
     def answer(self, asked: Message, **outcome: str) -> None:
-        """Answer the question of a permission."""
+        """Answer a request for permission."""
         assert asked["method"] == "session/request_permission", asked
         self.send(id=asked["id"], result={"outcome": outcome})
 
     def said(self, kind: str) -> str:
-        """The text of the updates of a kind."""
+        """The text of the updates of one kind."""
         return "".join(at["update"]["content"]["text"] for at in self.updates if at["update"]["sessionUpdate"] == kind)
 
     def end(self) -> int:
-        """Close the input; the exit code."""
+        """Close the input; return the exit code."""
         assert self.child.stdin
         self.child.stdin.close()
         return int(self.child.wait(timeout=60 * SLOWNESS))
 
 
 def check_by_schema(name: str, *messages: Message) -> None:
-    """Checks that each value is valid by this definition of the protocol's published schema."""
+    """Check each value against this definition in the protocol's published schema."""
     schema = json.loads((npm_package(SDK, SDK_VERSION) / "schema" / "v1" / "schema.json").read_text())
     for message in messages:
         jsonschema.validate(message, {"$defs": schema["$defs"], "$ref": f"#/$defs/{name}"})

@@ -16,7 +16,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome
 
 
 class Editor(acp.Client):
-    """Counts updates, and allows what it is asked."""
+    """Counts updates, and grants every permission."""
 
     def __init__(self) -> None:
         self.updates: dict[str, int] = {}

@@ -18,7 +18,7 @@ KEY = "sk-batch-0123456789abcdef"
 
 
 def answer_to(messages: list[dict[str, str]], is_json: bool, system: str) -> str:
-    """What the script's model says; which line it is follows from the request alone."""
+    """The script's answer; the request alone determines the line."""
     said = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
     newest = "\n".join(message["content"] for message in messages[said[-1] + 1 if said else 0 :])
     has_code = any("def split_at" in message["content"] for message in messages)
@@ -26,7 +26,7 @@ def answer_to(messages: list[dict[str, str]], is_json: bool, system: str) -> str
     texts = [line["content"] for line in script_lines() if line["agent"] == agent]
     if agent == "patch":
         return texts["The search ends here" not in newest]
-    if agent == "extract":  # the second line is no JSON
+    if agent == "extract":  # the second line is not JSON
         return texts[0 if "SeasonTariff" in newest else 2 if "cost_in_blocks" in newest else 3]
     if not said:
         return texts[0]
@@ -52,9 +52,10 @@ class Batch:
 
 
 class BatchServer(Serving):
-    """`manner`: "honest"; results "reordered" or "twice" (and one of somebody else); "slow"; of the first batch one result is
-    "lost", or it is "expired" or "failing" without results, or "silent", made without a response; "refusing": there are no
-    batches; "lying": a usage that no answer has."""
+    """`manner` is "honest", or: results are "reordered" or sent "twice" (with a foreign one); the batch is "slow"; one
+    result of the first batch is "lost"; the first batch is "expired" or "failing" without results, or "silent"
+    (created without a response); "refusing": batches are not supported; "lying": the usage is impossible.
+    """
 
     def __init__(self, kind: str, manner: str = "honest") -> None:
         self.kind, self.manner = kind, manner
@@ -104,7 +105,7 @@ class BatchServer(Serving):
         return {"id": "x", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": usage}
 
     def results(self, batch: Batch) -> list[dict[str, Any]]:
-        """The lines of a batch's results, as the manner has them."""
+        """The lines of a batch's results, changed as `manner` says."""
         is_first = batch is self.batches[0]
         lines = [self.result(key, body) for key, body in batch.calls.items()]
         if self.manner == "lost" and is_first:

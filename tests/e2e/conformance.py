@@ -35,7 +35,7 @@ PLAIN = "plain isolates nothing"
 
 @pytest.fixture
 def tmp_path(open_path: Path) -> Path:
-    """A folder that the users of sandboxes may enter."""
+    """A folder that the users of the sandboxes may enter."""
     return open_path
 
 
@@ -49,7 +49,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], sandboxes.Engine]]:
-    """engines("podman") -> the engine, started once, with the image; or skips, by one trial."""
+    """engines("podman") -> an engine with the image, started once; skips if a trial shows that the engine does not
+    work.
+    """
     started: dict[str, sandboxes.Engine] = {}
     missing: dict[str, str] = {}
 
@@ -99,7 +101,7 @@ def sandbox(
 
 @pytest.fixture(scope="session")
 def tree_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of TREE, to be copied."""
+    """A repository of TREE, for copying."""
     path = repos.make_repo(tmp_path_factory.mktemp("tree") / "repo", TREE).path
     (path / "run.sh").chmod(0o755)
     return path
@@ -107,7 +109,7 @@ def tree_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repo(sandbox: Sandbox, tmp_path: Path, tree_repo: Path) -> Path:
-    """A repository of TREE, which nothing may change."""
+    """A repository of TREE, which must not change."""
     path = shutil.copytree(tree_repo, tmp_path / "repo")
     if sandbox.wrapper:
         sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
@@ -122,8 +124,8 @@ SETUP_IMAGES = "acr-host-setup/"
 def orphans(sandbox: Sandbox) -> Iterator[Callable[[], list[int]]]:
     """orphans() -> processes that runs of the program have left, after some time to end.
 
-    While it is used, what loses its parent becomes a child of this process; not where an engine
-    is, which has helpers of its own that stay.
+    While this fixture is used, orphaned processes become children of this process; not with an engine, whose own
+    helpers remain.
     """
     if sandbox.is_engine:
         yield lambda: []
@@ -147,14 +149,14 @@ def orphans(sandbox: Sandbox) -> Iterator[Callable[[], list[int]]]:
 def _children() -> set[int]:
     children: set[int] = set()
     for listed in Path("/proc/self/task").glob("*/children"):
-        # A thread (of a test's own server) may end between the listing and the reading.
+        # A thread (of the test's server) may end between listing and reading.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             children.update(map(int, listed.read_text().split()))
     return children
 
 
 def _mounts(tmp_path: Path) -> list[str]:
-    """What is mounted, without what lies in the temporary folders of others than this test."""
+    """The mount points, without those in the temporary folders of other tests."""
     folders = {tempfile.gettempdir(), "/tmp", "/dev/shm", os.environ.get("ACR_MEMORY") or "/tmp"}
     others = tuple(f"{folder}/" for folder in folders)
     own = f"{tmp_path}/"
@@ -169,16 +171,16 @@ def untouched(
     orphans: Callable[[], list[int]],
     tmp_path: Path,
 ) -> Iterator[Callable[[], None]]:
-    """After each case the repository is as it was, and nothing runs, is mounted or is left.
+    """Check after each case that the repository is unchanged, and that no process, mount or file is left.
 
-    untouched(): a test that has changed the repository itself says: from here on.
+    A test that has itself changed the repository calls untouched() to compare from then on.
     """
     digests, mounts = [repos.digest(repo)], _mounts(tmp_path)
     engine = engines(sandbox.name) if sandbox.is_engine else None
     images = engine.images() if engine else []
     yield lambda: digests.append(repos.digest(repo))
     assert repos.digest(repo) == digests[-1]
-    until = time.monotonic() + 30 * SLOWNESS  # the engines of other tests mount networks and programs for a moment
+    until = time.monotonic() + 30 * SLOWNESS  # engines of other tests mount networks and programs briefly
     while (new := set(_mounts(tmp_path)) - set(mounts)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not new, sorted(new)
@@ -188,7 +190,7 @@ def untouched(
     if engine:
         assert engine.containers() == []
         for name in set(engine.images()) - set(images):
-            assert SETUP_IMAGES in name, name  # they are the cache of set-ups
+            assert SETUP_IMAGES in name, name  # such images are the cache of set-ups
             engine.remove_image(name)
         assert engine.images() == images
         assert engine.mounts() == []
@@ -197,13 +199,13 @@ def untouched(
 
 
 def limit_of(sandbox: Sandbox, *names: str, why: str) -> None:
-    """Skips where the sandbox is one of those, for a limit of it."""
+    """Skip the test in these sandboxes, because of a known limit."""
     if sandbox.name in names:
         pytest.skip(f"a limit of {sandbox.name}: {why}")
 
 
 def left_over(marker: str, without: str = "\0") -> list[str]:
-    """Processes that hold a marker in their command line, and not the other text."""
+    """Processes whose command line contains the marker, but not the other text."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -217,7 +219,7 @@ def left_over(marker: str, without: str = "\0") -> list[str]:
 
 
 def wait_for(marker: str) -> None:
-    """Waits until a command with the marker runs."""
+    """Wait until a command with the marker runs."""
     until = time.monotonic() + 60 * SLOWNESS
     while not left_over(marker, "acr-host") and time.monotonic() < until:
         time.sleep(0.05)
@@ -225,7 +227,7 @@ def wait_for(marker: str) -> None:
 
 
 def gone(marker: str) -> None:
-    """Nothing with the marker runs any more, the program itself included."""
+    """Check that no process with the marker runs any more, including the program itself."""
     until = time.monotonic() + 30 * SLOWNESS
     while left_over(marker) and time.monotonic() < until:
         time.sleep(0.02)

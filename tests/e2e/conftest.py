@@ -34,7 +34,7 @@ def sample() -> Path:
 
 @pytest.fixture
 def host(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """Starts the program with an empty HOME and cache of this test; what still runs is killed after it."""
+    """Starts the program with an empty HOME and cache for this test; kills what still runs afterwards."""
     made = Host(tmp_path_factory.mktemp("home"), binary)
     yield made
     made.close()
@@ -58,28 +58,27 @@ def make_repo(tmp_path: Path) -> Callable[..., Repo]:
 
 @pytest.fixture
 def sample_repo(tmp_path: Path) -> Repo:
-    """The sample as a repository with one commit, this test's own."""
+    """A repository of the sample with one commit, for this test only."""
     return repos.sample_repo(tmp_path / "sample")
 
 
 @pytest.fixture(scope="session")
 def release_repo() -> Callable[[str, str], Repo]:
-    """release_repo(name, version) -> a release from the package registry as a repository, to be read only."""
+    """release_repo(name, version) -> a repository of a release from the package registry; read-only."""
     return packages.release_repo
 
 
 @pytest.fixture(scope="session")
 def pinned_python() -> Callable[..., Path]:
-    """pinned_python(pins, python="3.11") -> the Python of an environment that has those packages."""
+    """pinned_python(pins, python="3.11") -> the Python of an environment with these packages."""
     return packages.pinned_python
 
 
 @pytest.fixture
 def loopback_openai() -> Iterator[Callable[..., LoopbackOpenAI]]:
-    """loopback_openai(script) -> a running server; at the end it must have seen no request out of shape.
+    """loopback_openai(script) -> a running server. At the end, it must not have received an invalid request.
 
-    `script` is a file or a list of lines. A test that means to send such requests empties
-    `violations` itself.
+    `script` is a file or a list of lines. A test that sends invalid requests on purpose empties `violations`.
     """
     servers: list[LoopbackOpenAI] = []
 
@@ -95,7 +94,7 @@ def loopback_openai() -> Iterator[Callable[..., LoopbackOpenAI]]:
 
 @pytest.fixture
 def open_path() -> Iterator[Path]:
-    """A folder of this test that other users may enter; pytest closes its own to them whenever it starts."""
+    """A folder of this test that other users may enter; pytest closes its own folders to other users."""
     with tempfile.TemporaryDirectory(prefix="acr-host-test-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -103,7 +102,7 @@ def open_path() -> Iterator[Path]:
 
 @pytest.fixture
 def box(request: pytest.FixtureRequest, tmp_path: Path, binary: Path) -> Iterator[Sandbox]:
-    """A sandbox of this machine, as a way to run `exec`: its parameter, one of sandboxes.LOCAL, else bubblewrap."""
+    """A sandbox of this machine, as a way to run `exec`: the parameter (one of sandboxes.LOCAL), else bubblewrap."""
     made = sandboxes.local(getattr(request, "param", "bubblewrap"), tmp_path / "box", binary)
     yield made
     made.host.close()

@@ -9,7 +9,7 @@ import pytest
 
 
 def usually(few: Collection[Any], parameters: Iterable[Any], ids: Callable[[Any], str] | None = None) -> list[Any]:
-    """The parameters, in their order, those that are not among `few` marked as long ones."""
+    """The parameters in order; those that are not in `few` are marked `full`."""
     return [
         pytest.param(each, marks=() if each in few else pytest.mark.full, id=ids(each) if ids else None)
         for each in parameters

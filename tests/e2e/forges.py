@@ -20,21 +20,21 @@ PROJECT = "owner/name"
 
 @dataclass(frozen=True)
 class Dialect:
-    """What one API's documentation says."""
+    """The rules of one API, from its documentation."""
 
     root: str
-    project: str  # as it stands in a path
-    opened: str  # the word for what is open
+    project: str  # as written in a path
+    opened: str  # the state of an open request
     collection: str
     token: tuple[str, str]
     headers: dict[str, str]
     query: frozenset[str]
-    page: int  # the most rows of a page
-    body: dict[str, type]  # members of a new one, with their types
+    page: int  # maximum number of rows per page
+    body: dict[str, type]  # members of a new request, with their types
     needed: frozenset[str]
     head: str
     link: str
-    taken: int  # the status where one is open already
+    taken: int  # the status if a request is open already
     variable: str
 
 
@@ -70,7 +70,7 @@ DIALECTS = {
 
 @dataclass
 class Forge(serving.Serving):
-    """One server. `answer`: a status and JSON (and a Location) in place of all of its answers; `rows`: what is open."""
+    """One server. `answer`: a status and JSON (and a Location) that replace all of its answers; `rows`: the open requests."""
 
     kind: str
     answer: tuple[int, Any] | None = None
@@ -90,11 +90,11 @@ class Forge(serving.Serving):
 
     @property
     def url(self) -> str:
-        """What --api-url names."""
+        """The value of --api-url."""
         return f"http://127.0.0.1:{self._server.server_address[1]}{self.dialect.root}"
 
     def add_row(self, branch: str, is_fork: bool = False) -> dict[str, Any]:
-        """One that is open of that branch."""
+        """Add an open request for that branch."""
         number = len(self.rows) + 1
         row: dict[str, Any] = {"number": number, "iid": number, self.dialect.link: f"https://forge.test/{number}"}
         if self.kind == "gitlab":
@@ -105,7 +105,7 @@ class Forge(serving.Serving):
         return row
 
     def respond(self, method: str, path: str, headers: Any, body: bytes) -> tuple[int, Any]:
-        """Status and JSON; what is wrong with the request is kept."""
+        """Return status and JSON; record the errors in the request."""
         self.asked.append(f"{method} {path}")
         found = [*self._check_headers(headers, body), *self._check_path(method, path)]
         sent = json.loads(body) if body else {}

@@ -22,7 +22,7 @@ FIX = """diff --git a/m.py b/m.py
 -    return x
 +    return x + 1
 """
-# What runs the tests in an image.
+# Runs the tests in an image.
 SCRIPT = """#!/bin/bash
 set -uxo pipefail
 cd /testbed
@@ -43,8 +43,9 @@ def lines(path: Path, rows: list[Any]) -> Path:
 
 
 def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = (), project: repos.Repo | None = None) -> Path:
-    """An archive of an image's root: a repository of these files in /testbed, or `project`, bash, git, patch and more
-    programs; skips without them."""
+    """An archive of an image's root, with a repository of these files in /testbed, or `project`, and with bash, git,
+    patch and other programs; skips the test if they are missing.
+    """
     programs = [found for name in ("git", "patch") if (found := shutil.which(name))]
     if len(programs) < 2 or not shutil.which("bash"):
         pytest.skip("bash, git or patch is not installed")

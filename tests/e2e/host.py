@@ -29,8 +29,7 @@ def binary() -> Path:
 
 
 def install(program: Path, folder: Path) -> Path:
-    """A copy of the program as it is installed, below `folder`: it needs nothing of the source tree, where another
-    user may not look."""
+    """Install a copy of the program below `folder`, which needs no file of the source tree, because another user may not read it."""
     shared = folder / "share" / "acr-host"
     (folder / "bin").mkdir(parents=True)
     shutil.copytree(ROOT / "python" / "acr", shared / "python" / "acr", ignore=shutil.ignore_patterns("__pycache__"))
@@ -43,8 +42,9 @@ _PROGRESS = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (.*)\n", re.MULTILINE
 
 @dataclass(frozen=True)
 class Result:
-    """How a run ended: `exit` is negative (minus the signal) where a signal ended it. `stderr` is without the dated
-    lines that tell how the work proceeds; those are in `progress`, without their dates."""
+    """How a run ended: `exit` is negative (minus the signal) if a signal ended it. `progress` has the dated lines of
+    stderr, without dates; `stderr` has the other lines.
+    """
 
     command: list[str]
     exit: int
@@ -73,17 +73,17 @@ class Result:
         return [json.loads(line) for line in self.stdout.splitlines() if line]
 
     def told(self) -> str:
-        """The whole run for a failure message: command, exit, both streams' ends."""
+        """A description of the run for a failure message: command, exit code, ends of both streams."""
         out, err = self.out[-4000:], self.err[-4000:]
         return f"$ {' '.join(self.command)}\nexit {self.exit}\n-- stdout\n{out}\n-- stderr\n{err}"
 
     def check(self, code: int = 0) -> Result:
-        """This result, when the exit code is that. Errors: AssertionError that shows the run."""
+        """Return this result if the exit code is `code`. Errors: AssertionError that shows the run."""
         assert self.exit == code, f"expected exit {code}\n{self.told()}"
         return self
 
     def one_line(self, code: int, *words: str) -> str:
-        """The one line on stderr of a run that failed with `code`; it holds each of the words."""
+        """The only line on stderr of a run that failed with `code`; it must contain each of the words."""
         self.check(code)
         lines = self.err.splitlines()
         assert len(lines) == 1, f"expected one line on stderr\n{self.told()}"
@@ -108,7 +108,7 @@ class Host:
 
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
         """The environment of a run: a few variables of the caller; None removes a variable."""
-        # pytest sets and removes variables of its own meanwhile.
+        # pytest sets and removes its own variables meanwhile.
         env = {name: os.environ[name] for name in list(os.environ) if _KEPT.fullmatch(name)}
         env |= {
             "HOME": str(self.home),
@@ -122,7 +122,7 @@ class Host:
         return env
 
     def sessions(self) -> set[int]:
-        """The sessions of the runs that were started, if any of their processes still runs."""
+        """The sessions of runs that were started and still have processes."""
         return {child.pid for child in self._started}
 
     def start(
@@ -132,10 +132,9 @@ class Host:
         wrapper: Sequence[str] = (),
         **options: Any,
     ) -> subprocess.Popen[bytes]:
-        """Start a run in a session of its own; it is killed at the latest when the test ends.
+        """Start a run in a new session; it is killed at the latest when the test ends.
 
-        `wrapper` is a command that runs the program; `options` go to Popen; streams are pipes unless
-        they say otherwise.
+        `wrapper` is a command that runs the program; `options` go to Popen; streams are pipes by default.
         """
         pipes = {
             "stdin": subprocess.DEVNULL,
@@ -160,9 +159,9 @@ class Host:
         timeout: float = 60,
         **options: Any,
     ) -> Result:
-        """Run to the end. `timeout` in seconds of an ordinary build.
+        """Run the program to its end. `timeout` is in seconds of a normal build.
 
-        Errors: AssertionError where time ran out or a sanitizer complained, with the output.
+        Errors: AssertionError with the output, if the timeout is exceeded or a sanitizer reports an error.
         """
         if input is not None:
             options["stdin"] = subprocess.PIPE
@@ -187,7 +186,7 @@ class Host:
         return result
 
     def close(self) -> None:
-        """Kill what still runs."""
+        """Kill all processes that still run."""
         for child in self._started:
             kill(child)
             for stream in (child.stdin, child.stdout, child.stderr):
@@ -196,20 +195,20 @@ class Host:
 
 
 def without_progress(err: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Splits standard error: the text without the dated lines, and these lines without their dates."""
+    """Split standard error into the text without dated lines, and the dated lines without their dates."""
     lines = _PROGRESS.findall(err)
     return _PROGRESS.sub(b"", err), tuple(line.decode("utf-8", "replace") for line in lines)
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
-    """SIGKILL a child that `Host.start` started, and its process group; waits for it."""
+    """Kill a child that `Host.start` started, and its process group, with SIGKILL; wait for it."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 
 def wait_until_caught(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Wait until a child catches a signal, or has ended: before, the signal would end it as any other program."""
+    """Wait until a child has a handler for the signal, or has ended; earlier, the signal would simply kill it."""
     end = time.monotonic() + 60 * SLOWNESS
     while child.poll() is None:
         caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{child.pid}/status").read_text(), re.MULTILINE)

@@ -18,7 +18,7 @@ import runs
 from host import Host, Result
 from loopback import Failure, LoopbackOpenAI
 
-#: A module with one bug, and answers that mend it in one round.
+# A module with one bug, and answers that fix the bug in one round.
 TINY = {"app.py": "def half(n):\n    return n // 3\n"}
 _LOCATION = {"file": "app.py", "method": "half", "intended_behavior": "halve"}
 _EDIT = "<file>app.py</file>\n<original>    return n // 3</original>\n<patched>    return n // 2</patched>"
@@ -35,7 +35,7 @@ Arguments = list[object]
 
 
 def sample_run(repo: object, out: Path, model: str = "") -> Arguments:
-    """The arguments of a run of the sample's issue; `model` is the sample's script where none is given."""
+    """The arguments of a run of the sample's issue; `model` defaults to the sample's script."""
     return runs.arguments(repo, out, model=model)
 
 
@@ -57,35 +57,35 @@ def tiny_run(repo: object, out: object, script: Path) -> Arguments:
 
 
 def write_script(path: Path, lines: Iterable[dict[str, Any]] = TINY_ANSWERS) -> Path:
-    """A script file of those lines."""
+    """Write a script file with these lines."""
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     return path
 
 
 def whole_stacks() -> dict[str, str]:
-    """An environment in which a leak of libgit2's own is told from one of the program's (tests/lsan.supp)."""
+    """An environment in which sanitizers can distinguish libgit2's leaks from the program's (tests/lsan.supp)."""
     options = os.environ.get("ASAN_OPTIONS", "")
     return {"ASAN_OPTIONS": f"{options}:fast_unwind_on_malloc=0"}
 
 
-PASSING = ("time", "request_id")  # a server counts its requests, those of a killed run too
+PASSING = ("time", "request_id")  # a server numbers its requests, including those of a killed run
 
 
 def without_passing(value: Any) -> Any:
-    """A JSON value without the members that differ from one request to the next."""
+    """A JSON value without the members that vary between requests."""
     if isinstance(value, dict):
         return {n: without_passing(v) for n, v in value.items() if n not in PASSING}
     return [without_passing(v) for v in value] if isinstance(value, list) else value
 
 
 def journal_of(folder: Path) -> list[Any]:
-    """The records of a run folder, without what may differ from run to run."""
+    """The records of a run folder, without members that vary between runs."""
     lines = (folder / "journal.jsonl").read_bytes().splitlines()
     return [without_passing(json.loads(line)) for line in lines]
 
 
 def outcome(folder: Path) -> tuple[Any, ...]:
-    """Everything that must not depend on how often a run was stopped: patch, journal, other artifacts."""
+    """Everything that must not depend on how often a run was stopped: patch, journal, other files."""
     artifacts = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted((folder / "attempt_0").rglob("*"))
@@ -103,13 +103,13 @@ def outcome(folder: Path) -> tuple[Any, ...]:
 
 
 def is_drawn(record: dict[str, Any]) -> bool:
-    """Whether a record is of an experiment: the host draws its values, anew where the draw was not recorded."""
+    """Whether the record is of an experiment, whose random values the host draws again if they were not recorded."""
     record.pop("n", None)
     return record["event"] == "random" or "experiment" in record["request"]
 
 
 def take_back(folder: Path, records: int) -> None:
-    """Take a finished run folder back to where its journal had that many records."""
+    """Reset a finished run folder to the time when its journal had that many records."""
     journal, meta = folder / "journal.jsonl", folder / "meta.json"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:records]))
@@ -120,7 +120,7 @@ def take_back(folder: Path, records: int) -> None:
 
 
 def strays(*folders: Path) -> list[Path]:
-    """The temporary files that a run left in these trees."""
+    """The temporary files that a run has left in these trees."""
     return [p for folder in folders for p in folder.rglob(".acr-*")]
 
 
@@ -130,7 +130,7 @@ def state_of(folder: Path) -> str:
 
 
 def deep_digest(path: Path) -> dict[str, tuple[Any, ...]]:
-    """Everything below a folder: mode, owner, size, mtime and ctime in ns, inode, content. Reads change none of it."""
+    """Mode, owner, size, mtime and ctime in ns, inode and content of everything below a folder. Reading changes none of these."""
     found: dict[str, tuple[Any, ...]] = {}
     for folder, folders, names in os.walk(os.fsencode(path)):
         for name in [b".", *folders, *names]:
@@ -154,7 +154,7 @@ def deep_digest(path: Path) -> dict[str, tuple[Any, ...]]:
 
 
 def stop_in_call(host: Host, server: LoopbackOpenAI, number: int, arguments: Arguments, signal: int) -> Result:
-    """Start a run on a server, send it a signal while its model call `number` (from 0) hangs, and wait for its end."""
+    """Start a run on a server, send it a signal while its model call `number` (from 0) is waiting, and wait for the run's end."""
     server.fail(Failure("hang"), at=number)
     before = len(server.requests)
     child = host.start(*arguments, env=server.environment)
@@ -165,12 +165,12 @@ def stop_in_call(host: Host, server: LoopbackOpenAI, number: int, arguments: Arg
 
 
 def _answered(server: LoopbackOpenAI, number: int) -> int:
-    """How many of the answers before `number` were given before this run."""
+    """The number of answers before `number` that were given before this run."""
     return min(server.position, number)
 
 
 def mounted(target: Path, *arguments: str) -> Iterator[Path]:
-    """Mount something at a folder, yield it, unmount it. Skips where one may not."""
+    """Mount something on a folder, yield the folder, unmount. Skips the test without the permission."""
     target.mkdir(exist_ok=True)
     command = ["mount", *arguments, str(target)]
     if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
@@ -188,7 +188,7 @@ def small_disk(target: Path, kilobytes: int) -> Iterator[Path]:
 
 
 def grow(disk: Path, kilobytes: int) -> None:
-    """Give a small disk another size."""
+    """Resize a small disk."""
     options = f"remount,size={kilobytes}k"
     subprocess.run(["mount", "-o", options, str(disk)], check=True)
 

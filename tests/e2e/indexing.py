@@ -15,20 +15,20 @@ from typing import Any, Callable
 from host import SLOWNESS, Host, Result
 from repos import Repo, make_repo
 
-#: In a sanitizer's build workers have no limit of memory, and crashes end otherwise.
+# In sanitizer builds, workers have no memory limit, and crashes end differently.
 SANITIZED = SLOWNESS > 1
-#: What an answer may have at most, and a line of JSON that holds one.
+# The maximum size of an answer, and of a JSON line with an answer.
 MAX_OUTPUT = 64 * 1024
-#: What a cache folder may hold when nobody is making a database.
+# The files that a cache folder may have if no process is creating a database.
 CACHE_FILES = {"outlines.sqlite" + end for end in ("", "-journal", "-lock")}
-#: Counts of `index --json` that are the same however often and by however many it is made.
+# Counts of `index --json` that are equal however often, and by however many workers, the index is built.
 COUNTS = ("entries", "files", "symbols", "unparsable")
 TIMES = ("snapshot_ms", "cache_ms", "outline_ms", "decode_ms", "index_ms")
 MEMORY = ("peak_memory_kib", "worker_peak_memory_kib")
 
 
 def eight_calls(cls: str = "C", method: str = "f", file: str = "a.py") -> list[str]:
-    """Each of the search calls once."""
+    """One of each search call."""
     code = f"def {method}"
     return [
         f"search_class({cls!r})",
@@ -43,7 +43,7 @@ def eight_calls(cls: str = "C", method: str = "f", file: str = "a.py") -> list[s
 
 
 def search(host: Host, repo: object, calls: list[str], *options: object, timeout: float = 60) -> Result:
-    """Answers as JSON lines: one for each call, none too long, exit 0 where all have code, else 1."""
+    """The answers as JSON lines: one per call, each of limited size; exit code 0 if all have code, else 1."""
     result = host.run("search", "--repo", repo, "--json", *options, *calls, timeout=timeout)
     rows = result.rows()
     assert [row["call"] for row in rows] == calls, result.told()
@@ -55,7 +55,7 @@ def search(host: Host, repo: object, calls: list[str], *options: object, timeout
 
 
 def index(host: Host, repo: object, *options: object, timeout: float = 60) -> dict[str, Any]:
-    """What `index --json` prints: one object, whose numbers can be."""
+    """The output of `index --json`: one object with plausible numbers."""
     result = host.run("index", "--repo", repo, "--json", *options, timeout=timeout).check()
     (row,) = result.rows()
     verbose = {"unparsable_files"} if "--verbose" in options else set()
@@ -67,17 +67,17 @@ def index(host: Host, repo: object, *options: object, timeout: float = 60) -> di
 
 
 def counts(row: dict[str, Any]) -> dict[str, int]:
-    """What must be the same of two indexes of the same files."""
+    """The counts that must be equal in two indexes of the same files."""
     return {name: row[name] for name in COUNTS}
 
 
 def _name(value: str | dict[str, str]) -> bytes:
-    """A name of a file as it is written in JSON: text, or what is none in base64."""
+    """A file name from JSON, where it is text, or base64 if it is not UTF-8."""
     return value.encode() if isinstance(value, str) else base64.b64decode(value["base64"])
 
 
 def reasons(row: dict[str, Any]) -> dict[str, str]:
-    """File -> why it counts as text only."""
+    """File -> why it is searched as plain text."""
     return {os.fsdecode(_name(entry["file"])): entry["reason"] for entry in row["unparsable_files"]}
 
 
@@ -85,7 +85,7 @@ def reasons(row: dict[str, Any]) -> dict[str, str]:
 
 
 def workers(host: Host) -> list[int]:
-    """The ids of the outlining processes that a run of this host, alive or not, has started."""
+    """The ids of the outlining processes that runs of this host have started, alive or not."""
     sessions, found = host.sessions(), []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
@@ -96,7 +96,7 @@ def workers(host: Host) -> list[int]:
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has used up to now; 0 when it is gone."""
+    """The CPU seconds of a process; 0 if it has ended."""
     try:
         fields = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -105,7 +105,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def wait_until(what: Callable[[], Any], seconds: float = 60 * SLOWNESS) -> Any:
-    """The first answer that is true. Errors: AssertionError after so many seconds."""
+    """The first answer that is true. Errors: AssertionError after that time."""
     end = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < end, "waited in vain"
@@ -114,12 +114,12 @@ def wait_until(what: Callable[[], Any], seconds: float = 60 * SLOWNESS) -> Any:
 
 
 def busy_worker(host: Host, seconds: float = 0.5 if SANITIZED else 0.25) -> int:
-    """Waits for a worker that has worked so long that it must have a file."""
+    """Wait for a worker that has worked so long that it must have a file."""
     return wait_until(lambda: next((p for p in workers(host) if processor_seconds(p) >= seconds), 0))
 
 
 def all_gone(host: Host) -> bool:
-    """Whether no worker is left soon."""
+    """Whether all workers end soon."""
     wait_until(lambda: not workers(host), 10 * SLOWNESS)
     return True
 
@@ -128,12 +128,12 @@ def all_gone(host: Host) -> bool:
 
 
 def cache_file(host: Host) -> Path:
-    """Where a host keeps outlines."""
+    """The cache file of a host."""
     return host.home / "cache" / "acr-host" / "outlines.sqlite"
 
 
 def check_cache(host: Host) -> int:
-    """A sound database and nothing else but what belongs to it; the number of its rows."""
+    """Check that the folder has only a valid database and its files; return the number of rows."""
     path = cache_file(host)
     assert {entry.name for entry in path.parent.iterdir()} <= CACHE_FILES
     with contextlib.closing(sqlite3.connect(path)) as database:
@@ -145,7 +145,7 @@ def check_cache(host: Host) -> int:
 
 
 def module(number: int, state: int, methods: int = 20) -> str:
-    """A module with a class, functions and an alias; `state` makes it another one."""
+    """A module with a class, functions and an alias; its content depends on `state`."""
     body = "".join(f"    def m{n}_{state}(self, a={n}):\n        return a + {number}\n\n" for n in range(methods))
     return (
         f"import os\n\nclass C{number}(Base):\n{body}\n"
@@ -154,7 +154,7 @@ def module(number: int, state: int, methods: int = 20) -> str:
 
 
 def history(path: Path, files: int, commits: int) -> tuple[Repo, list[str]]:
-    """A repository in which each commit changes a quarter of the files; its commits, oldest first."""
+    """A repository in which each commit changes a quarter of the files; returns its commits, oldest first."""
     repo = make_repo(path, {f"pkg{n % 7}/mod{n}.py": module(n, 0) for n in range(files)})
     made = [repo.head]
     for state in range(1, commits):
@@ -164,17 +164,17 @@ def history(path: Path, files: int, commits: int) -> tuple[Repo, list[str]]:
 
 
 def slow_module(lines: int = 75_000 if SANITIZED else 150_000) -> str:
-    """A module whose outline takes several times as long as a busy worker has worked, with a class at its end."""
+    """A module that takes several times as long to outline as `busy_worker` waits, with a class at its end."""
     return "x = 1\n" * lines + "class Slow:\n    def crawl(self):\n        return 1\n"
 
 
 def limited(command: str) -> Callable[..., list[str]]:
-    """The start of a command line that runs the rest of it below a shell command such as `ulimit -n 32`."""
+    """The beginning of a command line that runs the rest after a shell command such as `ulimit -n 32`."""
     return lambda *rest: ["sh", "-c", f'{command}; exec "$@"', "sh", *map(str, rest)]
 
 
 def run_command(host: Host, command: list[str], timeout: float = 60, **options: Any) -> Result:
-    """Runs any command with a host's environment."""
+    """Run any command in a host's environment."""
     begun = time.monotonic()
     done = subprocess.run(
         command,
@@ -189,7 +189,7 @@ def run_command(host: Host, command: list[str], timeout: float = 60, **options: 
 
 @contextlib.contextmanager
 def untouched(repo: Repo) -> Iterator[None]:
-    """Nothing below the repository is touched meanwhile, not even a time."""
+    """Check that nothing below the repository changes meanwhile, not even a time stamp."""
     from hostile import deep_digest
 
     before = deep_digest(repo.path)

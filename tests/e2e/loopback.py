@@ -40,11 +40,11 @@ _ALLOWED = {
 
 @dataclass
 class Failure:
-    """What happens instead of an answer.
+    """A failure instead of an answer.
 
-    `kind`: "status" (with `status`, `headers`, `body`), "cut" (the body breaks off half way), "cut stream"
-    (events come, but not the last ones, and the connection ends in order), "close" (no answer at all),
-    "hang" (nothing comes until the server stops), "stall" (671 tokens come, and no more), "garbage" (200, no JSON).
+    `kind`: "status" (with `status`, `headers`, `body`), "cut" (half of the body), "cut stream" (the last events are
+    missing, but the connection is closed normally), "close" (no answer at all), "hang" (nothing until the server
+    stops), "stall" (671 tokens, then nothing), "garbage" (200, but no JSON).
     """
 
     kind: str
@@ -66,7 +66,7 @@ def rate_limited(retry_after: float = 0) -> Failure:
 
 
 def too_long(tokens: int = 128001, limit: int = 128000) -> Failure:
-    """400: the context does not fit."""
+    """400: the prompt exceeds the context."""
     message = (
         f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} tokens."
     )
@@ -86,7 +86,7 @@ def read_script(path: Path) -> list[dict[str, Any]]:
 
 
 def check_request(headers: Any, body: Any, line: dict[str, Any] | None) -> list[str]:
-    """What is wrong with a request that `line` is to answer; each a line, none if all is right."""
+    """The errors in a request that `line` is to answer, one per line."""
     wrong = []
     if headers.get("Authorization") != f"Bearer {KEY}":
         wrong.append("Authorization is not the key's")
@@ -123,11 +123,11 @@ def _check_messages(messages: Any) -> list[str]:
 
 
 def _check_line(body: dict[str, Any], messages: list[dict[str, str]], line: dict[str, Any]) -> list[str]:
-    """JSON mode is for those that answer in JSON, and OpenAI wants the word JSON in it; `expect` is in the newest messages."""
+    """JSON mode requires a role that answers in JSON, and OpenAI also requires the word JSON; `expect` must be in the newest messages."""
     wrong = []
     mode = body.get("response_format")
     if line["agent"] == "ask":
-        pass  # a user may ask for anything
+        pass  # users may request any format
     elif line["agent"] in ("extract", "reproducible", "review"):
         if mode != {"type": "json_object"}:
             wrong.append(
@@ -144,14 +144,14 @@ def _check_line(body: dict[str, Any], messages: list[dict[str, str]], line: dict
 
 
 class LoopbackOpenAI:
-    """The server; use it as a context manager, or `start` and `stop` it, again on the same port."""
+    """The server. Use it as a context manager, or `start` and `stop` it; it restarts on the same port."""
 
     def __init__(self, script: Path | Iterable[dict[str, Any]]) -> None:
         self.lines = read_script(script) if isinstance(script, Path) else list(script)
-        self.position = 0  # answers given so far; set it back to give some again
-        self.seconds = 0.0  # that it takes before it answers a request
-        self.requests: list[dict[str, Any]] = []  # bodies of all requests, failed ones included
-        self.headers: list[dict[str, str]] = []  # of the same, names in lower case
+        self.position = 0  # number of answers given so far; set it back to repeat answers
+        self.seconds = 0.0  # wait before each answer
+        self.requests: list[dict[str, Any]] = []  # bodies of all requests, including failed ones
+        self.headers: list[dict[str, str]] = []  # their headers, with names in lowercase
         self.violations: list[str] = []
         self.port = 0
         self._failures: dict[int, list[Failure]] = {}
@@ -177,16 +177,16 @@ class LoopbackOpenAI:
         return f"openai/{MODEL}"
 
     def fail(self, *failures: Failure, at: int | None = None) -> None:
-        """Lets calls fail, one after another, after `at` answers (default: from now on)."""
+        """Let calls fail, one after another, after `at` answers (default: from now on)."""
         with self._lock:
             self._failures.setdefault(self.position if at is None else at, []).extend(failures)
 
     def start(self) -> LoopbackOpenAI:
-        """Serve; on the port of last time, if there was one."""
+        """Serve, on the previous port if there was one."""
         assert self._server is None, "it is running"
         self._stopped.clear()
         if not self._held:
-            # It keeps the port for the next start: nobody gets it who takes any that is free.
+            # Keep the port bound for the next start, so that no other process can take it.
             self._held = socket.socket()
             self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._held.bind(("127.0.0.1", 0))
@@ -197,7 +197,7 @@ class LoopbackOpenAI:
         return self
 
     def stop(self) -> None:
-        """Stop: open connections are cut, new ones refused. Nothing happens when it is stopped."""
+        """Stop: close open connections and refuse new ones. Does nothing if the server is stopped already."""
         if self._server is None:
             return
         self._stopped.set()
@@ -208,7 +208,7 @@ class LoopbackOpenAI:
         self._server = None
 
     def wait_for(self, requests: int, seconds: float = 60) -> None:
-        """Wait until that many requests have come. Errors: AssertionError."""
+        """Wait until this many requests have come. Errors: AssertionError."""
         end = time.monotonic() + seconds
         while len(self.requests) < requests:
             assert time.monotonic() < end, f"{len(self.requests)} requests, expected {requests}"
@@ -221,7 +221,7 @@ class LoopbackOpenAI:
         self.stop()
 
     def next_reply(self, headers: Any, body: Any) -> Failure | dict[str, Any]:
-        """What to reply to a request: an injected failure, a refusal, or the next line's answer."""
+        """The reply to a request: an injected failure, a refusal, or the answer of the next line."""
         self._stopped.wait(self.seconds)
         with self._lock:
             self.requests.append(body)
@@ -249,12 +249,12 @@ class LoopbackOpenAI:
             return reply | given | ({"service_tier": line["tier"]} if "tier" in line else {})
 
     def opened(self, connection: socket.socket) -> None:
-        """A connection was made."""
+        """Called for each new connection."""
         with self._lock:
             self._sockets.add(connection)
 
     def closed(self, connection: socket.socket) -> None:
-        """A connection ended."""
+        """Called when a connection ends."""
         with self._lock:
             self._sockets.discard(connection)
 
@@ -271,7 +271,7 @@ def _cut(connection: socket.socket) -> None:
 
 
 def _tokens(text: str) -> int:
-    """A stand-in for a tokenizer: four bytes are a token."""
+    """Estimates tokens: four bytes are one token."""
     return len(text.encode()) // 4 + 1
 
 
@@ -305,12 +305,12 @@ class _Server(http.server.ThreadingHTTPServer):
     owner: LoopbackOpenAI
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news; what went wrong here is told by `violations`."""
+        """Ignore disconnected clients; `violations` reports errors of the requests."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else a kept connection waits 40 ms for each body
+    disable_nagle_algorithm = True  # otherwise, a kept connection would wait 40 ms for each body
     server: _Server
     request_id = "req-0"
 
@@ -323,7 +323,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         super().finish()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self._refuse(405, f"GET {self.path}")
@@ -394,7 +394,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _stream(self, reply: dict[str, Any], usage: bool) -> None:
-        """The same answer as server-sent events, in pieces of a hundred characters."""
+        """Send the same answer as server-sent events, in pieces of a hundred characters."""
         content = reply["choices"][0]["message"]["content"]
         pieces = [content[n : n + 100] for n in range(0, len(content), 100)]
         deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]

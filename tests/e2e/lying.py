@@ -41,7 +41,7 @@ def _usage(sent: Any, received: Any, **more: Any) -> bytes:
 
 
 def _cost(written: str) -> bytes:
-    """A cost without counters, as it is written."""
+    """A cost without token counts."""
     return _event({**_CHUNK, "choices": [], "usage": {"cost": "COST"}}).replace(b'"COST"', written.encode())
 
 
@@ -51,7 +51,7 @@ def _said(*usages: bytes) -> Callable[[int], bytes]:
 
 DONE = b"data: [DONE]\n\n"
 
-# What is sent after the head of a 200: name -> body by the limit that was asked for.
+# What follows the head of a response with status 200: name -> body, given the requested limit.
 BODIES: dict[str, Callable[[int], bytes]] = {
     "no usage": lambda limit: _delta("hi") + _finish("stop") + DONE,
     "null usage": lambda limit: _delta("hi") + _finish("stop") + _usage(None, None) + DONE,
@@ -63,7 +63,7 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "error in the stream": lambda limit: _delta("hi") + _event({"error": {"message": "gone", "type": "server_error"}}),
 }
 STATUSES = {"500": 500, "503": 503, "429": 429, "400": 400}
-# Of tokens and cost: nothing of it can be, so each of these calls counts for what was reserved for it.
+# Impossible token counts and costs; each of these calls counts as its reservation.
 USAGES: dict[str, bytes] = {
     "zero": _usage(0, 0),
     "zero for the prompt": _usage(0, 7),
@@ -102,13 +102,13 @@ BODIES |= {name: _said(usage) for name, usage in USAGES.items()}
 
 
 class LyingServer(Serving):
-    """Use it as a context manager. `lies` are played at random; `price` is USD a million tokens, in and out."""
+    """Use it as a context manager. `lies` are chosen at random; `price` is USD per million tokens, in and out."""
 
     def __init__(self, lies: list[str], ledger: Path, price: tuple[int, int], seed: int = 0) -> None:
         self.lies, self.ledger, self.price = lies, ledger, price
         self.received = 0
         self.billable = 0  # pico-USD
-        self.unreserved: list[str] = []  # requests that came before their reservation
+        self.unreserved: list[str] = []  # requests that arrived before their reservation
         self.arrived = threading.Semaphore(0)
         self.stopped = threading.Event()
         self._random = random.Random(seed)
@@ -118,7 +118,7 @@ class LyingServer(Serving):
 
     @property
     def base_url(self) -> str:
-        """What --base-url is to be."""
+        """The value of --base-url."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def __exit__(self, *_: object) -> None:
@@ -126,7 +126,7 @@ class LyingServer(Serving):
         super().__exit__()
 
     def take(self, size: int, limit: int | None) -> str:
-        """Count a request of `size` bytes; the lie that answers it."""
+        """Count a request of `size` bytes; return the lie that answers it."""
         with self._lock:
             self.received += 1
             text = self.ledger.read_text() if self.ledger.exists() else ""
@@ -147,7 +147,7 @@ class _Server(http.server.ThreadingHTTPServer):
     owner: LyingServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that is gone is no news here."""
+        """Ignore disconnected clients."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -185,4 +185,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""

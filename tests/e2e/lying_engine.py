@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Callable
 
-TRIAL = "trial"  # the id of the command that tries the shell
+TRIAL = "trial"  # the id of the command that tests the shell
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 STREAM = HEAD + b"\r\n"
 FRAME = b"\x01\0\0\0\0\0\0\3hi\n"
@@ -40,14 +40,13 @@ STREAMS = {
     "start-unknown": b"\x07\0\0\0\xff\xff\xff\xffhello",
     "start-cut": b"\x01\0\0\0\xff\xff\xff\xffhello",
 }
-# How long a flood is as fast as it can be; afterwards it only goes on, which costs the machine less.
+# How long a flood has full speed; afterwards it continues slowly, to spare the machine.
 TORRENT_SECONDS = 4
 FLOODS = {"start-flood": b"\x01\0\0\0\0\1\0\0" + b"x" * 65536, "start-empty": b"\x01\0\0\0\0\0\0\0" * 8192}
 
 
 class LyingEngine:
-    """The engine; it listens until `close`: on a socket, or without a path on `port` of this machine. `asked` are the
-    lines of the requests."""
+    """The engine. It listens until `close`, on a socket, or without a path on `port` of 127.0.0.1. `asked` has the lines of the requests."""
 
     def __init__(self, path: Path | None, mode: str) -> None:
         self.mode = mode
@@ -62,9 +61,9 @@ class LyingEngine:
         self._thread.start()
 
     def close(self) -> None:
-        """No more answers."""
+        """Stop answering."""
         self._closed.set()
-        self._socket.shutdown(socket.SHUT_RDWR)  # else the thread could take the next engine's calls
+        self._socket.shutdown(socket.SHUT_RDWR)  # otherwise, the thread could accept calls meant for the next engine
         self._thread.join()
         self._socket.close()
 

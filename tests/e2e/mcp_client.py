@@ -36,7 +36,7 @@ CLASS = "class {0}:\n    def only_in_{0}(self):\n        return 1\n"
 
 
 def envelope(version: str = LATER) -> Message:
-    """What each request of the later era carries as params._meta."""
+    """The envelope of each request of the later revision, in params._meta."""
     return {
         META + "protocolVersion": version,
         META + "clientInfo": {"name": "test", "version": "1"},
@@ -45,19 +45,19 @@ def envelope(version: str = LATER) -> Message:
 
 
 def request(number: Any, method: str, params: Message | None = None, later: bool = False) -> Message:
-    """A request of either era."""
+    """A request, with or without the later revision's envelope."""
     params = {**(params or {}), **({"_meta": envelope()} if later else {})}
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
 def lines(messages: Iterable[Message | bytes]) -> bytes:
-    """Messages, or bytes as they are, a line each."""
+    """Messages, or raw bytes, one per line."""
     parts = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in messages]
     return b"".join(part + b"\n" for part in parts)
 
 
 class Client:
-    """A server that runs, and what it answers. `later`: requests carry the envelope, else a handshake is made."""
+    """A running server and its answers. `later`: requests have the envelope; otherwise, the client makes a handshake."""
 
     def __init__(self, host: Host, *args: object, later: bool = False, handshake: bool = True) -> None:
         self.child: subprocess.Popen[bytes] = host.start("mcp", *args, stdin=subprocess.PIPE)
@@ -75,12 +75,12 @@ class Client:
         self._answers.put(None)
 
     def hello(self, version: str = NEWEST) -> Message:
-        """Make the handshake; what the server says of itself."""
+        """Make the handshake; return the server's description of itself."""
         params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         return self.result("initialize", params)
 
     def send(self, *messages: Message | bytes) -> None:
-        """Write messages in one go."""
+        """Write several messages at once."""
         self.write(lines(messages))
 
     def write(self, data: bytes) -> None:
@@ -90,7 +90,7 @@ class Client:
         self.child.stdin.flush()
 
     def receive(self, timeout: float = 60) -> Message:
-        """The next message. Errors: AssertionError at the end of the output, or where none comes."""
+        """The next message. Errors: AssertionError at the end of the output, or if none comes."""
         try:
             message = self._answers.get(timeout=timeout * SLOWNESS)
         except Empty:
@@ -101,7 +101,7 @@ class Client:
         return message
 
     def ask(self, method: str, params: Message | None = None) -> Message:
-        """Send a request; its answer, which must be the next message."""
+        """Send a request; return its answer, which must be the next message."""
         self._number += 1
         self.send(request(self._number, method, params, self.later))
         answer = self.receive()
@@ -109,13 +109,13 @@ class Client:
         return answer
 
     def result(self, method: str, params: Message | None = None) -> Message:
-        """The result of a request that succeeds."""
+        """The result of a request, which must succeed."""
         answer = self.ask(method, params)
         assert "result" in answer, answer
         return dict(answer["result"])
 
     def error(self, method: str, params: Message | None = None) -> Message:
-        """The error of a request that fails."""
+        """The error of a request, which must fail."""
         answer = self.ask(method, params)
         assert "error" in answer, answer
         return dict(answer["error"])
@@ -125,12 +125,12 @@ class Client:
         return self.result("tools/call", {"name": tool, "arguments": arguments})
 
     def read(self, uri: str) -> Message:
-        """The one content of a resource."""
+        """The only content of a resource."""
         (content,) = self.result("resources/read", {"uri": uri})["contents"]
         return dict(content)
 
     def end(self, code: int = 0) -> list[Message]:
-        """Close the input; what is answered still. The exit code must be that, and stderr silent."""
+        """Close the input; return the remaining answers. Checks the exit code, and that stderr is empty."""
         assert self.child.stdin and self.child.stderr
         self.child.stdin.close()
         rest = []
@@ -143,24 +143,24 @@ class Client:
 
 
 def calls_of(host: Host, repo: os.PathLike[str], calls: Iterable[str]) -> list[Message]:
-    """What `search --json` prints for the calls."""
+    """The output of `search --json` for these calls."""
     done = host.run("search", "--repo", repo, "--json", *calls)
     assert done.exit in (0, 1), done.told()
     return done.rows()
 
 
 def written(tool: str, arguments: dict[str, Any]) -> str:
-    """A call as `search` takes it."""
+    """A call in the form that `search` accepts."""
     return f"{tool}({', '.join(json.dumps(value) for value in arguments.values())})"
 
 
 def many(make_repo: Callable[..., Repo], n: int = 400, name: str = "repo") -> Repo:
-    """A repository that takes a moment to be indexed for the first time."""
+    """A repository whose first indexing takes a moment."""
     return make_repo({f"p{i % 20}/m{i}.py": CLASS.format(f"C{i}") * 20 for i in range(n)}, name)
 
 
 def run_client(host: Host, command: list[object], job: Message) -> Message:
-    """What a client by an official SDK reports of a job, which it reads from standard input."""
+    """The report of an official SDK's client about a job, which it reads from standard input."""
     done = subprocess.run(
         list(map(str, command)),
         input=json.dumps(job),
@@ -184,7 +184,7 @@ def run_sdk(host: Host, command: list[object], job: Message) -> Message:
 def check_sdk(
     host: Host, python: Path, repo: Repo, calls: dict[str, dict[str, Any]], mode: str, connection: Message
 ) -> None:
-    """All answers that the official client gets are those of `search --json`."""
+    """Check that all answers to the official client are those of `search --json`."""
     told = run_sdk(host, [python, SDK_CLIENT], {**connection, "mode": mode, "calls": calls})
     assert told["version"] == (LATER if mode == "auto" else NEWEST)
     assert told["calls"] == calls_of(host, repo, [written(*each) for each in calls.items()])

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def cancelled(client: Any, tool: str, arguments: dict[str, Any]) -> bool:
-    """Whether a call that is given up at once leaves the client able to go on."""
+    """Whether the client can continue after a call that it cancels immediately."""
     task = asyncio.create_task(client.call_tool(tool, arguments))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -30,7 +30,7 @@ async def cancelled(client: Any, tool: str, arguments: dict[str, Any]) -> bool:
 
 
 def connection(job: dict[str, Any]) -> Any:
-    """The transport to a server that is started, or to one that runs."""
+    """The transport to a new server process, or to a running server."""
     if "url" in job:
         return streamable_http_client(job["url"], http_client=httpx2.AsyncClient(headers=job["headers"]))
     command, *args = job["command"]

@@ -23,9 +23,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "lib"))
 from venvs import EnvironmentFailure, locked, make_venv  # noqa: E402
 
 DOWNLOAD_SECONDS = 600
-# What the setup.py of older releases, or what builds others, wants to import when pip asks it for its metadata.
+# Packages that builds of older releases import when pip asks for their metadata.
 BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2", "setuptools_scm==7.1.0", "flit_core==3.9.0")
-# The same of releases of 2025 and later.
+# The same for releases of 2025 and later.
 NEWER_BUILDERS = (
     *("setuptools==80.9.0", "wheel==0.45.1", "setuptools_scm==8.3.1", "flit_core==3.12.0", "poetry-core==2.2.1"),
     *("hatchling==1.27.0", "hatch-vcs==0.5.0", "hatch-fancy-pypi-readme==25.1.0"),
@@ -43,7 +43,7 @@ def cache() -> Path:
 
 
 def _pip(*args: str, builders: Sequence[str] = BUILDERS) -> subprocess.CompletedProcess[str]:
-    """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
+    """Run pip of a small separate environment. Errors: EnvironmentFailure."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     venv = make_venv(cache(), version, builders)
     return subprocess.run(
@@ -56,12 +56,12 @@ def _pip(*args: str, builders: Sequence[str] = BUILDERS) -> subprocess.Completed
 
 
 def unreachable() -> str | None:
-    """Why the registry cannot be reached, in a line; None if it can."""
+    """Why the registry cannot be reached, in one line; None if it can."""
     command = [sys.executable, "-m", "venv", "--help"]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         return "python3 has no venv module"
     with tempfile.TemporaryDirectory() as folder:
-        # One whose packages could not be had has a pip all the same.
+        # An environment whose packages could not be installed has pip anyway.
         pip = next((cache() / "venvs").glob("*/bin/pip"), Path(folder) / "venv" / "bin" / "pip")
         if not pip.exists():
             made = subprocess.run([*command[:-1], pip.parents[1]], capture_output=True, check=False, text=True)
@@ -79,7 +79,7 @@ def unreachable() -> str | None:
 
 
 def _give_up(what: str, why: str) -> None:
-    """Skip the test where the registry is out of reach, else fail it."""
+    """Skip the test if the registry cannot be reached, else fail it."""
     reason = unreachable()
     if reason:
         pytest.skip(f"{what}: {reason}")
@@ -112,7 +112,7 @@ def _download(name: str, version: str, folder: Path, builders: Sequence[str]) ->
 
 
 def _unpack(archive: Path, folder: Path) -> Path:
-    """The one folder that an archive holds, unpacked below `folder`."""
+    """Unpack an archive below `folder`; return the only folder in it."""
     if archive.suffix == ".zip":
         shutil.unpack_archive(archive, folder)
     else:
@@ -123,9 +123,9 @@ def _unpack(archive: Path, folder: Path) -> Path:
 
 
 def release_repo(name: str, version: str, builders: Sequence[str] = BUILDERS) -> Repo:
-    """The release as a git repository with one commit; shared by all tests: clone it to write.
+    """The release as a git repository with one commit. All tests share it: clone it to write.
 
-    Skips the test, with the reason, where the registry is out of reach.
+    Skips the test with the reason if the registry cannot be reached.
     """
     path = cache() / "releases" / f"{name}-{version}"
     with locked(path):
@@ -142,7 +142,7 @@ def release_repo(name: str, version: str, builders: Sequence[str] = BUILDERS) ->
 
 
 def installed_pythons(version: str) -> list[Path]:
-    """The Python programs below ~/.pyenv/versions of such a version ("3.9.*"), sorted."""
+    """The Python programs below ~/.pyenv/versions of this version ("3.9.*"), sorted."""
     return sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python"))
 
 
@@ -155,9 +155,9 @@ def installed_python(version: str) -> Path:
 
 
 def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
-    """The Python program of an environment with the pinned packages ("mpmath==1.3.0").
+    """The Python of an environment with the pinned packages ("mpmath==1.3.0").
 
-    Skips the test, with the reason, where the registry is out of reach or there is no such Python.
+    Skips the test with the reason if the registry cannot be reached or there is no such Python.
     """
     try:
         return make_venv(cache(), python, pins) / "bin" / "python"
@@ -169,9 +169,9 @@ def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
 
 
 def wheel(name: str, version: str) -> Path:
-    """The wheel of a release, which Python can import from, without what it depends on and whatever Python it asks for.
+    """The wheel of a release, without its dependencies, for any version of Python; Python can import from it.
 
-    Skips the test, with the reason, where the registry is out of reach.
+    Skips the test with the reason if the registry cannot be reached.
     """
     folder = cache() / "wheels" / f"{name}-{version}"
     with locked(folder):
@@ -184,9 +184,9 @@ def wheel(name: str, version: str) -> Path:
 
 
 def npm_package(name: str, version: str) -> Path:
-    """The folder of an npm package of exactly that version, installed into the cache by name.
+    """The folder of an npm package of exactly that version, installed into the cache.
 
-    Skips the test, with the reason, where there is no Node, or npm does not get the package.
+    Skips the test with the reason if there is no Node, or if npm cannot get the package.
     """
     if not shutil.which("node") or not shutil.which("npm"):
         pytest.skip(f"{name} needs node and npm")

@@ -23,7 +23,7 @@ _AWS = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SESSION_TOKEN": TOKEN, "AWS_REGION": R
 
 @dataclass(frozen=True)
 class Peer:
-    """A provider as the program is to find it. `key` and `base` are variables; `path` ends the base URL."""
+    """How the program finds a provider. `key` and `base` are variables; `path` ends the base URL."""
 
     kind: type[Dialect]
     prefix: str
@@ -33,7 +33,7 @@ class Peer:
     more: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self, root: str, key: str | None) -> dict[str, str | None]:
-        """The variables of a run whose server is at `root`; without a key where it is None."""
+        """The variables for a run with a server at `root`; no key if `key` is None."""
         made: dict[str, str | None] = {**self.more, self.base: root + self.path}
         return made | ({} if key is None else {self.key: key})
 

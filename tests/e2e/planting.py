@@ -15,17 +15,17 @@ REF_DELTA = 7
 
 
 def object_file(repo: Repo, oid: str) -> Path:
-    """Where a loose object lies."""
+    """The path of a loose object."""
     return repo.path / ".git" / "objects" / oid[:2] / oid[2:]
 
 
 def raw_object(kind: str, content: bytes, size: int | None = None) -> bytes:
-    """The inflated text of a loose object; `size` is what it says of itself."""
+    """The inflated text of a loose object; `size` is the size that its header states."""
     return f"{kind} {len(content) if size is None else size}\0".encode() + content
 
 
 def lie(repo: Repo, oid: str, kind: str, content: bytes, size: int | None = None) -> None:
-    """Put a loose object of other content in the place of an id."""
+    """Replace a loose object by one with other content under the same id."""
     path = object_file(repo, oid)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -33,7 +33,7 @@ def lie(repo: Repo, oid: str, kind: str, content: bytes, size: int | None = None
 
 
 def tree(entries: Iterable[tuple[str, str, str]]) -> bytes:
-    """A tree's content, of (mode, name, id)."""
+    """The content of a tree, from (mode, name, id)."""
     return b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(oid) for mode, name, oid in entries)
 
 
@@ -44,14 +44,14 @@ def commit_of(tree_id: str) -> bytes:
 
 
 def add(repo: Repo, kind: str, content: bytes) -> str:
-    """Write an honest loose object of any content, as git's own commands would refuse to; its id."""
+    """Write a valid loose object with any content, even content that git's commands would refuse; return its id."""
     oid = hashlib.sha1(raw_object(kind, content)).hexdigest()
     lie(repo, oid, kind, content)
     return oid
 
 
 def set_head(repo: Repo, oid: str) -> None:
-    """Let the current branch be that commit, unseen by git."""
+    """Set the current branch to that commit, without git."""
     (repo.path / ".git" / "refs" / "heads" / "main").write_text(oid + "\n")
 
 
@@ -66,7 +66,7 @@ def entry_head(kind: int, size: int) -> bytes:
 
 
 def index_of(ids: list[str], offsets: list[int], pack_sum: bytes, fanout: list[int] | None = None) -> bytes:
-    """A pack's index (version 2); `fanout` is what it says of how many ids there are."""
+    """A pack's index (version 2); `fanout` replaces the counts of ids."""
     honest = [sum(int(oid[:2], 16) <= byte for oid in ids) for byte in range(256)]
     body = b"\377tOc" + struct.pack(">I", 2) + struct.pack(">256I", *(fanout or honest))
     order = sorted(range(len(ids)), key=ids.__getitem__)
@@ -78,7 +78,7 @@ def index_of(ids: list[str], offsets: list[int], pack_sum: bytes, fanout: list[i
 def plant_pack(
     repo: Repo, ids: list[str], entries: list[tuple[int, bytes, bytes]], fanout: list[int] | None = None
 ) -> Path:
-    """Write a pack of (type, base id for deltas, inflated content) under ids that need not be theirs; its index."""
+    """Write a pack of (type, base id for deltas, inflated content) under ids that may be false; return its index."""
     pack, offsets = b"PACK" + struct.pack(">II", 2, len(entries)), []
     for kind, base, content in entries:
         offsets.append(len(pack))
@@ -93,7 +93,7 @@ def plant_pack(
 
 
 def zeros(size: int) -> bytes:
-    """So many zeros, deflated: one piece again and again, each of which begins anew."""
+    """Deflated zeros: one piece, repeated, each of which starts anew."""
     piece = 1 << 24
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     pieces = [deflate.compress(b"\0" * piece) + deflate.flush(zlib.Z_FULL_FLUSH) for _ in range(2)]
@@ -103,7 +103,7 @@ def zeros(size: int) -> bytes:
 
 
 def raw_pack(repo: Repo, oid: str, entry: bytes, version: int = 2, index: bytes | None = None) -> None:
-    """Write a pack of one object, as bytes, under an id."""
+    """Write a pack with one raw object under an id."""
     pack = b"PACK" + struct.pack(">II", version, 1) + entry
     total = hashlib.sha1(pack).digest()
     folder = repo.path / ".git" / "objects" / "pack"
@@ -114,7 +114,7 @@ def raw_pack(repo: Repo, oid: str, entry: bytes, version: int = 2, index: bytes 
 
 
 def number(value: int) -> bytes:
-    """A size as in a delta."""
+    """A size in the encoding of deltas."""
     out = b""
     while value >= 128:
         out, value = out + bytes([value & 127 | 128]), value >> 7

@@ -16,9 +16,13 @@ LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 4
 LANDLOCK_ACCESS_FS_WRITE_FILE = 1 << 1
 CLONE_NEWUSER = 0x10000000
 UNSHARE, WRITE = (272, 1) if os.uname().machine == "x86_64" else (97, 64)
-MAP_LENGTH = len("64711 64711 1")  # of the user that root's commands become
+MAP_LENGTH = len("64711 64711 1")  # for the user that root's commands become
 LOAD, EQUALS, HAS_BITS, ABOVE, RETURN = 0x20, 0x15, 0x45, 0x25, 0x06
-NUMBER, FIRST, THIRD = 0, 16, 32  # where the kernel holds a call's number and the low words of its arguments
+NUMBER, FIRST, THIRD = (
+    0,
+    16,
+    32,
+)  # offsets of a call's number and of the low words of its arguments, as the kernel stores them
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 
 #: (operation, steps to skip if true, if false, value)
@@ -50,7 +54,7 @@ def install_filter(steps: list[tuple[int, int, int, int]]) -> None:
 
 
 def deny_writing() -> None:
-    """Everywhere but in the folders that tests use; not in /proc."""
+    """Deny writing, except in the folders that tests use; /proc is not writable."""
     handled = struct.pack("Q", LANDLOCK_ACCESS_FS_WRITE_FILE)
     rules = check(libc.syscall(LANDLOCK_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0))
     for folder in os.scandir("/"):

@@ -24,7 +24,7 @@ class Registry:
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
         self.manifests: dict[str, bytes] = {}  # by "name/tag" and by digest
-        self.broken: set[str] = set()  # digests of blobs that come cut
+        self.broken: set[str] = set()  # digests of blobs that are truncated
         self.asked: list[str] = []
         registry = self
 
@@ -48,13 +48,13 @@ class Registry:
         self._server.server_close()
 
     def add(self, name: str, root: Path, *, architecture: str = "amd64", broken: bool = False) -> str:
-        """An image of a root archive; `name` is "graded:tag". The name by which an engine pulls it."""
+        """Add an image with this root archive; `name` is "graded:tag". Returns the name by which an engine pulls it."""
         layer = root.read_bytes()
-        packed = gzip.compress(layer, 0, mtime=0)  # small enough as it is
+        packed = gzip.compress(layer, 0, mtime=0)  # small enough uncompressed
         config = {
             "architecture": architecture,
             "os": "linux",
-            "comment": name,  # each has a digest of its own, by which its pulls are counted
+            "comment": name,  # gives each image a digest of its own, by which pulls are counted
             "config": {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]},
             "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
         }
@@ -78,7 +78,7 @@ class Registry:
         return f"{self.address}/{name}"
 
     def pulls(self, name: str) -> int:
-        """How often the manifest of "graded:tag" was fetched, by its tag, as podman does, or by its digest, as Docker."""
+        """How often the manifest of "graded:tag" was fetched, by tag, as podman does, or by digest, as Docker does."""
         image, _, tag = name.partition(":")
         named = (tag, _digest(self.manifests[f"{image}/{tag}"]))
         return sum(self.asked.count(f"GET /v2/{image}/manifests/{which}") for which in named)

@@ -29,7 +29,7 @@ Digest = dict[str, tuple[int, int, str]]
 
 
 class Repo:
-    """A git repository at `path`; commands see no configuration of the user's."""
+    """A git repository at `path`; git commands ignore the user's configuration."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Repo:
         return done.stdout
 
     def git(self, *args: str | bytes, stdin: bytes = b"") -> str:
-        """As git_bytes, as text without the white space at its end."""
+        """As git_bytes, but as text without trailing white space."""
         return self.git_bytes(*args, stdin=stdin).decode("utf-8", "replace").rstrip()
 
     @property
@@ -65,7 +65,7 @@ class Repo:
         return self.git("rev-parse", "HEAD")
 
     def write(self, files: Mapping[str, str | bytes | None]) -> None:
-        """Write files, path -> content; None deletes. No commit."""
+        """Write files, path -> content; None deletes a file. Does not commit."""
         for name, content in files.items():
             path = self.path / name
             if content is None:
@@ -75,7 +75,7 @@ class Repo:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def commit(self, files: Mapping[str, str | bytes | None], message: str = "change") -> str:
-        """Write files and commit everything that is there, ignored files too; the commit's id."""
+        """Write files and commit everything in the tree, including ignored files; return the commit's id."""
         self._commit(files, message)
         return self.head
 
@@ -85,7 +85,7 @@ class Repo:
         self.git("commit", "-q", "--allow-empty", "-m", message)
 
     def clone(self, path: Path) -> Repo:
-        """A clone with objects of its own at `path`."""
+        """A clone at `path`, with its own objects."""
         self.git("clone", "-q", "--no-hardlinks", str(self.path), str(path))
         return Repo(path)
 
@@ -95,7 +95,7 @@ class Repo:
 
 
 def _init(path: Path) -> Repo:
-    """As `git init -b main`, without the samples of hooks, which every copy and digest of a test would go through."""
+    """As `git init -b main`, without sample hooks, which every copy and digest would have to process."""
     git = path / ".git"
     for folder in ("hooks", "info", "objects/info", "objects/pack", "refs/heads", "refs/tags"):
         (git / folder).mkdir(parents=True)
@@ -106,7 +106,7 @@ def _init(path: Path) -> Repo:
 
 
 def make_repo(path: Path, files: Mapping[str, str | bytes]) -> Repo:
-    """A repository at `path` with one commit of those files; none at all: no commit either."""
+    """A repository at `path` with one commit of these files; without files, no commit."""
     path.mkdir(parents=True)
     repo = _init(path)
     if files:
@@ -132,9 +132,9 @@ def _content(path: Path, mode: int) -> str:
 
 
 def digest(path: Path) -> Digest:
-    """Everything below a folder, itself and `.git` included: name -> (mode, mtime in ns, content).
+    """Everything below a folder, including the folder and `.git`: name -> (mode, mtime in ns, content).
 
-    Content is a SHA-256 of a file's bytes, a link's target, or "". Compare two of them with ==.
+    Content is the SHA-256 of a file's bytes, a link's target, or "". Compare digests with ==.
     """
     found: Digest = {}
     for folder, folders, names in os.walk(path):

@@ -18,12 +18,12 @@ ISSUE = SAMPLE / "issue.md"
 SCRIPT = SAMPLE / "answers.jsonl"
 CHANGED = "brookbill/tariffs/seasonal.py"
 
-# The lines of the script by what they answer, as their numbers from 0.
+# The script's lines by purpose; the values are their numbers, from 0.
 SELECT_1, EXTRACT_1, ANALYSE_1, SELECT_2, EXTRACT_2, EXTRACT_2_AGAIN = range(6)
 ANALYSE_2, SELECT_3, EXTRACT_3, PATCH_1, PATCH_2 = range(6, 11)
 CALLS = 11
 
-# Every file of a finished run of the sample, but prompts/ and snapshot/.
+# Every file of a finished run of the sample, except prompts/ and snapshot/.
 ARTIFACTS = {
     ".gitignore",
     "lock",
@@ -53,13 +53,13 @@ ARTIFACTS = {
 
 
 def arguments(repo: object, out: Path, *more: object, model: str = "", verify: str = "never") -> list[object]:
-    """The arguments of a run of the sample's issue; `model` is the script where not given."""
+    """The arguments of a run of the sample's issue; `model` defaults to the script."""
     model = model or f"script:{SCRIPT}"
     return ["run", "--repo", repo, "--issue", ISSUE, "--model", model] + [*("--out", out, f"--verify={verify}", *more)]
 
 
 def fixed(before: bytes) -> bytes:
-    """What CHANGED is after the sample's fix: two lines scale the blocks to the part's days."""
+    """The content of CHANGED after the sample's fix: two lines scale the blocks to the days of the part."""
     wrong = b"blocks, period.days)"
     assert before.count(wrong) == 2, "the sample was changed"
     after = before.replace(wrong, b"blocks, part.days)", 1)
@@ -67,18 +67,18 @@ def fixed(before: bytes) -> bytes:
 
 
 def script_lines() -> list[dict[str, Any]]:
-    """The lines of the sample's script that a run without verification takes."""
+    """The lines of the sample's script for a run without verification."""
     return [json.loads(line) for line in SCRIPT.read_text("utf-8").splitlines()][:CALLS]
 
 
 def write_script(path: Path, lines: Iterable[dict[str, Any]]) -> str:
-    """Write a script; returns it as an argument of --model."""
+    """Write a script; return it as an argument of --model."""
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     return f"script:{path}"
 
 
 def broken_script(path: Path, number: int) -> str:
-    """The sample's script with a line `number` that no request meets, so that the run stops there."""
+    """The sample's script in which no request matches line `number`, so that the run stops there."""
     lines = script_lines()
     lines[number]["expect"] = ["what no request ever says"]
     return write_script(path, lines)
@@ -102,26 +102,26 @@ def files_of(folder: Path) -> set[str]:
 
 
 def folder_digest(out: Path) -> Digest:
-    """The digest of a run folder; its lock is left out, which every process takes."""
+    """The digest of a run folder without its lock, which every process takes."""
     return {name: entry for name, entry in digest(out).items() if name != "lock"}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The bytes of all files below a folder, `.git` left out."""
+    """The bytes of all files below a folder, except `.git`."""
     names = (n for n in files_of(folder) if not re.match(r"\.git(?:/|$)", n))
     return {name: (folder / name).read_bytes() for name in names}
 
 
 def check_summary(err: str, retries: int | str = 0) -> None:
-    """All that a run says of itself: the one line of what its calls used."""
+    """Check that stderr is only the line with the run's model calls and cost."""
     line = rf"acr-host run: {CALLS} calls, \d+ tokens in .*, {retries} retr(?:y|ies)(?:; .* replayed)?\n"
     assert re.fullmatch(line, err), err
 
 
 def failed_tests(folder: Path) -> set[str]:
-    """Run the sample's own tests in a folder; returns the names of those that fail.
+    """Run the sample's own tests in a folder; return the names of those that fail.
 
-    Errors: AssertionError unless all 26 of them ran.
+    Errors: AssertionError unless all 26 tests ran.
     """
     command = [sys.executable, "-B", "-m", "unittest", "-q"]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True)
@@ -130,7 +130,7 @@ def failed_tests(folder: Path) -> set[str]:
 
 
 def check_patch(diff: bytes, checkout: Repo) -> None:
-    """Apply the sample's patch to a checkout that has it coming: no fuzz, the right change, git's own bytes."""
+    """Apply the sample's patch to a checkout: without fuzz, with the right change, and equal to git's own diff."""
     before = contents(checkout.path)
     checkout.git("add", "-A")
     checkout.git("commit", "-q", "--allow-empty", "-m", "as it was")

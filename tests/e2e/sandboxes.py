@@ -40,7 +40,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class _EngineConnection(http.client.HTTPConnection):
-    """To an engine's socket."""
+    """A connection to an engine's socket."""
 
     def __init__(self, path: str) -> None:
         super().__init__("engine", timeout=120 * SLOWNESS)
@@ -54,10 +54,10 @@ class _EngineConnection(http.client.HTTPConnection):
 
 @dataclass
 class Sandbox:
-    """One backend and its options.
+    """A backend and its options.
 
-    `options` go to `exec`; `shifts` says which user runs the program (None: this one); `dir` is the
-    tree's path inside, None where it is the repository's own.
+    `options` go to `exec`; `shifts` names the user who runs the program (None: this user); `dir` is the tree's path in
+    the sandbox, None if it equals the repository's.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Sandbox:
         return self.host.run(*command, env=self.env, timeout=timeout, wrapper=self.wrapper, **more)
 
     def json(self, repo: Path, *args: str, **more: Any) -> dict[str, Any]:
-        """The object that it prints; the command must have been run."""
+        """The JSON object that it prints; the command must have run."""
         result = self.run(repo, "--json", *args, **more).check(0)
         [row] = result.rows()
         return row
@@ -87,7 +87,7 @@ class Sandbox:
 
 @functools.cache
 def missing_bubblewrap() -> str | None:
-    """Why bubblewrap does not work here, by trying it; None: it does."""
+    """Why bubblewrap does not work here, found by trying it; None if it works."""
     if not shutil.which("bwrap"):
         return "bwrap is not installed"
     command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
@@ -96,7 +96,7 @@ def missing_bubblewrap() -> str | None:
 
 
 def at_hand() -> str:
-    """The name of the best sandbox that works here."""
+    """The best sandbox that works here."""
     return "plain" if missing_bubblewrap() else "bubblewrap"
 
 
@@ -124,7 +124,7 @@ def missing_for(backend: str) -> str | None:
 
 
 def need(backend: str) -> None:
-    """Skips, with the reason, where a backend cannot be tested."""
+    """Skip the test with the reason if a backend cannot be tested."""
     why = missing_for(backend)
     if why:
         pytest.skip(why)
@@ -142,8 +142,9 @@ def _libraries(program: Path) -> Iterator[Path]:
 
 
 def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequence[str] = ()) -> None:
-    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3 with its compiled modules, the tree in
-    /testbed, and some of this machine's programs below their own names."""
+    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3 with its compiled modules, the tree
+    in /testbed, and some programs of this machine at their paths.
+    """
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
     skipped = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data"}
@@ -151,7 +152,7 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
 
     def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
         parts = info.name.split("/")
-        # What is only for building programs that embed it is half of all its bytes.
+        # Half of its bytes are only needed to build programs that embed Python.
         is_left_out = skipped & set(parts) or parts[-1].startswith("config-") or ".opt-" in parts[-1]
         return None if is_left_out else info
 
@@ -173,7 +174,7 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
             tar.add(Path(program).resolve(), program[1:])
         needed = [library for program in programs for library in _libraries(Path(program))]
         own = [*_libraries(python), *_extension_libraries(library)]
-        # Loaded by name where a thread is ended from outside, as an interpreter does that ends.
+        # Loaded by name when a thread is ended from outside, as an interpreter does at its end.
         own += [libc.with_name("libgcc_s.so.1") for libc in own if libc.name.startswith("libc.so")]
         for shared in {*own, *needed}:
             tar.add(shared.resolve(), str(shared)[1:])
@@ -196,23 +197,23 @@ def _add_tree(tar: tarfile.TarFile, tree: Mapping[str, str | bytes]) -> None:
 
 
 def mount_points() -> list[str]:
-    """Where something is mounted on this machine, in the order in which it was."""
+    """The mount points of this machine, in the order of mounting."""
     lines = Path("/proc/self/mounts").read_text().splitlines()
     return [line.split()[1] for line in lines]
 
 
 def _end_with_parent() -> None:
-    """In a child: it is killed when this process ends, however that ends."""
+    """In a child: get killed when this process ends, however it ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _short_folder() -> Path:
-    """A new folder for an engine's sockets: their paths have at most 104 bytes, too few below one of pytest's."""
+    """A new folder for an engine's sockets, whose paths may have at most 104 bytes, too few for pytest's folders."""
     return Path(tempfile.mkdtemp(prefix="engine-"))
 
 
 class Engine:
-    """A container engine of this test's own, with a socket in `sockets`; `stop` ends it and removes that folder."""
+    """A container engine for this test only, with a socket in `sockets`; `stop` ends it and removes that folder."""
 
     def __init__(self, folder: Path, sockets: Path, command: list[str], env: dict[str, str]) -> None:
         self.folder = folder
@@ -222,12 +223,12 @@ class Engine:
         self.start()
 
     def start(self) -> None:
-        """Starts it, also after a `kill`, whose stale files would be taken for a running engine's."""
+        """Start the engine, even after a `kill`, whose stale files would look like a running engine's."""
         for stale in (self.socket, self.folder / "pid", self.socket.parent / "containerd" / "containerd.pid"):
             stale.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             self._command,
-            cwd=self.folder,  # conmon writes a file `oom` where it was started
+            cwd=self.folder,  # conmon writes a file `oom` into the folder where it was started
             env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=self.log,
@@ -241,7 +242,7 @@ class Engine:
             raise
 
     def kill(self) -> None:
-        """Kills the engine; its containers continue."""
+        """Kill the engine; its containers continue."""
         self.process.kill()
         self.process.wait()
 
@@ -257,7 +258,7 @@ class Engine:
         raise AssertionError(f"the engine does not start: {text[-2000:]}")
 
     def call(self, method: str, path: str, body: Path | bytes | None = None, kind: str = "") -> tuple[int, Any]:
-        """One call of the API: its status and its JSON, or text; status 0 where nobody answers."""
+        """Call the API; return its status and its JSON or text; status 0 if nobody answers."""
         connection = _EngineConnection(str(self.socket))
         try:
             with open(body, "rb") if isinstance(body, Path) else contextlib.nullcontext(body) as data:
@@ -274,14 +275,14 @@ class Engine:
             return answer.status, text
 
     def load(self, archive: Path, name: str) -> None:
-        """Makes an image of a root."""
+        """Make an image from a root archive."""
         status, answer = self.call("POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar")
         assert status == 200, answer
 
     def extend(self, base: str, files: Mapping[str, str | bytes], name: str) -> None:
-        """Makes an image of another one with files in its TESTBED.
+        """Make an image from another image, with additional files in its TESTBED.
 
-        The archive goes without what pads it: an engine that has seen its end may have stopped to read.
+        The archive is sent without padding, because an engine that has seen its end may stop reading.
         """
         data = io.BytesIO()
         with tarfile.open(fileobj=data, mode="w") as tar:
@@ -300,14 +301,14 @@ class Engine:
         assert self.call("DELETE", f"{place}?force=1")[0] in (200, 204)
 
     def need_containers(self, name: str) -> None:
-        """Skips where it cannot run the simplest command in a container of an image, which has a shell and TESTBED."""
+        """Skip the test if the engine cannot run the simplest command in a container of an image with a shell and TESTBED."""
         simple = {"Image": name, "Cmd": ["/bin/cat"], "OpenStdin": True, "HostConfig": {"NetworkMode": "none"}}
         status, answer = self._post("/containers/create", simple)
         assert status == 201, answer
         container = answer["Id"]
         why = self._cannot_run(container)
         until = time.monotonic() + 60 * SLOWNESS
-        # While it is ending by itself, an engine may refuse to remove it.
+        # An engine may refuse to remove a container that is just ending.
         while (removed := self.call("DELETE", f"/containers/{container}?force=1&v=1"))[0] not in (200, 204, 404):
             assert time.monotonic() < until, removed
             time.sleep(0.05)
@@ -316,9 +317,9 @@ class Engine:
             pytest.skip(f"the engine cannot run a container on this machine: {said}")
 
     def _cannot_run(self, container: str) -> Any:
-        """Starts a container and runs a command in it: what went wrong, else None.
+        """Start a container and run a command in it; return the error, or None.
 
-        In a chroot a container may start, but what is run in it later sees the chroot's files, not its own.
+        In a chroot, a container may start, but a later command in it sees the files of the chroot instead of its own.
         """
         status, answer = self.call("POST", f"/containers/{container}/start")
         if status != 204:
@@ -342,18 +343,18 @@ class Engine:
         return answer
 
     def images(self) -> list[str]:
-        """The names of all images; one without a name is told by its id."""
+        """The names of all images; the id of an image without a name."""
         status, answer = self.call("GET", "/images/json")
         assert status == 200, answer
         return sorted(name for image in answer for name in image["RepoTags"] or [image["Id"]])
 
     def remove_image(self, name: str) -> None:
-        """Removes an image that no container uses."""
+        """Remove an image that no container uses."""
         status, answer = self.call("DELETE", f"/images/{name}")
         assert status == 200, answer
 
     def mounts(self) -> list[str]:
-        """Mounts below the engine's folders, but for that of its whole store, which it makes for itself."""
+        """Mounts below the engine's folders, except that of its store, which the engine mounts itself."""
         stores = {f"{self.folder}/storage/overlay", f"{self.folder}/data"}
         return [point for point in self._mounts() if point not in stores]
 
@@ -362,7 +363,7 @@ class Engine:
         return [point for point in mount_points() if point.startswith(folders)]
 
     def stop(self) -> None:
-        """Ends the engine and its waiting helpers, and takes off what it has mounted in its folders."""
+        """End the engine and its waiting helpers, and unmount what it has mounted in its folders."""
         self.process.terminate()
         try:
             self.process.wait(30)
@@ -370,8 +371,8 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.log.close()
-        # podman leaves one beside each command that ended, which mounts its store again half a minute later; it may
-        # be about to, or start another.
+        # podman leaves a helper beside each ended command, which mounts the store again half a minute later, and may
+        # start another helper.
         while helpers := self._helpers():
             for pid in helpers:
                 try:
@@ -420,9 +421,10 @@ runroot = "{folder}/run"
 
 
 def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1", calls: str = "all") -> dict[str, str]:
-    """Variables for podman with a store of its own; `more` is of its configuration's [engine]; `registry` is one without
-    certificates, the only one that it asks; `calls` "usual": the kernel's that it lets through, a list from which a
-    filter is made anew for each command, which takes longer than the command."""
+    """Variables for podman with a separate store; `more` is added to [engine] of its configuration; `registry` is the
+    only registry, without certificates; `calls` "usual" filters system calls with a list, from which podman builds a
+    new filter for each command, which takes longer than the command.
+    """
     for name in ("libpod", "tmp", "storage", "run"):
         (folder / name).mkdir(parents=True)
     profile = "" if calls == "usual" else 'seccomp_profile = "unconfined"'
@@ -430,7 +432,7 @@ def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1"
     (folder / "storage.conf").write_text(_PODMAN_STORAGE.format(folder=folder))
     (folder / "registries.conf").write_text(f'[[registry]]\nlocation = "{registry}"\ninsecure = true\n')
     return {
-        "GOGC": "400",  # its processes are short
+        "GOGC": "400",  # its processes are short-lived
         "CONTAINERS_CONF": str(folder / "containers.conf"),
         "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf"),
         "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
@@ -438,14 +440,14 @@ def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1"
 
 
 def podman(folder: Path, **options: str) -> Engine:
-    """podman's service; `options` are those of podman_environment."""
+    """podman's service; `options` go to podman_environment."""
     sockets = _short_folder()
     command = ["podman", "system", "service", "--time=0", f"unix://{sockets}/{SOCKET}"]
     return Engine(folder, sockets, command, podman_environment(folder, **options))
 
 
 def dockerd(folder: Path) -> Engine:
-    """Docker's own engine, with a store of its own and no network."""
+    """Docker's engine with a separate store and without a network."""
     (folder / "data").mkdir(parents=True)
     sockets = _short_folder()
     command = [
@@ -458,8 +460,7 @@ def dockerd(folder: Path) -> Engine:
 
 
 def start(name: str, folder: Path, images: Mapping[str, Path], **options: str) -> Engine:
-    """An engine with images of these archives, of which the last holds a shell; skips where that cannot be. `options`
-    are podman's."""
+    """An engine with images from these archives, the last of which has a shell; skips the test if this is impossible. `options` are podman's."""
     need(name)
     engine = podman(folder, **options) if name == "podman" else dockerd(folder)
     try:
@@ -476,7 +477,7 @@ def start(name: str, folder: Path, images: Mapping[str, Path], **options: str) -
 
 
 def as_user(name: str) -> list[str]:
-    """What runs a command as that user, with none of root's rights."""
+    """The command that runs another command as that user, without root's rights."""
     entry = pwd.getpwnam(name)
     return [
         "setpriv", "--reuid", str(entry.pw_uid), "--regid", str(entry.pw_gid), "--clear-groups",
@@ -485,7 +486,7 @@ def as_user(name: str) -> list[str]:
 
 
 def give(path: Path, name: str) -> None:
-    """Gives a tree to a user, and lets others pass its parents."""
+    """Give a tree to a user, and let others enter its parents."""
     subprocess.run(["chown", "-R", f"{name}:", str(path)], check=True)
     for parent in path.parents:
         if parent.stat().st_mode & 0o001 == 0:
@@ -499,7 +500,7 @@ LOCAL = ["bubblewrap", "bubblewrap-user", "plain"]
 
 @functools.cache
 def _installed(binary: Path) -> Path:
-    """A copy of the program where any user may run it and none but this one may change it, until this process ends."""
+    """A copy of the program that any user may run and only this user may change, until this process ends."""
     folder = tempfile.TemporaryDirectory(prefix="acr-host-installed-")
     atexit.register(folder.cleanup)
     Path(folder.name).chmod(0o755)
@@ -507,7 +508,7 @@ def _installed(binary: Path) -> Path:
 
 
 def local(name: str, folder: Path, binary: Path) -> Sandbox:
-    """One of LOCAL with a home below `folder`; "-user": as an ordinary user. Skips where it cannot be."""
+    """One of LOCAL, with a home below `folder`; "-user": as a normal user. Skips the test if this is impossible."""
     need(name)
     made = Sandbox(name, Host(folder / "home", binary), [])
     made.host.home.mkdir(parents=True)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 SCHEMAS = Path(__file__).resolve().parents[2] / "runtime" / "schemas"
 PRINTED = {path.stem: path.stem for path in SCHEMAS.glob("*.json")}
 PRINTED |= dict.fromkeys(("run", "replay", "reproduce"), "result")
-MOST = 100  # values of one run that are looked at
+MOST = 100  # maximum number of checked values per run
 
 
 @functools.cache
 def validator(name: str) -> Draft202012Validator:
-    """The schema of that name, which itself must be one."""
-    from jsonschema import Draft202012Validator  # which takes longer to load than many a test, and few need it
+    """The schema of that name, which must be a valid schema."""
+    from jsonschema import Draft202012Validator  # imported here, because it takes long to load and few tests need it
 
     schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
     Draft202012Validator.check_schema(schema)
@@ -28,7 +28,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def faults(name: str, value: Any) -> list[str]:
-    """The errors in a value by that schema, one a line."""
+    """The schema errors in a value, one per line."""
     return [f"{name}: {error.message[:300]} at {error.json_path}" for error in validator(name).iter_errors(value)]
 
 
@@ -38,7 +38,7 @@ def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
     if not {"--json", "--format=json"} & {*options} or options[0] not in PRINTED:
         return
     name = "plan" if "--dry-run" in options and options[0] == "run" else PRINTED[options[0]]
-    if name == "report":  # laid out over many lines, for people
+    if name == "report":  # formatted on several lines, for people
         out = json.dumps(json.loads(out)).encode() if is_whole else b""
     for line in [line for line in out.split(b"\n") if line][:MOST]:
         try:

@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 from host import Host, kill
 
-ROWS = 300  # nothing scrolls away
+ROWS = 300  # so many that nothing scrolls away
 _WIPE = re.compile(rb"(?=\r(?:\x1b\[\d+A)?\x1b\[K\x1b\[C\x1b\[J\r)")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a terminal got: the exit code, its bytes, the lines on it each time before the block was wiped, and those
-    at the end."""
+    """The output to a terminal: the exit code, the bytes, the lines on the screen each time before the block was erased, and the lines at the end."""
 
     exit: int
     raw: bytes
@@ -60,8 +59,9 @@ def on_screen(
     env: Mapping[str, str | None] | None = None,
     meanwhile: Callable[[Callable[[bytes], None]], None] | None = None,
 ) -> Shown:
-    """Run the program with all three streams on a terminal of its own, to its end. `meanwhile(press)` is called once
-    it has written something; press(b"\\x03") is Ctrl-C."""
+    """Run the program to its end with all three streams on a new terminal. `meanwhile(press)` is called once the
+    program has written something; press(b"\x03") is Ctrl-C.
+    """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     streams = {"stdin": slave, "stdout": slave, "stderr": slave, "preexec_fn": _own_terminal}
@@ -72,7 +72,7 @@ def on_screen(
         while True:
             try:
                 piece = os.read(master, 65536)
-            except OSError:  # the last one who had it open has gone
+            except OSError:  # the last process with the terminal open has ended
                 break
             if not piece:
                 break

@@ -10,18 +10,18 @@ _Self = TypeVar("_Self", bound="Serving")
 
 
 def serve(server: socketserver.BaseServer) -> None:
-    """Serve from now on; `stop` ends it."""
+    """Start serving; `stop` ends it."""
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
 
 
 def stop(server: socketserver.BaseServer) -> None:
-    """Serve no more, and close the port."""
+    """Stop serving, and close the port."""
     server.shutdown()
     server.server_close()
 
 
 class Serving:
-    """A context manager around `_server`, which serves inside."""
+    """A context manager around `_server`, which serves within the context."""
 
     _server: socketserver.BaseServer
 

@@ -18,7 +18,7 @@ static PyMethodDef methods[] = {{"twice", twice, METH_O, NULL}, {0}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_fast", NULL, -1, methods};
 PyMODINIT_FUNC PyInit__fast(void) { return PyModule_Create(&module); }
 """
-# What a build does: a version file, a C extension; and what an editable install does: a path file.
+# A build makes a version file and a C extension; an editable install makes a path file.
 BUILD = """import os, site, subprocess, sys, sysconfig, time
 here = os.path.dirname(os.path.abspath(__file__))
 os.chdir(here)
@@ -46,12 +46,12 @@ TREE: dict[str, str | bytes] = {
 
 
 def every(names: list[str]) -> pytest.MarkDecorator:
-    """Runs a test once for each of these backends."""
+    """Run a test once for each of these backends."""
     return pytest.mark.parametrize("box", names, indirect=True)
 
 
 def owned(repo: Repo, box: Sandbox) -> Repo:
-    """The repository, given to the user that the program runs as."""
+    """Give the repository to the user who runs the program."""
     if box.wrapper:
         sandboxes.give(repo.path, sandboxes.ORDINARY_USER)
     return repo
@@ -73,6 +73,6 @@ def left(box: Sandbox) -> set[str]:
 
 
 def make_venv(path: Path, *options: str, python: str = "/usr/bin/python3") -> Path:
-    """A virtual environment without pip; its Python."""
+    """Create a virtual environment without pip; return its Python."""
     subprocess.run([python, "-m", "venv", "--without-pip", *options, str(path)], check=True)
     return path / "bin" / "python"

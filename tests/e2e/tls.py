@@ -34,7 +34,7 @@ def _openssl(*args: object) -> None:
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority of the test's own; `ca` is the file that a client is to trust."""
+    """A certificate authority for this test; clients must trust the file `ca`."""
 
     folder: Path
 
@@ -44,7 +44,7 @@ class Authority:
         return self.folder / "ca.pem"
 
     def server_context(self, *names: str) -> ssl.SSLContext:
-        """TLS for a server that is called by those host names or addresses, signed by the authority."""
+        """TLS for a server with these host names or addresses, signed by the authority."""
         key, request, cert = (self.folder / f"server.{n}" for n in ("key", "csr", "pem"))
         kinds = [f"{'IP' if n[0].isdigit() else 'DNS'}:{n}" for n in names]
         extensions = self.folder / "server.ext"
@@ -82,7 +82,7 @@ class Authority:
 
 
 def make_authority(folder: Path) -> Authority:
-    """An authority in an empty folder. Skips where there is no `openssl`."""
+    """Create an authority in an empty folder. Skips the test if there is no `openssl`."""
     if not shutil.which("openssl"):
         pytest.skip("no openssl command: certificates cannot be made")
     folder.mkdir(parents=True)
@@ -113,7 +113,7 @@ def make_authority(folder: Path) -> Authority:
 
 @dataclass(frozen=True)
 class Seen:
-    """One request as a model server saw it."""
+    """A request as received by a model server."""
 
     path: str
     headers: dict[str, str]
@@ -121,9 +121,9 @@ class Seen:
 
 
 class ModelServer(Serving):
-    """A model server of the OpenAI chat dialect that streams `content`, over TCP, TLS or a unix socket.
+    """A model server with OpenAI's chat format that streams `content`, over TCP, TLS or a unix socket.
 
-    `requests` are those that came, `connections` how many were made.
+    `requests` are the received requests, `connections` is the number of connections.
     """
 
     content = "an answer over the wire"
@@ -138,7 +138,7 @@ class ModelServer(Serving):
         self.port = 0 if path else int(self._server.server_address[1])
 
     def events(self, model: str) -> list[str]:
-        """The stream's data lines for a request for that model."""
+        """The data lines of the stream for a request for that model."""
         head = {
             "id": "chatcmpl-1",
             "object": "chat.completion.chunk",
@@ -168,7 +168,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         super().setup()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", "0"))
@@ -184,14 +184,14 @@ class _Answers(http.server.BaseHTTPRequestHandler):
 
 
 class _Quiet:
-    """A client that goes away, or that does not trust the certificate, is no news."""
+    """Ignores clients that disconnect or do not trust the certificate."""
 
     daemon_threads = True
     context: ssl.SSLContext | None
     owner: ModelServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
 
 class _Tcp(_Quiet, socketserver.ThreadingTCPServer):
@@ -203,10 +203,10 @@ class _Unix(_Quiet, socketserver.ThreadingUnixStreamServer):
 
 
 class ConnectProxy(Serving):
-    """A proxy that knows CONNECT only and resolves names by `hosts` (name -> port on 127.0.0.1).
+    """A proxy that supports only CONNECT and resolves names by `hosts` (name -> port on 127.0.0.1).
 
-    `heads` are the request heads that it was sent, `seen` all bytes that passed from its clients,
-    those in tunnels too. Whatever is no CONNECT to a name that it knows is refused with `refusal`.
+    `heads` are the heads of the received requests, `seen` all bytes from its clients, including those in tunnels. Any
+    other request, and a CONNECT to an unknown name, is answered with `refusal`.
     """
 
     refusal = 502
@@ -222,11 +222,11 @@ class ConnectProxy(Serving):
 
     @property
     def url(self) -> str:
-        """What HTTPS_PROXY is to be."""
+        """The value of HTTPS_PROXY."""
         return f"http://127.0.0.1:{self.port}"
 
     def saw(self, data: bytes) -> None:
-        """Bytes came from a client."""
+        """Called for bytes from a client."""
         with self._lock:
             self.seen += data
 
@@ -237,7 +237,7 @@ class _ProxyServer(socketserver.ThreadingTCPServer):
     proxy: ConnectProxy
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news."""
+        """Ignore disconnected clients."""
 
 
 class _Tunnel(socketserver.BaseRequestHandler):
@@ -263,7 +263,7 @@ class _Tunnel(socketserver.BaseRequestHandler):
             back.join(_SECONDS)
 
     def _read_head(self) -> str:
-        """Reads byte by byte: what follows the head belongs to the tunnel."""
+        """Read byte by byte, because the bytes after the head belong to the tunnel."""
         data = b""
         while not data.endswith(b"\r\n\r\n") and len(data) < MAX_HEAD_BYTES:
             byte = self.request.recv(1)
@@ -274,7 +274,7 @@ class _Tunnel(socketserver.BaseRequestHandler):
         return data.decode("latin-1")
 
     def _pump(self, source: socket.socket, target: socket.socket, is_client: bool) -> None:
-        """Carries bytes until one side ends, and tells the other."""
+        """Forward bytes until one side ends, and then close the other."""
         try:
             while data := source.recv(65536):
                 if is_client:
@@ -282,4 +282,4 @@ class _Tunnel(socketserver.BaseRequestHandler):
                 target.sendall(data)
             target.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # one of the two went away
+            pass  # one side has disconnected

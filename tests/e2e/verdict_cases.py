@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[1] / "cases" / "verdict"
 
 
 def sections(name: str) -> dict[str, str]:
-    """The parts of a case by their headings."""
+    """The parts of a case, by heading."""
     parts: dict[str, str] = {}
     heading = ""
     for text in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines(keepends=True):
@@ -30,7 +30,7 @@ def files(case: dict[str, str]) -> dict[str, str]:
 
 
 def lines(case: dict[str, str]) -> list[Line]:
-    """A run that goes straight to the patch, which a reviewer finds right."""
+    """The answers of a run that leads directly to the patch, which the reviewer approves."""
     before = files(case)
     edits = []
     for name, text in case.items():

@@ -21,7 +21,7 @@ Line = dict[str, Any]
 ISSUE = "half(4) is 1, it should be 2"
 WRONG = "    return n // 3\n"
 RED = "AssertionError: half(4) is 1"
-#: Red while half(4) is not 2.
+# Fails while half(4) is not 2.
 SCRIPT = "from app import half\n\nassert half(4) == 2, f'half(4) is {half(4)}'\n"
 RIGHT, HALF_RIGHT = "    return n // 2\n", "    return n - n // 2 if n == 4 else n // 3\n"
 OTHER = "    return n // 5\n"
@@ -30,13 +30,13 @@ YES_YES, YES_NO, NO_YES, NO_NO = ("yes", "yes"), ("yes", "no"), ("no", "yes"), (
 
 
 def line(agent: str, content: str, *expect: str) -> Line:
-    """A line of a script; `expect` must be in the newest messages of the request."""
+    """A line of a script; `expect` must occur in the newest messages of the request."""
     made: Line = {"agent": agent, "content": content}
     return made | ({"expect": list(expect)} if expect else {})
 
 
 def guard(answer: str = "yes", *expect: str) -> Line:
-    """Whether the issue can be reproduced."""
+    """The answer whether the issue can be reproduced."""
     return line("reproducible", json.dumps({"reproducible": answer, "why": "because"}), *expect)
 
 
@@ -51,7 +51,7 @@ test_line.__test__ = False  # type: ignore[attr-defined]
 def review(
     decisions: tuple[str, str], *expect: str, patch_advice: str = "mend the patch", test_advice: str = "mend the test"
 ) -> Line:
-    """What the reviewer says of patch and test."""
+    """The reviewer's judgement of patch and test."""
     said = {
         "patch-correct": decisions[0],
         "test-correct": decisions[1],
@@ -76,9 +76,9 @@ def patch(after: str = RIGHT, *expect: str, before: str = WRONG) -> Line:
     return line("patch", f"```\n{edit}\n```", *expect)
 
 
-#: Scripts that reproduce nothing: one is green at once, one fails for another reason.
+# Scripts that reproduce nothing: one passes, one fails for another reason.
 PASSING, FAILING = "import app\n", "from app import no_such_name\n"
-#: A run that goes straight to a verified patch.
+# A run that leads directly to a verified patch.
 STRAIGHT: list[Line] = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
 
 
@@ -88,19 +88,19 @@ def has_bubblewrap() -> bool:
 
 
 def need_bubblewrap() -> None:
-    """Skips the test if there is no isolation."""
+    """Skip the test if there is no isolation."""
     why = missing_bubblewrap()
     if why:
         pytest.skip(why)
 
 
 def sandbox_options() -> list[str]:
-    """The isolated sandbox where there is one; the loops are the same without."""
+    """The isolated sandbox if there is one; the loops are the same without it."""
     return [] if has_bubblewrap() else ["--sandbox", "plain"]
 
 
 def processes(marker: str) -> list[str]:
-    """Command lines, but the program's own, that hold a marker."""
+    """Command lines that contain a marker, except the program's own."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -114,7 +114,7 @@ def processes(marker: str) -> list[str]:
 
 @dataclass
 class Case:
-    """Runs on a repository of TINY, each into a folder of its own, from lines of models."""
+    """Runs on a repository of TINY, each in its own folder, with scripted model answers."""
 
     host: Host
     repo: Repo
@@ -124,7 +124,7 @@ class Case:
     command: list[object] = field(default_factory=list)
 
     def arguments(self, lines: Iterable[Line], *more: object, verb: str = "run") -> list[object]:
-        """The command of a new run; its folder is `out` then."""
+        """The command of a new run; `out` is then its folder."""
         self.count += 1
         script = write_script(self.folder / f"script_{self.count}.jsonl", lines)
         common = ["--repo", self.repo, "--issue-text", ISSUE, "--model", f"script:{script}"]
@@ -142,20 +142,20 @@ class Case:
         return self.out / "attempt_0"
 
     def run(self, lines: Iterable[Line], *more: object, verb: str = "run", **options: Any) -> Result:
-        """Runs to the end."""
+        """Run to the end."""
         return self.host.run(*self.arguments(lines, *more, verb=verb), **options)
 
     def records(self, event: str) -> list[Any]:
-        """The journal's records of a kind."""
+        """The journal's records of one kind."""
         return [record for record in journal(self.out) if record["event"] == event]
 
     def asked(self, agent: str) -> list[Any]:
-        """The requests of a role, in their order."""
+        """The requests of a role, in order."""
         calls = [r for r in journal(self.out) if r["event"] == "model"]
         return [r["request"] for r in calls if r["request"]["agent"] == agent]
 
     def files(self, pattern: str) -> list[str]:
-        """Names of files of the first attempt."""
+        """The names of files of the first attempt."""
         return sorted(path.name for path in self.attempt.glob(pattern))
 
     def execution(self, patch_number: int, test_number: int) -> Any:
@@ -169,13 +169,13 @@ class Case:
 
 @pytest.fixture
 def case(host: Host, tmp_path: Path) -> Case:
-    """Runs on a repository of TINY, and of a module that is named like one of Python's."""
+    """Runs on a repository of TINY and a module that has the name of a Python module."""
     files = {**TINY, "platform.py": 'raise ImportError("not this one")\n'}
     return Case(host, make_repo(tmp_path / "repo", files), tmp_path)
 
 
 def verified(result: Result) -> str:
-    """Whether a run says that its patch is verified, and why: "yes (…)" or "no (…)"."""
+    """Whether a run reports its patch as verified, and why: "yes (…)" or "no (…)"."""
     said = re.findall(r"(?m)^acr-host \S+: (verified: yes|validated: yes|verified: no) (\(.*\))$", result.err)
     assert len(said) == 1, result.told()
     return f"{'yes' if said[0][0] == 'verified: yes' else 'no'} {said[0][1]}"
@@ -187,7 +187,7 @@ def added(result: Result) -> list[str]:
 
 
 def rejected(case: Case, result: Result) -> list[str]:
-    """The lines that a patch adds which review or validation rejected: it is in the folder alone, exit 1."""
+    """The lines added by a patch that review or validation rejected: it is only in the folder, and the exit code is 1."""
     assert (result.exit, result.stdout) == (1, b""), result.told()
     assert read_json(case.out / "result.json")["verdict"] == "refused"
     text = (case.out / "patch.diff").read_text("utf-8")
@@ -195,7 +195,7 @@ def rejected(case: Case, result: Result) -> list[str]:
 
 
 def check_repeated(case: Case, records: int) -> None:
-    """A replay that can run nothing, and the run resumed after that many of its records, come to the same."""
+    """Check that a replay, which cannot run code, and the run resumed after that many records, have the same result."""
     whole = outcome(case.out)
     case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
     take_back(case.out, records)
@@ -204,12 +204,12 @@ def check_repeated(case: Case, records: int) -> None:
 
 
 def files_of(out: Path) -> Any:
-    """All that a run folder holds, but for times."""
+    """The contents of a run folder, without times."""
     return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
 
 
 def check_same_files(case: Case, records: int) -> None:
-    """Like `check_repeated`, with all artifacts in place: each must stay the same."""
+    """Like `check_repeated`, but keeps all files in place: each must stay unchanged."""
     whole, path = files_of(case.out), case.out / "journal.jsonl"
     case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
     lines = path.read_text("utf-8").splitlines(keepends=True)

@@ -79,7 +79,7 @@ def _gemini() -> bytes:
 
 
 def frame(event: str, payload: dict[str, Any]) -> bytes:
-    """One message of application/vnd.amazon.eventstream."""
+    """A message of application/vnd.amazon.eventstream."""
     headers = b""
     for name, value in (
         (":message-type", "event"),

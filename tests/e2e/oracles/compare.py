@@ -10,7 +10,7 @@ from .differences import MEANT, Meant
 
 
 def flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, leaf) of every leaf: "body.messages[0].role"; an empty object or list is a leaf."""
+    """(path, leaf) of every leaf: "body.messages[0].role"; empty objects and lists are leaves."""
     if isinstance(value, dict) and value:
         for key in value:
             yield from flatten(value[key], f"{path}.{key}" if path else key)
@@ -22,7 +22,7 @@ def flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(sdk: dict[str, Any], ours: dict[str, Any]) -> dict[str, str]:
-    """What differs, as the rows of MEANT name it -> both values in words."""
+    """Each difference, named as in the rows of MEANT -> both values in words."""
     theirs, own = dict(flatten(sdk)), dict(flatten(ours))
     found = {f"-{path}": f"sdk {theirs[path]!r}" for path in theirs.keys() - own.keys()}
     found |= {f"+{path}": f"ours {own[path]!r}" for path in own.keys() - theirs.keys()}
@@ -34,7 +34,7 @@ def differences(sdk: dict[str, Any], ours: dict[str, Any]) -> dict[str, str]:
 
 
 def row_for(client: str, what: str) -> Meant | None:
-    """The row that says this difference is meant."""
+    """The row that lists this difference as intended."""
     for row in MEANT:
         if fnmatchcase(client, row.client) and fnmatchcase(what, row.what):
             return row

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Meant(NamedTuple):
-    """A difference that is meant."""
+    """An intended difference."""
 
     client: str
     what: str
@@ -57,7 +57,7 @@ MEANT = (
         "headers.accept",
         "says that a stream is wanted, which the body says too",
     ),
-    # Responses refuses JSON mode unless an input message, not the instructions, speaks of JSON.
+    # Responses refuses JSON mode unless an input message, not only the instructions, mentions JSON.
     Meant(
         "openai-responses",
         "+body.input[[]1].*",

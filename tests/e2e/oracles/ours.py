@@ -29,7 +29,7 @@ _AWS = {
 
 @dataclass(frozen=True)
 class Client:
-    """How our client is led to what an SDK does."""
+    """The settings with which our client does what an SDK does."""
 
     model: str
     env: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def driver() -> Path:
 
 
 def make(recorder: Recorder, client: str, call: dict[str, Any]) -> Request:
-    """The one request that our client sends for a call, which must bring the answer."""
+    """The only request that our client sends for a call, which must return the answer."""
     row = CLIENTS[client]
     before = len(recorder.requests)
     done = subprocess.run(

@@ -30,7 +30,7 @@ IDLE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it came over the wire; header names in lower case, in order."""
+    """A request as received; header names in lowercase, in order."""
 
     host: str
     method: str
@@ -39,7 +39,7 @@ class Request:
     body: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The value of a header; None where it was not sent."""
+        """The value of a header; None if it was not sent."""
         return dict(self.headers).get(name)
 
 
@@ -79,7 +79,7 @@ class _Handler(socketserver.BaseRequestHandler):
             with self.server.tls.wrap_socket(self.request, server_side=True) as inner:
                 self._serve(host, inner)
         except (OSError, ssl.SSLError):
-            return  # the client went away
+            return  # the client has disconnected
 
     def _serve(self, host: str, inner: ssl.SSLSocket) -> None:
         stream = inner.makefile("rb")
@@ -107,7 +107,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class Recorder:
-    """The running proxy: `url`, and `requests` in the order they came."""
+    """The running proxy: `url`, and `requests` in order of arrival."""
 
     def __init__(self, authority: Authority) -> None:
         self._ca = authority.ca
@@ -118,7 +118,7 @@ class Recorder:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def environment(self) -> dict[str, str]:
-        """What leads a program through the proxy."""
+        """The variables that make a program use the proxy."""
         names = ("HTTPS_PROXY", "https_proxy", "ORACLE_PROXY")
         ca = {"SSL_CERT_FILE": str(self._ca), "NODE_EXTRA_CA_CERTS": str(self._ca)}
         return {name: self.url for name in names} | ca

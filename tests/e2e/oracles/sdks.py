@@ -34,7 +34,7 @@ ENVIRONMENT = {
     "ORACLE_AZURE_ENDPOINT": "https://my-resource.openai.azure.com",
     "ORACLE_AZURE_VERSION": "2025-03-01-preview",
 }
-# Of one moment, machine or release: that they were sent is kept, their value is not.
+# Headers that depend on the time, machine or release: only their presence is kept, not their value.
 _ANY = re.compile(
     r"x-amz-date|amz-sdk-invocation-id|content-length|user-agent|x-amz-user-agent|"
     r"x-amz-content-sha256|x-goog-api-client|x-stainless-.*"
@@ -42,7 +42,7 @@ _ANY = re.compile(
 
 
 class Unavailable(Exception):
-    """No Node, or npm does not get the packages; one line."""
+    """There is no Node, or npm cannot get the packages; the message is one line."""
 
 
 def calls() -> dict[str, Any]:
@@ -89,7 +89,7 @@ def install() -> Path:
 
 
 def node(folder: Path, script: str, env: dict[str, str], text: str = "") -> str:
-    """What a script prints."""
+    """The output of a script."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     done = subprocess.run(
         ["node", script],
@@ -106,7 +106,7 @@ def node(folder: Path, script: str, env: dict[str, str], text: str = "") -> str:
 
 
 def describe(request: Request) -> dict[str, Any]:
-    """A request as a golden holds it."""
+    """A request in the form of the golden files."""
     headers = {n: "*" if _ANY.fullmatch(n) else v for n, v in request.headers}
     if "authorization" in headers:
         headers["authorization"] = describe_signature(headers["authorization"])
@@ -120,7 +120,7 @@ def describe(request: Request) -> dict[str, Any]:
 
 
 def describe_signature(value: str) -> str:
-    """An Authorization header without the signature and the day of AWS's."""
+    """An Authorization header without the signature and the date of AWS's."""
     if not value.startswith("AWS4-"):
         return value
     scheme, _, rest = value.partition(" ")
@@ -131,7 +131,7 @@ def describe_signature(value: str) -> str:
 
 
 def capture(recorder: Recorder) -> dict[str, dict[str, Any]]:
-    """What each SDK sends: client -> call -> request. Errors: Unavailable."""
+    """The requests of each SDK: client -> call -> request. Errors: Unavailable."""
     folder = install()
     before = len(recorder.requests)
     names = node(folder, "capture.mjs", recorder.environment()).split()
@@ -145,7 +145,7 @@ def capture(recorder: Recorder) -> dict[str, dict[str, Any]]:
 
 
 def write_goldens(found: dict[str, dict[str, Any]]) -> None:
-    """Keep what the SDKs sent."""
+    """Write the SDKs' requests as golden files."""
     GOLDENS.mkdir(parents=True, exist_ok=True)
     for client, requests in found.items():
         text = json.dumps(requests, indent=1, ensure_ascii=False, sort_keys=True)
@@ -153,5 +153,5 @@ def write_goldens(found: dict[str, dict[str, Any]]) -> None:
 
 
 def read_goldens() -> dict[str, dict[str, Any]]:
-    """What the SDKs sent when they were asked last."""
+    """The SDKs' requests in the golden files."""
     return {p.stem: json.loads(p.read_text("utf-8")) for p in sorted(GOLDENS.glob("*.json"))}
