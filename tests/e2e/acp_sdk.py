@@ -1,7 +1,6 @@
 """A client that uses the official Python SDK (package `agent-client-protocol`). It reads a job as JSON from standard
 input, {"command", "cwd", "issue"}, and writes what it received to standard output. It cancels the run after the
-first tool call, loads the session in a new process and allows the patch.
-"""
+first tool call, loads the session in a new process and allows the patch."""
 
 from __future__ import annotations
 

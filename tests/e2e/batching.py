@@ -54,8 +54,7 @@ class Batch:
 class BatchServer(Serving):
     """`manner` is "honest", or: results are "reordered" or sent "twice" (with a foreign one); the batch is "slow"; one
     result of the first batch is "lost"; the first batch is "expired" or "failing" without results, or "silent"
-    (created without a response); "refusing": batches are not supported; "lying": the usage is impossible.
-    """
+    (created without a response); "refusing": batches are not supported; "lying": the usage is impossible."""
 
     def __init__(self, kind: str, manner: str = "honest") -> None:
         self.kind, self.manner = kind, manner

@@ -50,8 +50,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], sandboxes.Engine]]:
     """engines("podman") -> an engine with the image, started once; skips if a trial shows that the engine does not
-    work.
-    """
+    work."""
     started: dict[str, sandboxes.Engine] = {}
     missing: dict[str, str] = {}
 

@@ -44,8 +44,7 @@ def lines(path: Path, rows: list[Any]) -> Path:
 
 def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = (), project: repos.Repo | None = None) -> Path:
     """An archive of an image's root, with a repository of these files in /testbed, or `project`, and with bash, git,
-    patch and other programs; skips the test if they are missing.
-    """
+    patch and other programs; skips the test if they are missing."""
     programs = [found for name in ("git", "patch") if (found := shutil.which(name))]
     if len(programs) < 2 or not shutil.which("bash"):
         pytest.skip("bash, git or patch is not installed")

@@ -43,8 +43,7 @@ _PROGRESS = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (.*)\n", re.MULTILINE
 @dataclass(frozen=True)
 class Result:
     """How a run ended: `exit` is negative (minus the signal) if a signal ended it. `progress` has the dated lines of
-    stderr, without dates; `stderr` has the other lines.
-    """
+    stderr, without dates; `stderr` has the other lines."""
 
     command: list[str]
     exit: int

@@ -1,7 +1,6 @@
 """A client that uses the official Python SDK (package `mcp`), run in an environment with that package. It reads a job
 as JSON from standard input, {"command" or "url" and "headers", "mode", "calls"}, and writes the server's answers to
-standard output.
-"""
+standard output."""
 
 from __future__ import annotations
 

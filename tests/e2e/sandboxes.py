@@ -143,8 +143,7 @@ def _libraries(program: Path) -> Iterator[Path]:
 
 def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequence[str] = ()) -> None:
     """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3 with its compiled modules, the tree
-    in /testbed, and some programs of this machine at their paths.
-    """
+    in /testbed, and some programs of this machine at their paths."""
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
     skipped = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data"}
@@ -423,8 +422,7 @@ runroot = "{folder}/run"
 def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1", calls: str = "all") -> dict[str, str]:
     """Variables for podman with a separate store; `more` is added to [engine] of its configuration; `registry` is the
     only registry, without certificates; `calls` "usual" filters system calls with a list, from which podman builds a
-    new filter for each command, which takes longer than the command.
-    """
+    new filter for each command, which takes longer than the command."""
     for name in ("libpod", "tmp", "storage", "run"):
         (folder / name).mkdir(parents=True)
     profile = "" if calls == "usual" else 'seccomp_profile = "unconfined"'

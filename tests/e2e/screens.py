@@ -60,8 +60,7 @@ def on_screen(
     meanwhile: Callable[[Callable[[bytes], None]], None] | None = None,
 ) -> Shown:
     """Run the program to its end with all three streams on a new terminal. `meanwhile(press)` is called once the
-    program has written something; press(b"\x03") is Ctrl-C.
-    """
+    program has written something; press(b"\x03") is Ctrl-C."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     streams = {"stdin": slave, "stdout": slave, "stderr": slave, "preexec_fn": _own_terminal}

@@ -1,6 +1,5 @@
 """`acr-host acp`: an editor's session from the prompt to the applied patch, cancelled, loaded and refused sessions, and
-clients that break the protocol.
-"""
+clients that break the protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The wrappers for GitHub Actions and GitLab CI: their steps run as a runner would run them, in a separate root, from
 an issue's event to a draft request on a loopback forge, with a loopback model. The wrappers fit the published
-schemas.
-"""
+schemas."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The display of a running run or batch: on a terminal, a block at the bottom that never mixes with other text;
-elsewhere, a dated line for each stage.
-"""
+elsewhere, a dated line for each stage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Runs the commands of README.md and docs/: those of guides unchanged and in order; those that need a live model, a
 forge or the reader's project with substitutes, and `run` and `pr` as dry runs. Other tests cover the commands that
-install the program.
-"""
+install the program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The program never imports code of a repository or of a model's answer: every module that it could import would write
-a marker and end the process.
-"""
+a marker and end the process."""
 
 from __future__ import annotations
 

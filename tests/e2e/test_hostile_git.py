@@ -1,6 +1,5 @@
 """Hostile git folders and working trees: for each kind, every verb must end by itself, start no program, read and write
-nothing elsewhere, and describe the problem in one line.
-"""
+nothing elsewhere, and describe the problem in one line."""
 
 from __future__ import annotations
 

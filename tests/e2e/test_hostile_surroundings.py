@@ -1,6 +1,5 @@
 """Hostile environments, data sets, revisions and packed trees: nothing elsewhere is read or written, no program is
-started, and a one-line message describes the problem.
-"""
+started, and a one-line message describes the problem."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Machines and commands that cannot run code: `exec` says why in one line; `run` still writes its patch, and says in
-one line why the patch is not proved.
-"""
+one line why the patch is not proved."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ CLEAR = lint._clear_caches
 @pytest.fixture(autouse=True)
 def fixture_no_clearing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clearing takes several times as long as linting a few lines, so tests of other things keep the modules of earlier
-    lints, as the versions of one batch do.
-    """
+    lints, as the versions of one batch do."""
     monkeypatch.setattr(lint, "_clear_caches", lambda: None)
 
 

@@ -38,8 +38,7 @@ class Shape:
 @dataclass(frozen=True)
 class Measured:
     """The measurements of one shape. `warm`: a symbol call as a process; `slowest`: the slowest call within a process,
-    and its seconds; `text`: a text search within a process, compared with git grep.
-    """
+    and its seconds; `text`: a text search within a process, compared with git grep."""
 
     shape: Shape
     mb: float

@@ -144,8 +144,7 @@ def oneshot(bench: Bench) -> list[Row]:
 
 def _shot_row(bench: Bench, kind: str, text: str) -> Row:
     """The ratio to `git grep` on the files that acr-host searches. If the source lacks the text, these include tests
-    and other types of files, in which acr-host counts occurrences.
-    """
+    and other types of files, in which acr-host counts occurrences."""
     ours = bench.ours.search(bench.here, code_call(text))
     grep = peers.git_grep(bench.here, text, everywhere=kind == "absent")
     found = compare(bench.rounds, lambda: run(ours), lambda: run(grep))

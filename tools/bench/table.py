@@ -12,8 +12,7 @@ from timing import Comparison, Times
 @dataclass(frozen=True)
 class Row:
     """A line of the speed table. `value` is in `unit`; `target` is its maximum, None if there is none; `ours` and
-    `peer` describe what was compared.
-    """
+    `peer` describe what was compared."""
 
     row: str
     what: str

@@ -257,8 +257,7 @@ def work(env: dict[str, str]) -> int:
 
 def main() -> int:
     """Errors are one line. Workflow commands are switched off, so that the issue, the project and the model cannot
-    control the runner through the log.
-    """
+    control the runner through the log."""
     word = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if word:
         print(f"::stop-commands::{word}", flush=True)

@@ -1,8 +1,8 @@
 """Converts Harbor tasks (task.toml, instruction.md, environment/, tests/test.sh) to rows with SWE-bench's fields.
 
-The only test of a row is the task's own verifier. It runs only in the task's container: the row's script puts tests/
-into /tests, runs /tests/test.sh, and prints the reward that this wrote ("parse_log_harbor" in grading/parsers.py reads
-it). The patch is in /logs/artifacts/model.patch; a verifier with an environment of its own ("separate") uses it.
+The only test of a row is the task's verifier, which runs only in the task's container: the row's script copies tests/
+to /tests, runs /tests/test.sh, and prints the reward that this script wrote ("parse_log_harbor" in grading/parsers.py
+reads it). The patch is in /logs/artifacts/model.patch; a verifier with its own environment reads it there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TEST = "verifier"
 IMAGE = "acr-host-harbor"  # prefix of the images that environment/ builds; runtime/eval/images.c builds them
 FOLDER = "/app"  # usual folder of the project in the container
-MAX_TESTS = 64 * 1024 * 1024  # most bytes of tests/
+MAX_TESTS = 64 * 1024 * 1024  # maximum size of tests/ in bytes
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 _REPOSITORY = re.compile(r"(?:github|gitlab)\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[\s/\"']|$)")
 _WRITTEN = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?\n)\1(?:\n|$)", re.DOTALL)  # matches a here-document
@@ -37,7 +37,7 @@ def folders_of(path: Path) -> list[Path]:
 
 
 def row_of(folder: Path, data: Path) -> dict[str, Any]:
-    """The row of a task; its "fault" says what is wrong with it."""
+    """The row of a task; its "fault" describes an error in the task."""
     name = folder.resolve().name
     try:
         row = _row(folder, name, _toml(folder / "task.toml"))
@@ -107,7 +107,7 @@ def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[st
 
 
 def _reference(solution: Path) -> str:
-    """The reference patch: the only patch file of the solution, or a here-document of solve.sh; "": none."""
+    """The reference patch: the only patch file of the solution, or a here-document in solve.sh; "" if there is none."""
     files = [path for path in solution.glob("*") if path.suffix in (".patch", ".diff")] if solution.is_dir() else []
     texts = [_body(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_body(solution / "solve.sh"))]
     return next((text for text in texts if re.search(r"^--- \S", text, re.MULTILINE)), "")
@@ -152,7 +152,7 @@ def _hooks(verifier: dict[str, Any]) -> list[str]:
 def _eval_script(
     folder: Path, place: str, variables: dict[str, Any], hooks: list[str], seconds: float, is_separate: bool
 ) -> str:
-    """The script that runs the verifier in the container, after the patch. It passes on no variable of this machine."""
+    """The script that runs the verifier in the container, after the patch. It passes on no environment variable of the machine."""
     values = {name: re.sub(r"\$\{\w+(?::-([^}]*))?\}", r"\1", str(value)) for name, value in variables.items()}
     back = "git apply -R /tmp/patch.diff || patch -R -p1 -i /tmp/patch.diff"
     lines = [

@@ -2,10 +2,11 @@
 
 usage: rows.py PATH [SPLIT]
 
-PATH is a .parquet, .arrow, .csv, .json or .jsonl file (the last three also as .gz), a folder saved by `datasets` (of one
-split or of several), a folder of Parquet files named for their splits, a task repository of SWE-bench 5, or Harbor tasks. Without SPLIT the
-only one is read, else "test". Rows of other data sets get SWE-bench's fields (`sets.py`). A row that cannot be used has a
-"fault", and where it has no id of its own, that of its number. Exit 2, with one line on stderr, where nothing can be read.
+PATH is a .parquet, .arrow, .csv, .json or .jsonl file (the last three also as .gz), a folder saved by `datasets` (with
+one split or several), a folder of Parquet files named after their splits, a task repository of SWE-bench 5, or Harbor
+tasks. Without SPLIT, the only split is read, or else "test". Rows of other data sets get SWE-bench's fields
+(`sets.py`). An unusable row gets a "fault" and, if it has no id, an id from its number. If nothing can be read, exits
+with 2 and one line on stderr.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHARD = re.compile(r"(.+?)(?:-\d{5}-of-\d{5}.*)?\.parquet")
-MAX_FIELD = 64 * 1024 * 1024  # largest field of a CSV file, in bytes
+MAX_FIELD = 64 * 1024 * 1024  # maximum size of a field in a CSV file, in bytes
 _ID = re.compile(r"\w[\w.-]*")
 _PARTS = {
     "patch": "gold.patch",
@@ -39,7 +40,7 @@ _PARTS = {
 
 
 class Unreadable(Exception):
-    """Why a data set cannot be read, in one line."""
+    """The one-line reason why a data set cannot be read."""
 
 
 def rows_of(path: Path, split: str | None) -> Iterator[dict[str, Any]]:
@@ -135,7 +136,7 @@ def _parquet(files: list[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _saved(folder: Path) -> Iterator[dict[str, Any]]:
-    """A split that `datasets` has saved; state.json lists its files in order."""
+    """A split saved by `datasets`; state.json lists its files in order."""
     try:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         files = [folder / Path(file["filename"]).name for file in state["_data_files"]]

@@ -1,14 +1,14 @@
-"""Rows of the data sets that people grade on -> rows with SWE-bench's fields, by one table a data set (`sets/*.json`).
+"""Converts the rows of other data sets to rows with SWE-bench's fields, with one table per data set (`sets/*.json`).
 
-A table says which fields of a row mean what: "known_by" (a row is of the first set, the one with most of them first,
-that knows all of its fields), "image" (templates; the first whose fields are given), "fields" (ours: theirs), "statement"
-(what makes the issue's text), "folder" of the project, "activates" conda's environment there, "before" and "test"
+A table defines the meaning of a row's fields: "known_by" (a row belongs to the first set all of whose fields it has;
+sets with most fields come first), "image" (templates; the first whose fields exist is used), "fields" (ours: theirs),
+"statement" (the text of the issue), "folder" of the project, "activates" conda's environment there, "before" and "test"
 (fields with commands) or "test_text", "adds_files" (the test files follow the command), "parser" (the field with its
-name) or "parser_text", "parser_source" (its Python code), "python", "pip", "install", "counts" ("passed": what is
-skipped counts as failed; "not failed": what is absent is kept), "strips_times" of test names, "results" (the file that
-the set's own harness writes), "reversed" (the patch breaks the code), "sets_tests" (a field whose last line puts the
-hidden tests there), "run_scripts" (the field with the files for the scripts of the folder run_scripts beside the data).
-A user's own tables lie in $XDG_CONFIG_HOME/acr-host/datasets and come first.
+name) or "parser_text", "parser_source" (its Python code), "python", "pip", "install", "counts" ("passed": skipped tests
+count as failed; "not failed": PASS_TO_PASS tests count as passed unless they fail), "strips_times" from test names, "results" (the file that
+the set's own harness writes), "reversed" (the patch breaks the code), "sets_tests" (a field whose last line installs
+the hidden tests), "run_scripts" (the field with the files for the scripts in the folder run_scripts beside the data).
+The user's tables in $XDG_CONFIG_HOME/acr-host/datasets come first.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
 
 
 class BadRow(ValueError):
-    """What is wrong with a row: the field and the reason, in one line."""
+    """The error in a row: the field and the reason, in one line."""
 
 
 def tables() -> list[Row]:
-    """The user's tables, then the program's, each sorted from the most to the least specific. Raises BadRow."""
+    """The user's tables, then the program's, each sorted from most to least specific. Raises BadRow."""
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     found: list[Row] = []
     for folder in (Path(config) / "acr-host" / "datasets", Path(__file__).with_name("sets")):
@@ -72,7 +72,7 @@ def canonical(row: Row, known: list[Row], folder: Path) -> Row:
 
 
 def _described(row: Row, table: Row) -> Row:
-    """What the table says about its rows, in addition to the fields that they share with SWE-bench's."""
+    """The properties that the table gives its rows, besides SWE-bench's fields."""
     activate = ["source /opt/miniconda3/bin/activate", "conda activate testbed"] if table.get("activates") else []
     setter = str(_get(row, table.get("sets_tests", "")) or "").strip().split("\n")[-1]
     runs = {
@@ -121,7 +121,7 @@ def _image(row: Row, table: Row) -> str:
 
 
 def _get(row: Row, field: str) -> Any:
-    """The value of a field; "a.b" names a field of an object, which may be given as JSON text."""
+    """The value of a field; "a.b" names a field of an object, which may be JSON text."""
     value: Any = row
     for part in field.split(".") if field else ():
         if isinstance(value, str) and value.startswith("{"):
@@ -131,7 +131,7 @@ def _get(row: Row, field: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    """A value that is given as text, in JSON or as Python writes it; None: it is neither."""
+    """A value in a text, as JSON or as a Python literal; None if it is neither."""
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
@@ -141,7 +141,7 @@ def _parsed(text: str) -> Any:
 
 
 def _list(value: Any, field: str) -> list[str]:
-    """A list of texts; the list itself may be given as text."""
+    """A list of texts, or a text that contains such a list."""
     found = _parsed(value) if isinstance(value, str) and value.strip() else value or []
     if not isinstance(found, list) or not all(isinstance(at, str) for at in found):
         raise BadRow(f'"{field}" is not a list of strings')
@@ -187,7 +187,7 @@ _HUNK = re.compile(r"@@ -(\S+) \+(\S+) @@(.*)", re.DOTALL)
 
 
 def reverse(patch: str) -> str:
-    """A unified diff that reverts another one."""
+    """A unified diff that reverts the given diff."""
     out: list[str] = []
     left, right = 0, 0  # remaining lines of the hunk on each side
     for line in patch.splitlines(keepends=True):

@@ -1,1 +1,1 @@
-"""How a project's own tests are run, told from its files; nothing of it is imported here."""
+"""Finds out from a project's files how to run its tests; imports no code of the project."""

@@ -1,9 +1,9 @@
-"""A shell command, as tox, CI files and people write it -> a plan: how `inside/supervise.py` runs the same tests.
+"""Turns a shell command, as tox, CI files and people write it, into a plan for `inside/supervise.py`.
 
-A plan is an object: "runner" (pytest, unittest, hooked: a script or module that uses unittest; sympy, command),
-"args", "command" (as a person would write it), "env", "path" (folders that are imported from first), "cwd", "select" (how single
-tests are named: null, "labels", "sympy"), "parser" (of its log, where nothing else tells how tests ended), "narrow" (how much
-less than the whole suite the command seems to run).
+A plan is an object: "runner" (pytest; unittest; hooked: a script or module that uses unittest; sympy; command), "args",
+"command" (as a person would write it), "env", "path" (folders from which modules are imported first), "cwd", "select"
+(how single tests are named: null, "labels", "sympy"), "parser" (of the log, if the outcomes are in no other place),
+"narrow" (how much smaller than the whole suite the command seems to be).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plan_of(runner: str, args: list[str], command: str, **more: object) -> dict:
 
 
 def parse(text: str, paths: frozenset[str]) -> dict | None:
-    """The plan of the tests that a command runs; None: it runs no tests that we know. `paths`: the project's files."""
+    """The plan for the tests that a command runs; None if it runs no known tests. `paths`: the project's files."""
     if len(text) > configs.MAX_COMMAND:
         return None
     try:
@@ -86,7 +86,7 @@ def _part(words: list[str], paths: frozenset[str], cwd: str) -> dict | None:
 
 
 def _own_folders(path: str) -> list[str]:
-    """The folders of a PYTHONPATH that lie in the project."""
+    """The folders in a PYTHONPATH that are in the project."""
     folders = [folder.removeprefix("./").rstrip("/") or "." for folder in path.split(":") if folder]
     return [folder for folder in folders if not folder.startswith(("/", "..", "~"))]
 
@@ -230,7 +230,7 @@ def _unittest(args: list[str], paths: frozenset[str]) -> dict | None:
         return plan_of("unittest", named, shlex.join(["python", "-m", "unittest", *named]), narrow=2 * len(named) > 2)
     start = (values.get("s") or "".join(named[1:2])).removeprefix("./").rstrip("/")
     if start not in ("", ".") and paths and not seen_from(start, paths):
-        return None  # it is run elsewhere
+        return None  # it runs elsewhere
     return discover(*(values.get(name) or found for name, found in zip("spt", [*named[1:4], "", "", ""])))
 
 
@@ -249,8 +249,8 @@ def sympy(files: list[str] | None = None) -> dict:
 
 
 def django(labels: list[str] | None = None) -> dict:
-    """The plan for Django's own suite, or for these parts of it. It takes one process: with more, Django reports a test only
-    when its whole class has ended, so that nothing would name a test that a patch makes hang."""
+    """The plan for Django's own suite, or for these parts of it. It uses one process: with more, Django reports a test
+    only when its whole class has ended, so no report would name a test that hangs with a patch."""
     args = ["runtests.py", "--parallel=1", "--verbosity=1", *(labels or [])]
     command = " ".join(["cd tests && python", *args])
     return plan_of("hooked", args, command, cwd="tests", path=["."], select="labels", labels_at=3)
@@ -269,8 +269,8 @@ def whole(text: str, why: int = 9) -> dict:
 
 
 def given(text: str, paths: frozenset[str]) -> dict:
-    """The plan for the user's command, with "why". It runs unchanged unless it is one of the known commands. A file that it
-    names and that is not there is for the runner to report."""
+    """The plan for the user's command, with "why". The command runs unchanged unless it is a known one. If it names a
+    missing file, the runner reports the error."""
     named = {word.split("::")[0].removeprefix("./").rstrip("/") for word in text.split()}
     plan = parse(text, paths | named)
     is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)

@@ -1,4 +1,4 @@
-"""Reads files in which a project says how it is tested; returns the commands in them, as text."""
+"""Reads files in which a project says how to run its tests; returns the commands in them, as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TEST_NAME = re.compile(r"(^|[^a-z])(py\d*|tests?|unit\w*|check|pytest|default|testing)([^a-z]|$)", re.IGNORECASE)
 _FACTOR = re.compile(r"^[\w{},!.\-]+:\s+(?=\S)")
-MAX_COMMAND = 5_000  # the time to read a command grows with the square of its length
+MAX_COMMAND = 5_000  # reading a command takes time proportional to the square of its length
 _POSARGS = re.compile(r"\{(?:posargs|args|\[\]):?((?:[^{}]|\{[^{}]*\})*)\}")
 
 
@@ -32,7 +32,7 @@ def read_toml(text: str) -> dict:
 
 
 def read_ini(text: str) -> configparser.RawConfigParser:
-    """An INI file, as far as it can be read."""
+    """An INI file, parsed as far as possible."""
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
@@ -60,7 +60,7 @@ def substitute(command: str) -> str:
 
 
 def tox(text: str) -> Iterator[tuple[str, str, str]]:
-    """(command, folder, source) of tox.ini; those of [testenv] first."""
+    """(command, folder, source) in tox.ini; the commands of [testenv] come first."""
     parser = read_ini(text)
     sections = [name for name in parser.sections() if name.startswith("testenv")]
     for section in sorted(sections, key=lambda name: name != "testenv"):
@@ -117,7 +117,7 @@ def _command_words(command: object) -> str:
 
 
 def _scripts(value: object, name: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Tables of commands: [tool.hatch.envs.test.scripts], [tool.poe.tasks], [tool.pdm.scripts], those of pixi."""
+    """Tables of commands: [tool.hatch.envs.test.scripts], [tool.poe.tasks], [tool.pdm.scripts], and pixi's tables."""
     if not isinstance(value, dict) or depth > 6:
         return
     for key, member in value.items():
@@ -204,7 +204,7 @@ LIFECYCLE = ("onCreateCommand", "updateContentCommand", "postCreateCommand", "po
 
 
 def lifecycle(value: object) -> Iterator[str]:
-    """The commands of a devcontainer's member: a line, a list of words, or an object of those."""
+    """The commands in a member of devcontainer.json: a line, a list of words, or an object of lines or lists."""
     if isinstance(value, dict):
         for member in value.values():
             yield from lifecycle(member) if not isinstance(member, dict) else ()
@@ -228,7 +228,7 @@ def read_json(text: str) -> dict:
 
 
 def makefile(text: str, name: str = "Makefile") -> Iterator[tuple[str, str, str]]:
-    """(target, command, where it stands) of the test targets of a Makefile, or the recipes of a justfile."""
+    """(target, command, its place) of the test targets of a Makefile, or of the recipes of a justfile."""
     values = dict(re.findall(r"^(\w+)\s*[:?]?=\s*(.*)$", text, re.MULTILINE))
     target = None
     for line in text.replace("\\\n", " ").splitlines():

@@ -40,7 +40,7 @@ _CI = re.compile(
     r"\.github/workflows/[^/]+\.ya?ml|\.travis\.yml|\.gitlab-ci\.yml|azure-pipelines\.yml|\.circleci/.*|\.cirrus\.yml"
 )
 _TEST_FILE = re.compile(r"(.*/)?(test[^/]*|[^/]*_tests?)\.py")
-_NO_TESTS = set(  # programs whose arguments may mention tests, and words of Python
+_NO_TESTS = set(  # programs whose arguments may mention tests, and Python keywords
     "pip pip3 uv conda mamba apt apt-get brew git gh cd ls cat echo docker pre-commit ruff flake8 mypy black pyright pylint "
     "python python3 def with class import from assert for if async return".split()
 )
@@ -78,7 +78,7 @@ def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
 
 
 def _key(plan: dict) -> tuple[object, ...]:
-    """A key that is equal for equal plans."""
+    """A key; equal plans have equal keys."""
     return plan["runner"], plan["args"], plan["cwd"], plan["command"] if plan["runner"] == "command" else ""
 
 
@@ -90,7 +90,7 @@ def with_paths(plan: dict, paths: list[str], texts: dict[str, str]) -> dict:
 
 
 def _own(paths: frozenset[str]) -> Iterator[dict]:
-    """Runners that belong to one project, or to Django's sites."""
+    """The runners of single projects, and of Django sites."""
     if {"bin/test", "sympy/__init__.py"} <= paths:
         yield {**commands.sympy(), "why": "bin/test is sympy's own runner"}
     if {"tests/runtests.py", "django/__init__.py"} <= paths:
@@ -102,7 +102,7 @@ def _own(paths: frozenset[str]) -> Iterator[dict]:
 
 
 def _command_lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    """(command, folder, source), the most trusted first."""
+    """(command, folder, source), the most reliable first."""
     yield from _of_guides(texts, is_for_agents=True)
     if "tox.ini" in texts:
         yield from configs.tox(texts["tox.ini"])
@@ -125,7 +125,7 @@ def _command_lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_guides(texts: dict[str, str], *, is_for_agents: bool) -> Iterator[tuple[str, str, str]]:
-    """The commands in guides for people, those under headings about tests first."""
+    """The commands in guides for people; those under headings about tests come first."""
     for name in guides.guide_files(list(texts)):
         if guides.is_for_agents(name) == is_for_agents:
             yield from ((command, folder, name) for command, folder, _ in guides.commands(name, texts[name]))
@@ -140,15 +140,15 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
         if plan:
             plan["cwd"] = "/".join(filter(None, (folder, plan["cwd"])))
             if not commands.seen_from(plan["cwd"], paths):
-                plan["cwd"] = ""  # the folder is made by a build, or is the clone itself
-            plan["narrow"] += 3 * (where in texts and folder != "")  # a guide or CI file of a part
+                plan["cwd"] = ""  # a build creates the folder, or it is the clone itself
+            plan["narrow"] += 3 * (where in texts and folder != "")  # a guide or CI file of a part of the project
             is_guide = where in texts and not _CI.fullmatch(where)
             found.setdefault(str(_key(plan)), {**plan, "why": f"{where} {'says so' if is_guide else 'runs it'}"})
     return sorted(found.values(), key=lambda plan: plan["narrow"])[:6]
 
 
 def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
-    """Commands that guides call tests although no runner is known for them: tried last and unchanged."""
+    """Commands that guides describe as tests, although their runner is unknown: tried last, and unchanged."""
     found = []
     for name in guides.guide_files(list(texts)):
         for command, folder, is_of_tests in guides.commands(name, texts[name]):

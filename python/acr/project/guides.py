@@ -1,7 +1,7 @@
-"""The commands in what a project writes for people and agents: AGENTS.md, CONTRIBUTING.rst, README.
+"""Finds commands in files for people and agents: AGENTS.md, CONTRIBUTING.rst, README.
 
-Markdown and reStructuredText are read line by line, as data: shell blocks and inline code, with the headings above them and the
-sentence before them. The text may be hostile, so each step is linear and bounded; who tries a command, does so in the sandbox.
+Markdown and reStructuredText are read line by line, as data: shell blocks and inline code, the headings above them and
+the sentence before them. The text may be hostile, so each step takes bounded, linear time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FOLDERS = ("", ".github", "docs", "doc")  # folders of guides whose commands st
 _MAX_FILES = 12
 _MAX_DEPTH = 3
 _MAX_TEXT = 256 * 1024
-_MAX_COMMANDS = 60  # most commands of a file
+_MAX_COMMANDS = 60  # maximum number of commands per file
 _MAX_COMMAND = 1000
 _SHELLS = {"", "sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal", "text", "txt", "plaintext", "none"}  # fmt: skip
 _FENCE = re.compile(r"\s*(?:[-*+]\s+)?(`{3,}|~{3,})\s*\{?\.?([\w+-]*)")
@@ -43,7 +43,7 @@ _NOT_THAT = re.compile(
 
 
 def guide_files(paths: list[str]) -> list[str]:
-    """The files of that kind, those for agents first: of the root, and those for agents of the folders below."""
+    """The guides, those for agents first: the files in the root, and the files for agents in the folders below."""
     found = []
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -59,7 +59,7 @@ def is_for_agents(path: str) -> bool:
 
 
 def commands(path: str, text: str) -> list[tuple[str, str, bool]]:
-    """(command, folder, whether its heading or sentence is about tests), those about tests first."""
+    """(command, folder, whether its heading or sentence is about tests); commands about tests come first."""
     folder = path.rpartition("/")[0]
     found = []
     for command, is_of_tests in _Reader(text[:_MAX_TEXT], 1 + path.endswith(".rst")).read():
@@ -71,10 +71,10 @@ def commands(path: str, text: str) -> list[tuple[str, str, bool]]:
 
 
 class _Reader:
-    """Reads the text line by line; its state says where the current line is."""
+    """Reads the text line by line; the attributes describe the place of the current line."""
 
     def __init__(self, text: str, marks: int) -> None:
-        self._marks = marks  # fewest backticks that mark inline code
+        self._marks = marks  # minimum number of backticks that mark inline code
         self._lines = re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL).splitlines()
         self._headings: list[tuple[int, str]] = []  # headings around the line, outermost first
         self._underlines: list[str] = []  # ordered by first use, and therefore by level
@@ -121,7 +121,7 @@ class _Reader:
         end = at
         while end < len(self._lines) and (not self._lines[end].strip() or _indent(self._lines[end]) > outer):
             end += 1
-        lines = [line for line in self._lines[at:end] if not re.match(r"\s+:[\w-]+:", line)]  # no directive's options
+        lines = [line for line in self._lines[at:end] if not re.match(r"\s+:[\w-]+:", line)]  # no directive options
         return lines, max(end, at)
 
     def _take_heading(self, line: str) -> bool:
@@ -147,7 +147,7 @@ class _Reader:
         return any(_WARNING.search(title) for _, title in self._headings)
 
     def _end_paragraph(self) -> Iterator[tuple[str, bool]]:
-        """The inline code of the paragraph, except for what it says not to run."""
+        """The inline code of the paragraph, except commands that the text advises against."""
         text = " ".join(map(str.strip, self._paragraph))
         self._paragraph = []
         if not text:
@@ -181,7 +181,7 @@ def _indent(line: str) -> int:
 
 
 def _shell_lines(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """(command, the comment before it and after it): with the folder and the variables that earlier lines have set."""
+    """(command, the comments before and after it), with the folder and variables that earlier lines have set."""
     has_prompts = any(map(_PROMPT.match, lines))
     folder, variables, comment, is_cloned = "", "", "", False
     for line in re.sub(r"\\\n\s*", " ", "\n".join(lines)).split("\n"):

@@ -1,7 +1,7 @@
-"""Finds the folders from which the modules of a project that is not installed are imported.
+"""Finds the folders from which the modules of an uninstalled project are imported.
 
-These are the folders that its packaging and test settings name, read as text and never executed, and the usual ones.
-Each folder with such settings counts as a project, so that several packages find each other.
+These are the folders named in the project's packaging and test settings, which are read as text and never executed, and
+the usual folders. Each folder with such settings counts as a project, so that several packages find each other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEYS = [
 ]
 _MAX_PROJECTS = 32
 _MAX_FOLDERS = 64
-_MAX_DEPTH = 3  # deepest folder of a project
+_MAX_DEPTH = 3  # maximum depth of a project's folder
 _MAX_SETTING_LINES = 12
 
 
@@ -86,8 +86,8 @@ class _Folders:
 
 
 def _settings(text: str) -> Iterable[str]:
-    """The words that may be folders: what stands behind a key on its line, and on the next ones as long as a bracket is
-    open or, as in setup.cfg, they are indented."""
+    """The words that may be folders: the text after a key on its line, and the next lines while a bracket is open or,
+    as in setup.cfg, while they are indented."""
     depth = left = 0
     for line in text.split("\n"):
         key = next(filter(None, (key.search(line) for key in _KEYS)), None)

@@ -1,7 +1,7 @@
-"""How a project is made importable, told from its files: shell commands, the best guess first.
+"""Finds shell commands that make a project importable, from its files, the best guess first.
 
-All of them use pip and the Python that is found in the sandbox: an environment that uv, poetry or pixi would make elsewhere is not
-the one whose tests run. What those tools would install is read from their files.
+All commands use pip and the Python of the sandbox, because an environment that uv, poetry or pixi create elsewhere does
+not run the tests. The packages that those tools would install are read from their files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OFFLINE = "export PIP_NO_INDEX=1 PIP_NO_BUILD_ISOLATION=false; "  # without netw
 
 
 def files_of_set_ups(paths: list[str]) -> list[str]:
-    """The files whose texts `find_set_ups` looks at."""
+    """The files whose texts `find_set_ups` reads."""
     kinds = (_DEVCONTAINER, _WORKFLOW, _REQUIREMENTS, _ENVIRONMENT)
     names = {*_PROJECT, "tox.ini", "pixi.toml"}
     found = [path for path in paths if path in names or any(kind.fullmatch(path) for kind in kinds)]
@@ -51,7 +51,7 @@ def files_of_set_ups(paths: list[str]) -> list[str]:
 
 
 def modules_of_tests(paths: list[str], texts: dict[str, str]) -> list[str]:
-    """Modules outside the project that test files need: they import them at their top level, without a try."""
+    """Modules outside the project that test files import at their top level, without `try`."""
     own = {part.removesuffix(".py") for path in paths if path.endswith(".py") for part in path.split("/")}
     known = own | {"__main__"} | set(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
     found: dict[str, None] = {}
@@ -68,7 +68,7 @@ def modules_of_tests(paths: list[str], texts: dict[str, str]) -> list[str]:
 
 
 def find_set_ups(paths: list[str], texts: dict[str, str], *, has_network: bool) -> list[dict]:
-    """[{"command", "why"}], each a whole set-up."""
+    """[{"command", "why"}], each a complete set-up."""
     found: dict[str, str] = {}
     for command, why in _plans(frozenset(paths), texts):
         found.setdefault(command if has_network else OFFLINE + command, why)
@@ -120,7 +120,7 @@ def _run_lines(text: str) -> list[str]:
 
 
 def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str) -> Iterator[tuple[str, str]]:
-    """The commands of a file that set the project up, joined; nothing if none of them uses the project."""
+    """The set-up commands in a file, joined; nothing if none of them uses the project."""
     kept: dict[str, None] = {}
     for line in lines:
         if len(line) > configs.MAX_COMMAND:
@@ -134,7 +134,7 @@ def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str)
 
 
 def _normal(part: str, project: str, paths: frozenset[str]) -> str | None:
-    """A command of a set-up, for the Python of the sandbox; None: it is none."""
+    """A set-up command, adapted to the Python of the sandbox; None if it is not a set-up command."""
     if _OWN_ENVIRONMENT.search(part):
         return project or None
     install = re.fullmatch(r"(?:[\w./-]*python[\d.]*\s+-m\s+|uv\s+|[\w./-]*/)?pip[\d.]*\s+install\s+(.*)", part)
@@ -167,7 +167,7 @@ def _is_tool(name: str) -> bool:
 
 
 def _project(paths: frozenset[str], texts: dict[str, str]) -> str:
-    """The project itself with the extras and packages that its files list for tests; "" where it has no packaging."""
+    """The project with the extras and packages that its files list for tests; "" if it has no packaging."""
     whole = configs.read_toml(texts.get("pyproject.toml", ""))
     extras = [name for name in configs.table(whole, "project", "optional-dependencies") if _GROUP.fullmatch(name)]
     section = "options.extras_require"
@@ -211,7 +211,7 @@ def _packages(whole: dict, texts: dict[str, str]) -> Iterator[str]:
 
 
 def _of_conda(text: str) -> Iterator[str]:
-    """The names below "dependencies:", those of its list for pip, too; versions of conda are not those of pip."""
+    """The names below "dependencies:" and its pip list, without conda's versions, which differ from pip's."""
     is_inside = False
     for line in text.splitlines():
         if re.match(r"[A-Za-z]", line):
