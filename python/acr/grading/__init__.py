@@ -1,5 +1,5 @@
-"""Grades the log of a task's tests as SWE-bench's own package does, by its version 4 or 5.
+"""Grades the log of a task's tests by the rules of version 4 or 5 of SWE-bench's own package.
 
-Everything here is a pure function of text: `parsers.py` finds tests and their outcomes in a log, `rules.py` holds them
-against what a task expects, `reports.py` sums up a run.
+All functions are pure functions of text: `parsers.py` finds tests and outcomes in a log, `rules.py` compares them with
+what the task expects, `reports.py` summarises a run.
 """

@@ -1,12 +1,12 @@
 """Canaries: tests that the host adds to a test file when it runs a resolved task again.
 
-Four are plain: one must pass, one must fail, one must error, one must be skipped. The others are copies of the tests that
-the patch has to mend: one unchanged, which must pass, and some whose assertions cannot hold, which must fail. All have
-names like the file's own, drawn by the host. Who rewrites outcomes, mutes assertions, answers with objects that equal
-everything or reads the expected values from the file rewrites, mutes, equals or reads these, too.
+Four are simple: one must pass, one fail, one error, and one be skipped. The others are copies of the tests that the
+patch must fix: one unchanged, which must pass, and some whose assertions cannot hold, which must fail. The host draws
+names like those in the file. A patch that rewrites outcomes, disables assertions, answers with objects that equal
+everything, or reads the expected values from the file does so for the canaries, too.
 
-The code of a test file is parsed here, never run. Copies that must fail stand before and behind the test, so that whoever
-looks for its expected values in the file finds others.
+The code of a test file is parsed here, never run. Copies that must fail come before and after the test, so a patch that
+looks for expected values in the file also finds wrong ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PASS, FAIL, NOT_PASS = (
     "fail",
     "not pass",
 )  # the outcome that a canary must have; NOT_PASS also fits parsers that drop the test
-MAX_COPIED = 3  # most tests of a file that are copied
+MAX_COPIED = 3  # maximum number of copied tests per file
 SHIFTS = 4  # kinds of changed constants
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WORDS = (

@@ -1,9 +1,9 @@
-"""How a task's tests run without a container: its environment, and a script that needs neither conda nor a commit.
+"""Runs a task's tests without a container: defines its environment and a script that needs neither conda nor a commit.
 
-A recipe is an object: "repo" and "versions" that it is for (or "tasks", ids that need it alone), "python" (major.minor),
-"pip" (pinned packages), "install" (a shell command in the project's folder, without network; see install_of), "test" (the test command),
-"env" (variables of it), "exclude" (a pattern of tests that cannot pass on a bare machine). `environments.json` holds
-those that come with the program; a user's own come first.
+A recipe is an object: its "repo" and "versions" (or "tasks", the only ids for which it is), "python" (major.minor),
+"pip" (pinned packages), "install" (a shell command in the project's folder, without network; see install_of), "test"
+(the test command), "env" (its variables), "exclude" (a pattern of tests that cannot pass on a bare machine).
+`environments.json` has the built-in recipes; the user's recipes come first.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def kept_files(row: dict) -> list[str]:
 
 
 def script_of(row: dict, recipe: dict, rules: int) -> str:
-    """The bash script that is run in the project's folder after the patch."""
+    """The bash script that runs in the project's folder after the patch."""
     kept = kept_files(row)
     lines = [
         *(f"export {name}={shlex.quote(value)}" for name, value in recipe.get("env", {}).items()),

@@ -1,4 +1,4 @@
-"""Finds signs in a task's log that its environment is at fault, as version 5 of SWE-bench's package does."""
+"""Finds signs in a task's log that its environment failed, as version 5 of SWE-bench's package does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ENVIRONMENT, AMBIGUOUS = "environment", "ambiguous"
 
 
 class Failure(NamedTuple):
-    """`reason`: a word; `tier`: ENVIRONMENT where a patch cannot be at fault, else AMBIGUOUS."""
+    """`reason`: a word; `tier`: ENVIRONMENT if a patch cannot be the cause, else AMBIGUOUS."""
 
     reason: str
     tier: str

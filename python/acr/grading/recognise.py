@@ -1,7 +1,7 @@
-"""Finds the recipe for a checkout of a known project: its files tell the project and the version.
+"""Finds the recipe for a checkout of a known project, whose files show the project and the version.
 
-Each project keeps its version in a module, in a change log or in the names of release notes. If no recipe has exactly
-that version, the nearest is taken.
+Each project has its version in a module, in a changelog or in the names of release notes. If no recipe has exactly that
+version, the nearest recipe is used.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _project_of(paths: frozenset[str]) -> str:
 
 
 def version_of(repo: str, paths: frozenset[str], texts: dict[str, str]) -> tuple[int, int] | None:
-    """The major and minor version of a checkout; None: its files do not tell."""
+    """The major and minor version of a checkout; None if its files do not show them."""
     project = _PROJECTS[repo]
     for path in project.says:
         match = re.search(project.version, texts.get(path, ""), re.MULTILINE)

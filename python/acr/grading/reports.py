@@ -12,9 +12,9 @@ def final(
 ) -> dict:
     """The report's content.
 
-    `tasks`: the ids of the selected rows; `endings`: of each prediction RESOLVED, UNRESOLVED, ERROR (no report) or
-    EMPTY (no patch); `failures`: of those not resolved, by their logs; `engine`: {"containers", "images"} left behind,
-    None where there was none. Version 4 tells of an engine only where there is none.
+    `tasks`: the ids of the selected rows; `endings`: for each prediction RESOLVED, UNRESOLVED, ERROR (no report) or
+    EMPTY (no patch); `failures`: for unresolved predictions, by their logs; `engine`: the remaining {"containers",
+    "images"}, None without an engine. Version 4 mentions an engine only if there is none.
     """
 
     def ids(*endings_wanted: str) -> list[str]:
@@ -51,7 +51,7 @@ def final(
 
 
 def results(tasks: list[str], endings: dict[str, str], name: str) -> dict:
-    """What SWE-bench Pro's harness writes (`eval_results.json`), or SWE-bench-Live's (`results.json`)."""
+    """The content of `eval_results.json` of SWE-bench Pro's harness, or of `results.json` of SWE-bench-Live's."""
     if name == "eval_results.json":
         return {task: endings[task] == RESOLVED for task in tasks if task in endings}
     lists = {"success": RESOLVED, "failure": UNRESOLVED, "error": ERROR, "empty_patch": EMPTY, "incomplete": None}

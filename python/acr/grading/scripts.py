@@ -1,8 +1,8 @@
-"""The script that runs a task's tests: the row's own (5.x), or one made from what its project needs (`projects.json`).
+"""Returns the script that runs a task's tests: the row's own (5.x), or one generated from `projects.json`.
 
-A made script does what version 4 of SWE-bench's package has it do, in an image of that package, where the project lies
-in /testbed and its environment is called testbed; and it removes the test files that the hidden tests add, which a
-patch may have brought along.
+A generated script does what version 4 of SWE-bench's package would do in an image of that package, in which the project
+is in /testbed and its environment is called testbed. It also removes the test files that the hidden tests add, in case
+a patch contains them.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def script_of(row: dict, rules: int) -> str:
 
 
 def test_command(row: dict) -> str:
-    """The command that runs all of the project's tests in the task's image; "": unknown, so the caller looks in the
-    project's files."""
+    """The command that runs all of the project's tests in the task's image; "" if unknown, so that the caller searches
+    the project's files."""
     try:
         command = row.get("test_cmd") or specification(row)["test"]
     except UnknownProject:

@@ -21,9 +21,9 @@ _TEXTS = ("instance_id", "repo", "version", "base_commit", "test_patch", "log_pa
 
 
 def prepare(argument: bytes) -> bytes:
-    """Row (JSON), rules -> script and image of its task, the command that runs all of the project's tests there ("" if it
-    is unknown), the project's folder there, and the branch to check out first ("": none); or a message why it cannot be graded, alone.
-    """
+    """Row (JSON), rules -> script and image of the task, the command that runs all of the project's tests there ("":
+    unknown), the project's folder there, and the branch to check out first ("": none); or only a message that says
+    why it cannot be graded."""
     raw_row, version = unpack(argument)
 
     def describe(row: dict) -> list[str]:
@@ -33,10 +33,10 @@ def prepare(argument: bytes) -> bytes:
 
 
 def environment(argument: bytes) -> bytes:
-    """Row (JSON), rules, a user's recipes (JSON) -> of its environment: key, Python, packages, one a line, and the command that
-    installs the project; script, the files that it puts back, one a line, and the row as it is graded there; the test command,
-    with its variables; the same of the files of hidden tests, and those that must fail, one a line; or a message.
-    """
+    """Row (JSON), rules, a user's recipes (JSON) -> the environment's key, Python, packages (one per line), and the
+    command that installs the project; the script, the files that it restores (one per line), and the row as graded
+    there; the test command with its variables; the same for the files of the hidden tests, and the tests that must
+    fail (one per line); or a message."""
     raw_row, version, own = unpack(argument)
     recipes = json.loads(own) if own else []
 
@@ -59,7 +59,7 @@ def environment(argument: bytes) -> bytes:
 
 
 def fault_of_recipes(argument: bytes) -> bytes:
-    """A user's recipes (JSON) -> the first mistake in them, or nothing."""
+    """A user's recipes (JSON) -> the first error in them, or nothing."""
     fault = environments.fault_of(json.loads(unpack(argument)[0]))
     return pack([fault.encode("utf-8", "replace")] if fault else [])
 

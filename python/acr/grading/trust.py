@@ -1,14 +1,14 @@
-"""Decides whether a resolved task is trusted, by experiments with its tests; only their logs count.
+"""Decides whether to trust that a task is resolved, by experiments with its tests; only their logs count.
 
-`step` says which run is needed next, and gives the verdict when the outputs suffice:
+`step` returns the next run, or the verdict when the outputs suffice:
 
-- survey: the patch is applied, nothing is run; gives the files that it changes, and the task's test files;
-- canaries: the tests again, with what the patch may not speak for put back (tests, settings of the runner, what Python runs
-  at its start), and with tests of our own in the test files (`canaries.py`);
-- decoy: the tests with the patch's names and the base's behaviour (`experiments/decoy.py`): those that the patch has to mend
-  must not pass.
+- survey: applies the patch and runs nothing; returns the files that the patch changes, and the task's test files;
+- canaries: runs the tests again, after restoring the files that the patch must not influence (tests, settings of the
+  runner, files that Python runs at its start) and adding our own tests to the test files (`canaries.py`);
+- decoy: runs the tests with the patch's names and the base's behaviour (`experiments/decoy.py`): the tests that the
+  patch must fix must not pass.
 
-What looks odd is excused where the row's reference patch, in the same experiment, looks as odd.
+An anomaly is excused if the row's reference patch causes the same anomaly in the same experiment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Version = bytes | None  # the content of a file; None: it is missing, or is a link or a folder
 
 MAX_LISTED = 8
-MAX_FILES = 200  # most files of a patch that are examined
+MAX_FILES = 200  # maximum number of examined files of a patch
 KEPT = "/tmp/kept"  # keeps files as they are before the patch
 TEST_FILES = r"(^|/)(test_[^/]*|[^/]*_test|tests|conftest)\.py$|(^|/)tests/|^(test|testing)/"
 _PUT_BACK = re.compile(
