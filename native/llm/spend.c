@@ -2,9 +2,9 @@
  * byte of the body is a token, and the answer is as long as its limit allows. After the try, it
  * charges the usage that the provider states, as far as this is plausible; if the provider
  * states none, it charges the whole reservation. For a model of unknown price, it reserves by
- * the highest known price. If a call does not fit the budget, it first waits for other processes
- * to settle; if that does not help, its answer limit is lowered; if no limit fits, the call is
- * refused. */
+ * the highest known price. A call that does not fit the budget waits while calls in flight hold
+ * money that they may release. After that, its answer limit is lowered; if no limit fits, the
+ * call is refused. */
 #include "llm/spend.h"
 
 #include "http/http.h"
@@ -107,9 +107,10 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-/* Reserves the amount. If the amount fits only after other processes settle, waits for them. */
-static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
-                    gint64 *out_wait_ms, GError **error)
+/* Reserves the amount. While other calls hold reservations, without which at least the amount
+ * `least` would fit, waits for them. */
+static bool reserve(AcrSpend *spend, const AcrAmount *amount, const AcrAmount *least,
+                    const char *note, guint64 *out_id, gint64 *out_wait_ms, GError **error)
 {
     gint64 start_us = g_get_monotonic_time();
     gint64 deadline_us = acr_budget_deadline(spend->budget);
@@ -122,7 +123,7 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
             return true;
         if (!g_error_matches(failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) ||
             (deadline_us && g_get_monotonic_time() >= deadline_us) || *out_wait_ms > MAX_HELD_MS ||
-            !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held)
+            !acr_budget_is_held(spend->budget, least, &is_held, NULL) || !is_held)
             return acr_pass_error(error, &failure);
         if (*out_wait_ms < POLL_MS && spend->on_wait)
             spend->on_wait(spend->on_wait_ctx,
@@ -135,8 +136,8 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
 bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
                        AcrModelTry *attempt, guint64 *out_id, AcrFailure *failure)
 {
-    AcrAmount amount = worst_case(spend, body_len, *limit);
-    AcrAmount left = {0};
+    AcrAmount amount = worst_case(spend, body_len, *limit),
+              least = worst_case(spend, body_len, MIN(MIN_LIMIT, *limit)), left = {0};
     guint smaller = 0;
     gint64 wait_ms = 0;
     g_autoptr(GError) error = NULL;
@@ -145,7 +146,7 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
         return true;
     attempt->reserved_pico = amount.pico;
     attempt->reserved_tokens = amount.tokens;
-    if (reserve(spend, &amount, attempt->model, out_id, &wait_ms, &error)) {
+    if (reserve(spend, &amount, &least, attempt->model, out_id, &wait_ms, &error)) {
         attempt->wait_ms += wait_ms >= POLL_MS ? wait_ms : 0;
         return true;
     }

@@ -104,10 +104,10 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     return ok;
 }
 
-/* Formats an amount: "$0.27", or with more digits for small amounts. */
-static char *usd(gint64 pico, bool up)
+/* Formats an amount, rounded up: "$0.27", or with more digits for small amounts. */
+static char *usd(gint64 pico)
 {
-    gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
+    gint64 micro = acr_microusd(pico);
     char *text = g_strdup_printf("$%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT,
                                  micro / PICO_PER_MICRO, micro % PICO_PER_MICRO);
     for (char *end = text + strlen(text) - 1; *end == '0' && end[-2] != '.'; end--)
@@ -115,22 +115,37 @@ static char *usd(gint64 pico, bool up)
     return text;
 }
 
+static gint64 narrow_sum(__int128 sum)
+{
+    return sum > G_MAXINT64 ? G_MAXINT64 : (gint64)sum;
+}
+
+/* An amount of money, or of tokens, as text; owned. */
+static char *amount_text(gint64 amount, bool is_money)
+{
+    return is_money ? usd(amount) : g_strdup_printf("%" G_GINT64_FORMAT " tokens", amount);
+}
+
 static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GError **error)
 {
     const AcrAmount *ceiling = acr_ledger_ceiling(ledger);
-    AcrAmount left = acr_ledger_left(ledger);
-    g_autofree char *asked = usd(amount->pico, true);
-    g_autofree char *rest = usd(left.pico, false);
-    if (ceiling->pico >= 0 && amount->pico > left.pico)
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-                    "--max-cost of the %s reached: the next call could cost up to %s, %s is left",
-                    acr_ledger_scope(ledger), asked, rest);
-    else
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-                    "--max-tokens-total of the %s reached: the next call could take up to "
-                    "%" G_GINT64_FORMAT " tokens, %" G_GINT64_FORMAT " are left",
-                    acr_ledger_scope(ledger), amount->tokens, left.tokens);
-    return false;
+    const char *scope = acr_ledger_scope(ledger);
+    AcrLedgerSum spent, reserved;
+    acr_ledger_sums(ledger, &spent, &reserved);
+    bool is_money = ceiling->pico >= 0 && amount->pico > acr_ledger_left(ledger).pico,
+         is_task = strcmp(scope, ACR_SCOPE_TASK) == 0;
+    g_autofree char *asked = amount_text(is_money ? amount->pico : amount->tokens, is_money),
+                    *most = amount_text(is_money ? ceiling->pico : ceiling->tokens, is_money),
+                    *used = amount_text(narrow_sum(is_money ? spent.pico : spent.tokens), is_money),
+                    *held = amount_text(narrow_sum(is_money ? reserved.pico : reserved.tokens),
+                                        is_money);
+    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
+                         "%s of the %s reached: the next call could %s up to %s (limit %s; %s spent, "
+                         "%s reserved for calls in flight)",
+                         is_money  ? (is_task ? "--task-max-cost" : "--max-cost")
+                         : is_task ? "--task-max-tokens"
+                                   : "--max-tokens-total",
+                         scope, is_money ? "cost" : "take", asked, most, used, held);
 }
 
 gint64 acr_budget_left_ms(const AcrBudget *budget)
@@ -251,11 +266,6 @@ bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error)
     unlock_all(budget);
     *out = least;
     return true;
-}
-
-static gint64 narrow_sum(__int128 sum)
-{
-    return sum > G_MAXINT64 ? G_MAXINT64 : (gint64)sum;
 }
 
 bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,

@@ -146,8 +146,9 @@ typedef struct AcrBudget AcrBudget;
 AcrBudget *acr_budget_new(void) ACR_MUST_USE; /* owned */
 void acr_budget_free(AcrBudget *budget);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
+#define ACR_SCOPE_TASK "task" /* the scope of a run in a batch: --task-max-cost limits it */
 /* Adds a ledger; if `path` is NULL, it is kept in memory. Error messages call it `scope` ("run",
- * "batch"). A negative member of `ceiling` means no ceiling. Errors: FAILED (the file, its lock,
+ * "task", "batch"). A negative member of `ceiling` means no ceiling. Errors: FAILED (the file, its lock,
  * the disk), USAGE (the file is not a ledger). */
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
@@ -167,8 +168,8 @@ bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error) ACR_MUST
 bool acr_budget_is_held(AcrBudget *budget, const AcrAmount *amount, bool *out_held,
                         GError **error) ACR_MUST_USE;
 /* Reserves an amount in all ledgers, or in none. `note` (may be NULL) is written beside the
- * reservation; it must not be a secret. Errors: CEILING (names the scope, the amount, and how
- * much is left), FAILED. */
+ * reservation; it must not be a secret. Errors: CEILING (names the option, the amount, and how
+ * much is spent and reserved), FAILED. */
 bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *note,
                         guint64 *out_id, GError **error) ACR_MUST_USE;
 /* Replaces the reservation by the amount that was spent, even if that is higher. */

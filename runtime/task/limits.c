@@ -94,7 +94,8 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
     /* The batch created this ledger before its first task. */
     if (shared && is_bounded(&batch) && !g_file_test(shared, G_FILE_TEST_EXISTS))
         return fail_lost(BATCH_SCOPE, shared, error);
-    return acr_budget_add(limits->budget, path, SCOPE, &limits->ceiling, error) &&
+    return acr_budget_add(limits->budget, path, spec->shared_dir ? ACR_SCOPE_TASK : SCOPE,
+                          &limits->ceiling, error) &&
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
 }
 

@@ -331,9 +331,9 @@ static void *settle_soon(void *data)
     return NULL;
 }
 
-/* Another call holds all but 10 tokens of answer, and then settles for `spent`. Returns the limit
- * that is reserved afterwards; 0: refused. */
-static guint limit_after(gint64 spent)
+/* Another call holds all but 10 tokens of answer, and then settles for `spent`. Returns the limit,
+ * at most `limit`, that fits afterwards; 0: refused. */
+static guint limit_after(guint limit, gint64 spent)
 {
     g_autofree char *dir = g_dir_make_tmp("acr-spend-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "ledger.jsonl", NULL);
@@ -346,7 +346,6 @@ static guint limit_after(gint64 spent)
     g_auto(AcrFailure) failure = {0};
     pthread_t thread;
     bool again = false, ok = false;
-    guint limit = 100;
     guint64 id = 0;
     g_assert_true(acr_budget_add(theirs, path, "batch", &ceiling, NULL));
     g_assert_true(acr_budget_add(ours, path, "batch", &ceiling, NULL));
@@ -357,13 +356,14 @@ static guint limit_after(gint64 spent)
     g_assert_true(acr_dir_remove(dir, NULL));
     if (ok)
         g_assert_cmpint(attempt.wait_ms, >=, 50);
-    return ok ? limit : 0;
+    return ok || again ? limit : 0;
 }
 
 TEST("/llm/spend", a_call_waits_for_what_others_hold)
 {
-    g_assert_cmpuint(limit_after(RESERVED), ==, 100);
-    g_assert_cmpuint(limit_after(RESERVED + 1), ==, 0);
+    g_assert_cmpuint(limit_after(100, RESERVED), ==, 100);
+    g_assert_cmpuint(limit_after(100, RESERVED + 1), ==, 0);
+    g_assert_cmpuint(limit_after(5000, 0), ==, (RESERVED * 2 - BODY * 2000000ll) / 8000000ll);
 }
 
 TEST("/llm/spend", a_wait_for_others_ends_when_interrupted)
