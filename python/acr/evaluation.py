@@ -14,7 +14,9 @@ from acr.grading.failures import ENVIRONMENT, Failure
 
 _Z95 = 1.959963984540054  # the normal distribution's 97.5%
 _MB = 1024.0 * 1024
+_SOMETIMES = ("error", "doubt", "ungradable", "audit")  # members of an instance that few tasks have
 _MAX_NAMED = 5  # most ids of a class that are printed
+_MAX_VERDICTS = 100_000
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
 _MAX_REPORT_BYTES = 256 * 1024 * 1024
 _SUBMITTED = ("submitted_ids", "completed_ids", "error_ids", "empty_patch_ids", "resolved_ids")
@@ -27,7 +29,7 @@ _WORDS = {
     "script_ended_early": "the script ended before the tests did",
     "time_out": "the tests took too long",
     "too_much_output": "the tests printed too much",
-    "environment": "it could not be run here",
+    "environment": "could not be run here",
 }
 
 
@@ -82,7 +84,23 @@ def _row(instance: dict) -> dict:
         for name, key in (("total_ms", "seconds"), ("tests_ms", "test_seconds"))
     }
     sizes = {key: instance.get(key, 0) for key in ("peak_bytes", "image_bytes")}
-    return times | sizes | {key: instance.get(key) for key in ("failure", "error", "audit")}
+    return times | sizes | {key: instance.get(key) for key in ("failure", *_SOMETIMES)}
+
+
+def why_of(row: dict) -> str:
+    """The reason for a grade, in one line; empty if nothing needs to be said of the task."""
+    failure, error = row.get("failure"), row.get("error")
+    if row.get("doubt"):
+        return f"not believed: {row['doubt']}"
+    if row["grade"] == reports.EMPTY:
+        return "there is no patch"
+    why = (
+        error
+        if error and failure in ("environment", "patch_does_not_apply")
+        else _WORDS.get(failure, failure or error or "")
+    )
+    unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") else ""
+    return "; ".join(filter(None, (why, unfit)))
 
 
 def _table(graded: list[dict]) -> str:
@@ -92,10 +110,7 @@ def _table(graded: list[dict]) -> str:
         was_run = row["total_ms"] > 0
         time = f"{row['total_ms'] / 1000:.1f} s" if was_run else "-"
         memory = f"{row['peak_bytes'] / _MB:.0f} MB" if was_run else "-"
-        why = row.get("error") if row["failure"] == "environment" else None
-        why = why or (
-            "there is no patch" if row["grade"] == reports.EMPTY else _WORDS.get(row["failure"], row["failure"] or "")
-        )
+        why = why_of(row)
         lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why}".rstrip())
     return "\n".join(lines) + "\n"
 
@@ -111,15 +126,31 @@ def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     for row in graded:
         if row["failure"]:
             failures.setdefault(row["failure"], []).append(row["task"])
-    for failure, tasks in failures.items():
+    doubts = {
+        words: [row["task"] for row in graded if row.get(key)]
+        for key, words in (("doubt", "resolved, but not believed"), ("ungradable", "cannot be graded here"))
+    }
+    for failure, tasks in [*failures.items(), *doubts.items()]:
         named = ", ".join(tasks[:_MAX_NAMED]) + (", …" if len(tasks) > _MAX_NAMED else "")
-        lines.append(f"{len(tasks):5}  {_WORDS.get(failure, failure)}: {named}")
-    summary = {"tasks": total, "resolved": resolved, "interval_95": wilson(resolved, total), "failures": failures}
+        if tasks:
+            lines.append(f"{len(tasks):5}  {_WORDS.get(failure, failure)}: {named}")
+    about = {
+        "run_id": run["run_id"],
+        "dataset": run["dataset"],
+        "models": sorted({row["model"] for row in run["rows"] if row.get("model")}),
+    }
+    summary = {
+        **about,
+        "tasks": total,
+        "resolved": resolved,
+        "interval_95": wilson(resolved, total),
+        "failures": failures,
+    }
     summary.update(_costs(run["rows"], lines))
     if run["usd"] is not None:
         each = run["usd"] / resolved if resolved else None
         summary.update(usd=run["usd"], usd_per_resolved=each)
-        lines.append(f"{run['usd']:.6f} USD" + (f", {each:.6f} USD for each resolved task" if resolved else ""))
+        lines.append(f"{run['usd']:.6f} USD" + (f", {each:.6f} USD for each resolved task" if each else ""))
     if run["other"]:
         summary["comparison"] = _compare(run["other"], graded, lines)
     return {**summary, "instances": {row["task"]: _instance(row) for row in graded}}
@@ -155,7 +186,7 @@ def _audited(run: dict, audits: list[dict]) -> str:
     varied = list(dict.fromkeys(what for audit in audits for what in audit.get("varied", ())))
     return (
         f"{sound} of {total} tasks are sound ({_share(sound, total)})"
-        f"{': ' if others else ''}{', '.join(others)}; runs differed in {', '.join(varied) or 'nothing'}"
+        f"{': ' if others else ''}{', '.join(others)}{'; runs differed in ' if varied else ''}{', '.join(varied)}"
     )
 
 
@@ -177,8 +208,7 @@ def _instance(row: dict) -> dict:
         "test_seconds": row["tests_ms"] / 1000,
         "peak_bytes": row["peak_bytes"],
         "image_bytes": row["image_bytes"],
-        **({"error": row["error"]} if row.get("error") else {}),
-        **({"audit": row["audit"]} if row.get("audit") else {}),
+        **{key: row[key] for key in _SOMETIMES if row.get(key)},
     }
 
 
@@ -192,7 +222,7 @@ def wilson(good: int, total: int) -> list[float]:
     return [max(0, middle - half), min(1, middle + half)]
 
 
-def _mcnemar(gained: int, lost: int) -> float:
+def mcnemar(gained: int, lost: int) -> float:
     """McNemar's exact test, two-sided: the probability that chance alone makes changes at least as uneven as these."""
     n = gained + lost
     return min(1, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)
@@ -200,7 +230,7 @@ def _mcnemar(gained: int, lost: int) -> float:
 
 def _needed(changed: int) -> int | None:
     """The smallest net change, among that many changed tasks, that exceeds noise (p < 0.05); None: no change does."""
-    nets = (changed - 2 * lost for lost in range(changed // 2, -1, -1) if _mcnemar(changed - lost, lost) < 0.05)
+    nets = (changed - 2 * lost for lost in range(changed // 2, -1, -1) if mcnemar(changed - lost, lost) < 0.05)
     return next(nets, None)
 
 
@@ -219,7 +249,29 @@ def read_other(argument: bytes) -> bytes:
         submitted, resolved = _read(Path(path))
     except _Unusable as error:
         return json.dumps({"fault": f"--compare: {error}"}).encode()
-    return json.dumps({"path": path, "submitted": sorted(submitted), "resolved": sorted(resolved)}).encode()
+    doubted = sorted(_doubted_of(Path(path)) & resolved)
+    return json.dumps(
+        {"path": path, "submitted": sorted(submitted), "resolved": sorted(resolved), "doubted": doubted}
+    ).encode()
+
+
+def _doubted_of(path: Path) -> set[str]:
+    """The tasks of an evaluation whose grade is not believed, by our verdicts beside the reports, as far as there are any."""
+    run_id, place = "*", path
+    if path.is_file():  # MODEL.RUN_ID.json
+        names = [
+            each.name for each in path.parent.glob(f"{layout.EVALUATIONS}/*") if path.stem.endswith(f".{each.name}")
+        ]
+        run_id, place = max(names, key=len, default=""), path.parent
+    verdicts = [
+        *place.glob(f"{layout.EVALUATIONS}/{run_id}/*/*/{layout.VERDICT}"),
+        *place.glob(f"*/{layout.VERDICT}"),
+        *place.glob(f"*/*/{layout.VERDICT}"),
+    ]
+    read = ((each.parent.name, _load(each)) for each in verdicts[:_MAX_VERDICTS] if run_id)
+    return {
+        name for name, found in read if isinstance(found, dict) and found.get("official_resolved") and found.get("why")
+    }
 
 
 def _read(path: Path) -> tuple[set[str], set[str]]:
@@ -288,19 +340,24 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
         groups[name].append(task)
     counts = {name: len(tasks) for name, tasks in groups.items()}
     compared = len(graded) - counts["only_here"]
-    p = _mcnemar(counts["gained"], counts["lost"])
+    p = mcnemar(counts["gained"], counts["lost"])
     only_there = len(submitted) - compared
     lines.append(
         f"compared with '{other['path']}': {counts['gained']} gained, {counts['lost']} lost, {counts['both']} in both, "
         f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} tasks only in this evaluation, "
         f"{only_there} only in the other"
     )
+    doubts = [row["task"] for row in graded if row.get("doubt")], other.get("doubted", [])
+    if any(doubts):
+        lines.append(
+            f"resolved, but not believed: {len(doubts[0])} here, {len(doubts[1])} there; they count as resolved"
+        )
     changed = counts["gained"] + counts["lost"]
     needed = _needed(changed)
     lines.append(
         f"of {changed} tasks that changed, a net change of {needed} would exceed the noise (p < 0.05)"
         if needed
-        else f"{changed} tasks changed: too few to tell a difference from noise (p < 0.05)"
+        else f"{changed} task{'' if changed == 1 else 's'} changed: too few to tell a difference from noise (p < 0.05)"
     )
     return {
         "other": other["path"],
@@ -309,4 +366,6 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
         "only_there": only_there,
         "mcnemar_p": p,
         "net_change_above_noise": needed,
+        "doubted": doubts[0],
+        "doubted_there": doubts[1],
     }

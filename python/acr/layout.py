@@ -23,6 +23,8 @@ EXECUTION = "execution_%u_%u.json"
 REVIEW = "review_p%u_t%u.json"
 REGRESSION = "regression_%u.json"
 EVAL_REPORT = "report.json"
+VERDICT = "verdict.json"
+EVALUATIONS = "logs/run_evaluation"
 
 
 def numbers(name: str, path: object) -> tuple[int, ...] | None:

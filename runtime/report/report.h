@@ -6,14 +6,23 @@
 #include "py/py.h"
 #include "task/task.h"
 
-/* The report of a folder; owned.
- *   form     a value of --format, or "live": the page of `watch --serve`, even without results.
- *   compare  a folder to compare the runs with (a single run only as html); NULL: none.
- *   only     for many runs: the names of the tasks to report on; NULL: all.
- * Errors: USAGE of task (the folder has no runs; the form or comparison does not exist for it),
- * those of acr_python_call and base. */
-GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
-                        const char *const *only, GError **error) ACR_MUST_USE;
+/* What to report on. All members are borrowed. */
+typedef struct {
+    const char *dir;
+    const char *form; /* a value of --format, or "live": the page of `watch --serve` */
+    /* a folder to compare the runs with (a single run only as html); NULL: none */
+    const char *compare;
+    const char *const *only; /* for many runs: the names of the tasks to report on; NULL: all */
+    const char *run_id;      /* the evaluation to report on; NULL: the only one, or the newest */
+} AcrReportOptions;
+/* The report of a folder; owned. *out_note (owned, may be NULL) says which of several evaluations
+ * was taken. Errors: USAGE of task (the folder has no runs or no such evaluation; the form or
+ * comparison does not exist for it), those of acr_python_call and base. */
+GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char **out_note,
+                        GError **error) ACR_MUST_USE;
+/* The folder that contains the evaluation `path`, OUT/logs/run_evaluation/RUN_ID, and its RUN_ID;
+ * NULL if `path` is no such folder. Both owned. */
+char *acr_report_folder_of(const char *path, char **out_run_id) ACR_MUST_USE;
 /* Writes the page of each run of a batch into its run folder, unless the page is newer than the
  * journal. Errors: those of acr_report_make. */
 bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterrupt *interrupt,

@@ -5,6 +5,7 @@
 
 #include "layout/layout.h"
 #include "report/report_private.h"
+#include "task/live.h"
 #include "task/run_folder.h"
 
 #define TIMEOUT_MS 120000
@@ -160,15 +161,98 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* Adds the official reports on a model's predictions to the files, because they name the failing
- * tests. */
+/* ---- Evaluations ---- */
+
+static gint64 modified_s(const char *path)
+{
+    GStatBuf status;
+    return g_stat(path, &status) == 0 ? (gint64)status.st_mtime : 0;
+}
+
+/* The folder of an evaluation; owned. */
+static char *evaluation_path(const char *dir, const char *run_id)
+{
+    return g_build_filename(dir, ACR_DIR_EVALUATIONS, run_id, NULL);
+}
+
+/* The JSON file `name` of an evaluation; owned; NULL if there is none. */
+static AcrJson *read_evaluation(const char *dir, const char *run_id, const char *name)
+{
+    g_autofree char *inside = g_build_filename(ACR_DIR_EVALUATIONS, run_id, name, NULL);
+    return acr_live_read(dir, inside);
+}
+
+/* The folder itself and those of its shards; owned. */
+static GPtrArray *list_places(const char *dir)
+{
+    static const char *const formats[] = {ACR_DIR_SHARD, NULL};
+    GPtrArray *places = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) names = list_names(dir, formats, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
+        if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+            g_ptr_array_add(places, g_steal_pointer(&path));
+    }
+    g_ptr_array_add(places, g_strdup(dir));
+    return places;
+}
+
+char *acr_report_folder_of(const char *path, char **out_run_id)
+{
+    g_autofree char *whole = g_canonicalize_filename(path, NULL), *id = g_path_get_basename(whole),
+                    *inside = g_build_filename("/" ACR_DIR_EVALUATIONS, id, NULL);
+    if (!g_str_has_suffix(whole, inside) || !g_file_test(whole, G_FILE_TEST_IS_DIR))
+        return NULL;
+    *out_run_id = g_steal_pointer(&id);
+    return g_strndup(whole, strlen(whole) - strlen(inside));
+}
+
+/* Finds the evaluation `wanted` (NULL: the newest) of a folder of many runs. *out_id (owned) is
+ * NULL if it has none. *out_note (may be NULL) gets a line if there are several. */
+static bool choose_evaluation(const char *dir, const char *wanted, char **out_id, char **out_note,
+                              GError **error)
+{
+    g_autoptr(GPtrArray) places = list_places(dir);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GString) ids = g_string_new(NULL);
+    gint64 newest_s = -1;
+    for (guint i = 0; i < places->len; i++) {
+        g_autofree char *top = evaluation_path(places->pdata[i], NULL);
+        g_autoptr(GPtrArray) names = list_names(top, NULL, MAX_TASKS);
+        for (guint j = 0; j < names->len; j++) {
+            const char *name = names->pdata[j];
+            g_autofree char *path = g_build_filename(top, name, ACR_FILE_SUMMARY, NULL);
+            gint64 at_s = modified_s(path);
+            if (g_hash_table_add(seen, g_strdup(name)))
+                g_string_append_printf(ids, "%s%s", ids->len ? ", " : "", name);
+            if (wanted ? strcmp(name, wanted) != 0 : at_s <= newest_s)
+                continue;
+            newest_s = at_s;
+            g_free(*out_id);
+            *out_id = g_strdup(name);
+        }
+    }
+    if (wanted && !*out_id)
+        return acr_task_refuse(error, "'%s' has no evaluation '%s'%s%s", dir, wanted,
+                               ids->len ? "; it has " : "", ids->str);
+    if (!wanted && out_note && g_hash_table_size(seen) > 1)
+        *out_note = g_strdup_printf("'%s' has %u evaluations: %s; this is the newest, '%s'; choose "
+                                    "another with --run-id",
+                                    dir, g_hash_table_size(seen), ids->str, *out_id);
+    return true;
+}
+
+/* Adds the reports and verdicts on a model's predictions, which give reasons and failing tests. */
 static void take_predictions(const char *dir, AcrReportFiles *files)
 {
+    static const char *const kinds[] = {ACR_FILE_EVAL_REPORT, ACR_FILE_VERDICT};
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *task = g_build_filename(dir, names->pdata[i], NULL),
-                        *path = g_build_filename(task, ACR_FILE_EVAL_REPORT, NULL),
-                        *inside = g_build_filename(names->pdata[i], ACR_FILE_EVAL_REPORT, NULL);
+    for (guint i = 0; i < names->len * G_N_ELEMENTS(kinds); i++) {
+        const char *name = names->pdata[i / G_N_ELEMENTS(kinds)],
+                   *kind = kinds[i % G_N_ELEMENTS(kinds)];
+        g_autofree char *task = g_build_filename(dir, name, NULL),
+                        *path = g_build_filename(task, kind, NULL),
+                        *inside = g_build_filename(name, kind, NULL);
         g_autoptr(GBytes) bytes =
             g_file_test(path, G_FILE_TEST_IS_SYMLINK) || g_file_test(task, G_FILE_TEST_IS_SYMLINK)
                 ? NULL
@@ -178,64 +262,65 @@ static void take_predictions(const char *dir, AcrReportFiles *files)
     }
 }
 
-/* Adds times, reasons and failing tests, which final reports lack. */
-static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
+/* Adds times, reasons and failing tests of an evaluation, which final reports lack. */
+static void take_evaluation(const char *dir, const char *part, const char *run_id,
+                            AcrReportFiles *files)
 {
-    g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
-    g_autoptr(GPtrArray) names = list_names(path, NULL, MAX_TASKS);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *run = g_build_filename(path, names->pdata[i], NULL),
-                        *prefix = g_strconcat(part, names->pdata[i], NULL);
-        if (g_file_test(run, G_FILE_TEST_IS_SYMLINK))
-            continue;
-        take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
-        g_autoptr(GPtrArray) models = list_names(run, NULL, MAX_TASKS);
-        for (guint j = 0; j < models->len; j++) {
-            g_autofree char *model = g_build_filename(run, models->pdata[j], NULL);
-            if (!g_file_test(model, G_FILE_TEST_IS_SYMLINK))
-                take_predictions(model, files);
-        }
+    g_autofree char *run = evaluation_path(dir, run_id), *prefix = g_strconcat(part, run_id, NULL);
+    g_autoptr(AcrJson) summary = read_evaluation(dir, run_id, ACR_FILE_SUMMARY);
+    g_auto(GStrv) known = acr_json_strings(acr_json_get(summary, "models"));
+    if (g_file_test(run, G_FILE_TEST_IS_SYMLINK))
+        return;
+    take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
+    g_autoptr(GPtrArray) models = list_names(run, NULL, MAX_TASKS);
+    for (guint i = 0; i < models->len; i++) {
+        const char *name = models->pdata[i];
+        g_autofree char *model = g_build_filename(run, name, NULL);
+        bool is_wanted = known && known[0] ? g_strv_contains((const char *const *)known, name)
+                                           : !g_str_has_prefix(name, "baseline-");
+        if (is_wanted && !g_file_test(model, G_FILE_TEST_IS_SYMLINK))
+            take_predictions(model, files);
     }
 }
 
-/* Adds the files of a folder of many runs, except for the files of the batch itself. */
-static void take_many(const char *dir, const char *part, AcrReportFiles *files)
+/* Adds the files of a folder of many runs, except for the files of the batch itself. Of the final
+ * reports, adds only the newest one of the evaluation (NULL: all of them). */
+static void take_many(const char *dir, const char *part, const char *run_id, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
+    g_autofree char *end = g_strdup_printf(".%s.json", run_id ? run_id : "");
+    const char *newest = NULL;
+    gint64 newest_s = -1;
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        gint64 at_s = g_str_has_suffix(name, end) ? modified_s(path) : -1;
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, part, name, files);
-        else if (strcmp(name, ACR_FILE_SHARD) != 0 && strcmp(name, ACR_FILE_GRADES) != 0)
+        else if (strcmp(name, ACR_FILE_SUMMARY) == 0 ||
+                 (!run_id && strcmp(name, ACR_FILE_SHARD) != 0 &&
+                  strcmp(name, ACR_FILE_GRADES) != 0))
             take_final_report(dir, part, name, files);
+        else if (run_id && at_s > newest_s) {
+            newest = name;
+            newest_s = at_s;
+        }
     }
-    take_evaluations(dir, part, files);
-}
-
-/* Adds the files of each shard, and after them the reports on the whole batch. */
-static void take_shards(const char *dir, AcrReportFiles *files)
-{
-    static const char *const formats[] = {ACR_DIR_SHARD, NULL};
-    g_autoptr(GPtrArray) names = list_names(dir, formats, MAX_TASKS);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
-        if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
-            take_many(path, names->pdata[i], files);
-    }
+    if (newest)
+        take_final_report(dir, part, newest, files);
+    if (run_id)
+        take_evaluation(dir, part, run_id, files);
 }
 
 /* The run folders of a batch and of its shards; owned. */
 static GPtrArray *list_runs(const char *dir)
 {
-    static const char *const formats[] = {ACR_DIR_SHARD, NULL};
     GPtrArray *runs = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GPtrArray) places = list_names(dir, formats, MAX_TASKS);
-    g_ptr_array_add(places, g_strdup("."));
+    g_autoptr(GPtrArray) places = list_places(dir);
     for (guint i = 0; i < places->len; i++) {
-        g_autofree char *place = g_build_filename(dir, places->pdata[i], NULL);
-        g_autoptr(GPtrArray) names = list_names(place, NULL, MAX_TASKS);
+        g_autoptr(GPtrArray) names = list_names(places->pdata[i], NULL, MAX_TASKS);
         for (guint j = 0; j < names->len && runs->len < MAX_TASKS; j++) {
-            g_autofree char *run = g_build_filename(place, names->pdata[j], NULL);
+            g_autofree char *run = g_build_filename(places->pdata[i], names->pdata[j], NULL);
             if (acr_folder_exists(run) && !g_file_test(run, G_FILE_TEST_IS_SYMLINK))
                 g_ptr_array_add(runs, g_steal_pointer(&run));
         }
@@ -243,46 +328,60 @@ static GPtrArray *list_runs(const char *dir)
     return runs;
 }
 
-/* Adds the data of the page's title: the models, the data set, and the day of the results. */
-static void take_about(const char *dir, AcrReportFiles *files)
+/* Adds the data of the page's title: the models, the data set, the evaluation, and the day of the
+ * results. */
+static void take_about(const char *dir, const char *run_id, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) runs = list_runs(dir);
-    g_autofree char *summary_path = g_build_filename(dir, ACR_FILE_SUMMARY, NULL);
-    g_autoptr(GBytes) bytes = g_file_test(summary_path, G_FILE_TEST_IS_SYMLINK)
-                                  ? NULL
-                                  : acr_file_read(summary_path, MAX_FINAL_REPORT, NULL);
-    g_autoptr(AcrJson) summary = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL,
-                       about = acr_json_new_object(), meta = NULL;
+    g_autoptr(AcrJson) summary = acr_live_read(dir, ACR_FILE_SUMMARY),
+                       graded = run_id ? read_evaluation(dir, run_id, ACR_FILE_SUMMARY) : NULL,
+                       run = run_id ? read_evaluation(dir, run_id, ACR_FILE_EVAL_RUN) : NULL,
+                       about = acr_json_of(ACR_STRING("folder", dir), NULL), meta = NULL;
     g_auto(AcrFolder) folder = {0};
     if (runs->len && acr_folder_read(runs->pdata[0], &folder, NULL))
         meta = acr_folder_read_json(&folder, ACR_FILE_META, NULL);
-    const AcrJson *models = acr_json_get(acr_json_get(meta, "options"), "model");
-    const char *dataset = acr_json_get_string(summary, "dataset");
-    GStatBuf status;
+    const AcrJson *models = meta ? acr_json_get(acr_json_get(meta, "options"), "model")
+                                 : acr_json_get(graded, "models");
+    const AcrJson *const sources[] = {summary, graded, run};
+    const char *dataset = NULL;
+    for (guint i = 0; i < G_N_ELEMENTS(sources) && !dataset; i++)
+        dataset = acr_json_get_string(sources[i], "dataset");
     if (models)
         acr_json_set(about, "models", acr_json_copy(models));
     if (meta)
         acr_json_set_bool(about, "search_history",
                           acr_json_get_bool(meta, "search_history", false));
-    if (dataset)
-        acr_json_set_string(about, "dataset", dataset);
-    if (g_stat(summary_path, &status) == 0) {
-        g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(status.st_mtime);
-        g_autofree char *day = g_date_time_format(time, "%Y-%m-%d");
-        acr_json_set_string(about, "date", day);
-    }
+    acr_json_set_string(about, "dataset", dataset);
+    acr_json_set_string(about, "run_id", run_id);
+    g_autofree char *whole = run_id ? evaluation_path(dir, run_id) : NULL,
+                    *path = g_build_filename(meta || !whole ? dir : whole, ACR_FILE_SUMMARY, NULL);
+    gint64 at_s = modified_s(path);
+    g_autoptr(GDateTime) time = at_s ? g_date_time_new_from_unix_utc(at_s) : NULL;
+    g_autofree char *day = time ? g_date_time_format(time, "%Y-%m-%d") : NULL;
+    acr_json_set_string(about, "date", day);
     g_autofree char *text = acr_json_print(about);
     g_autoptr(GBytes) told = g_bytes_new(text, strlen(text));
     acr_report_files_add(files, "(about)", told);
 }
 
-/* Adds the results of the run folders inside a folder, and the folder's final reports. */
-static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, GError **error)
+/* Adds the results of the run folders inside a folder, and one evaluation of them. */
+static bool add_many(const char *path, const char *wanted, bool may_be_empty, AcrReportFiles *files,
+                     char **out_note, GError **error)
 {
-    take_shards(dir, files);
-    take_many(dir, "", files);
-    return files->n > 0 || may_be_empty ||
-           acr_task_refuse(error, "'%s' is not the folder of a run, a batch or an evaluation", dir);
+    g_autofree char *named = NULL, *run_id = NULL, *of = acr_report_folder_of(path, &named);
+    const char *dir = of ? of : path;
+    g_autoptr(GPtrArray) places = list_places(dir);
+    if (!choose_evaluation(dir, wanted ? wanted : named, &run_id, out_note, error))
+        return false;
+    for (guint i = 0; i < places->len; i++) { /* the folder itself comes last */
+        g_autofree char *name = g_path_get_basename(places->pdata[i]);
+        take_many(places->pdata[i], i + 1 < places->len ? name : "", run_id, files);
+    }
+    if (files->n == 0 && !may_be_empty)
+        return acr_task_refuse(error, "'%s' is not the folder of a run, a batch or an evaluation",
+                               path);
+    take_about(dir, run_id, files);
+    return true;
 }
 
 /* ---- Reports ---- */
@@ -329,16 +428,18 @@ static bool add_only(const char *const *names, AcrReportFiles *files)
     return !list || acr_report_files_add(files, "(instances)", list);
 }
 
-static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
-                           const char *compare, const char *const *only, GError **error)
+static GBytes *report_many(AcrPython *python, const AcrReportOptions *options, char **out_note,
+                           GError **error)
 {
     g_auto(AcrReportFiles) files = {0}, others = {0};
-    if (!add_many(dir, strcmp(form, "live") == 0, &files, error) ||
-        (compare && !add_many(compare, false, &others, error)) || !add_only(only, &files))
+    const char *compare = options->compare;
+    if (!add_many(options->dir, options->run_id, strcmp(options->form, "live") == 0, &files,
+                  out_note, error) ||
+        (compare && !add_many(compare, NULL, false, &others, NULL, error)) ||
+        !add_only(options->only, &files))
         return NULL;
-    take_about(dir, &files);
     GByteArray *fields = g_byte_array_new();
-    pack_word(fields, form);
+    pack_word(fields, options->form);
     pack_word(fields, ACR_VERSION);
     g_autofree char *n = g_strdup_printf("%u", files.n);
     pack_word(fields, compare ? "1" : "0");
@@ -378,12 +479,14 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
     return true;
 }
 
-GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
-                        const char *const *only, GError **error)
+GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char **out_note,
+                        GError **error)
 {
+    const char *dir = options->dir, *form = options->form, *compare = options->compare;
     bool is_run = acr_folder_exists(dir);
-    if (is_run && only)
-        return ACR_NULL(acr_task_refuse(error, "--instances needs a folder of many runs"));
+    if (is_run && (options->only || options->run_id))
+        return ACR_NULL(acr_task_refuse(error, "%s needs a folder of many runs",
+                                        options->only ? "--instances" : "--run-id"));
     if (is_run && compare && strcmp(form, "html") != 0)
         return ACR_NULL(
             acr_task_refuse(error, "--compare of two runs supports only --format html"));
@@ -396,5 +499,5 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
         return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)
-                  : report_many(python, dir, form, compare, only, error);
+                  : report_many(python, options, out_note, error);
 }

@@ -35,12 +35,23 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
     g_auto(GStrv) only =
         spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;
     g_autoptr(AcrPython) python = error ? NULL : acr_python_new(host->python_dir, &error);
-    g_autoptr(GBytes) report =
-        python ? acr_report_make(python, spec->arguments[0], form_of(spec), spec->compare,
-                                 (const char *const *)only, &error)
-               : NULL;
+    g_autofree char *note = NULL, *run_id = NULL,
+                    *dir = acr_report_folder_of(spec->arguments[0], &run_id);
+    if (dir) { /* the evaluation itself was named */
+        g_free(spec->arguments[0]);
+        spec->arguments[0] = g_steal_pointer(&dir);
+        spec->run_id = spec->run_id ? spec->run_id : g_steal_pointer(&run_id);
+    }
+    const AcrReportOptions options = {.dir = spec->arguments[0],
+                                      .form = form_of(spec),
+                                      .compare = spec->compare,
+                                      .only = (const char *const *)only,
+                                      .run_id = spec->run_id};
+    g_autoptr(GBytes) report = python ? acr_report_make(python, &options, &note, &error) : NULL;
     if (!report)
         return acr_verb_fail(host, error);
+    if (note)
+        acr_verb_say("%s", note);
     g_autofree char *place = report_place(spec);
     if (place && !spec->report_file &&
         !acr_report_write_pages(python, spec->arguments[0], host->interrupt, &error))

@@ -131,7 +131,8 @@ void acr_watch_page_answer(AcrWatchPage *page)
     pthread_mutex_unlock(&page->lock);
     if (asked && (!page->made || acr_now_ms() - page->made_ms > KEPT_MS)) {
         g_clear_pointer(&page->made, g_bytes_unref);
-        page->made = acr_report_make(page->python, page->out, "live", NULL, NULL, NULL);
+        page->made = acr_report_make(
+            page->python, &(AcrReportOptions){.dir = page->out, .form = "live"}, NULL, NULL);
         page->made_ms = acr_now_ms();
     }
     for (guint i = 0; asked && i < asked->len; i++) {

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html.parser
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -216,7 +217,28 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     ]
     assert 'tests="6" failures="3" errors="2"' in run_host("report", first, "-f", "junit").check().out
     assert "6 tasks" in run_host("report", first, "-f", "markdown").check().out
-    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 7
+    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 9
+
+
+def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Path) -> None:
+    """The newest one, or the one that is named; its doubts are in every format."""
+    for age, name in enumerate(("new", "old")):
+        graded = tmp_path / "logs" / "run_evaluation" / name
+        (graded / "m" / "a").mkdir(parents=True)
+        (graded / "summary.json").write_text(json.dumps({"models": ["m"], "dataset": "d.jsonl", "instances": {}}))
+        os.utime(graded / "summary.json", (10**9 - age, 10**9 - age))
+        (tmp_path / f"m.{name}.json").write_text(json.dumps({"resolved_ids": ["a"] if age else [], "error_ids": ["b"]}))
+        (graded / "m" / "a" / "verdict.json").write_text(json.dumps({"official_resolved": True, "why": "it cheats"}))
+    newest = run_host("report", tmp_path, "--json").check()
+    assert "has 2 evaluations: new, old; this is the newest, 'new'" in newest.err
+    assert [row["task"] for row in json.loads(newest.out)["tasks"]] == ["a", "b"]
+    for named in ((tmp_path, "--run-id", "old"), (tmp_path / "logs" / "run_evaluation" / "old",)):
+        text = run_host("report", *named, "-f", "text").check()
+        assert "resolved (not believed)" in text.out and "not believed: it cheats" in text.out and not text.err
+        assert text.out.endswith("m, d.jsonl, run old, 2001-09-09\n")
+    assert "| not believed: it cheats |" in run_host("report", *named, "-f", "markdown").check().out
+    assert 'errors="1" skipped="1"' in run_host("report", *named, "-f", "junit").check().out
+    run_host("report", tmp_path, "--run-id", "x").one_line(2, "has no evaluation 'x'; it has new, old")
 
 
 def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:

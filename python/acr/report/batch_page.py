@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from acr import layout
-from acr.evaluation import wilson
+from acr.evaluation import mcnemar, why_of, wilson
 from acr.report import plots
 from acr.report.junit import Case
+from acr.report.markdown import escaped, plain_line
 from acr.report.markup import Html, fold, join, page, section, table, tag
-from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, usd
+from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
 from acr.report.story import SCRIPT_VERDICTS, VERDICTS, kind_of, status_words, verdict_of
 
 MAX_ROWS = 10_000
 _PAGE = "(page)"  # a key of a task's files that holds the path of its page
 _MAX_FAILING = 3  # most failing tests that a row names
+_MAX_WHY = 240  # most characters of a reason in a row
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
 
 @dataclass
 class Task:
-    """`grade` is one of _GRADES, or empty if the task was not graded; `cost`: micro-USD."""
+    """`grade` is one of _GRADES, or empty if the task was not graded; `verdict_file`: our verdict on the grade; `cost`:
+    micro-USD."""
 
     name: str
     verdict: str = ""
-    why: str = ""
+    run_why: str = ""  # the reason for the run's verdict, or its error
     status: str = ""
     grade: str = ""
+    graded: dict[str, Any] = field(default_factory=dict)  # our verdict on the grade
     failure: str = ""  # class of its error, or of the fault found when it was graded
     cost: int = 0
     calls: int = 0
@@ -45,7 +50,25 @@ class Task:
     @property
     def outcome(self) -> str:
         has_failed = self.status == "failed" and self.verdict in ("", "none", "not_reproduced")
-        return self.grade or ("failed" if has_failed else self.verdict)
+        return ("doubted" if self.doubt else self.grade) or ("failed" if has_failed else self.verdict)
+
+    @property
+    def doubt(self) -> str:
+        """Why the task's grade "resolved" is not believed; empty if it is."""
+        return line_of(self.graded.get("why"), 1000) if self.grade == "resolved" else ""
+
+    @property
+    def why(self) -> str:
+        if self.grade not in ("resolved", "unresolved", "error"):
+            return self.run_why or ("there is no patch" if self.grade == "empty_patch" else "")
+        told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error")}
+        row = {
+            **told,
+            "grade": self.grade,
+            "doubt": self.doubt,
+            "ungradable": line_of(self.graded.get("why_not_gradable"), 1000),
+        }
+        return why_of({**row, "failure": row["failure"] or self.failure})
 
     @property
     def seconds(self) -> float:
@@ -56,7 +79,7 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
     if kind == layout.RESULT:
         task.verdict = verdict_of(found)
-        task.why = line_of(member(found, "error") or member(found, "why"), 200) or task.why
+        task.run_why = line_of(member(found, "error") or member(found, "why"), 1000) or task.run_why
         if task.verdict not in SCRIPT_VERDICTS:
             task.status = line_of(member(found, "status"), 60) or task.status
     else:
@@ -72,11 +95,12 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task.run_seconds = seconds_of(row.get("seconds"))
         task.failure = line_of(row.get("error_class"), 60)
         task.status = task.status or line_of(row.get("status"), 60)
-        task.why = task.why or line_of(row.get("error"), 200)
+        task.run_why = task.run_why or line_of(row.get("error"), 1000)
     for name, row in instances.items() if isinstance(instances, dict) else ():
         task = _task(found, name)
         task.grade_seconds = seconds_of(member(row, "seconds"))
         task.failure = line_of(member(row, "failure"), 60) or task.failure
+        task.graded = task.graded or {"error": member(row, "error"), "why": member(row, "doubt")}
 
 
 def _take_report(task: Task, data: bytes) -> None:
@@ -108,6 +132,9 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             _task(found, folder).page = data.decode("utf-8", "replace")
         elif inside == layout.EVAL_REPORT:
             _take_report(_task(found, folder), data)
+        elif inside == layout.VERDICT:
+            verdict = load(data)
+            _task(found, folder).graded = verdict if isinstance(verdict, dict) else {}
         report = load(data) if not inside else None
         _take_summary(found, report)
         for grade in _GRADES:
@@ -127,7 +154,7 @@ def compare_batches(tasks: list[Task], others: list[Task]) -> None:
 
 def _words(outcome: str) -> str:
     """An outcome in the words of the terminal."""
-    return VERDICTS.get(outcome, outcome.replace("_", " "))
+    return "resolved (not believed)" if outcome == "doubted" else VERDICTS.get(outcome, outcome.replace("_", " "))
 
 
 def _failing(task: Task) -> str:
@@ -138,26 +165,27 @@ def _failing(task: Task) -> str:
 
 
 def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
-    """`has_pages`: the tasks' pages lie beside this one, which is not so where a server shows it."""
-    heads = ["task", "outcome", "patch", "cost", "calls", "time", "error", "why", *(["before"] if is_compared else [])]
-    has_failing = any(task.failing for task in tasks)
-    if has_failing:
-        heads.insert(8, "failing tests")
-    top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head in heads))
-    rows = []
-    for task in tasks:
-        name = tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name
-        status = status_words(task.status) if task.status.isupper() else ""
-        cells = [
-            tag("td", name), tag("td", _words(task.outcome), class_=kind_of(task.outcome)), tag("td", status),
-            tag("td", usd(task.cost), class_="n", data_key=task.cost), tag("td", task.calls, class_="n"),
-            tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"),
-            tag("td", task.failure), tag("td", task.why),
-            *([tag("td", _failing(task))] if has_failing else []), *([tag("td", _words(task.other))] if is_compared else []),
-        ]  # fmt: skip
-        rows.append(tag("tr", *cells))
-    shown = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
-    return tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label="all tasks")
+    """`has_pages`: the tasks' pages lie beside this one, which is not so where a server shows it. Columns that would be
+    empty for all tasks are left out."""
+    status = {task.name: status_words(task.status) if task.status.isupper() else "" for task in tasks}
+    columns: list[tuple[str, bool, Callable[[Task], Html]]] = [
+        ("task", True, lambda task: tag("td", tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name,
+                                        class_="name")),
+        ("outcome", True, lambda task: tag("td", _words(task.outcome), class_=kind_of(task.outcome))),
+        ("before", is_compared, lambda task: tag("td", _words(task.other))),
+        ("patch", any(status.values()), lambda task: tag("td", status[task.name])),
+        ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
+        ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n")),
+        ("time", True, lambda task: tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}")),
+        ("error", any(task.failure for task in tasks), lambda task: tag("td", task.failure)),
+        ("why", any(task.why for task in tasks), lambda task: tag("td", shortened(task.why, _MAX_WHY), class_="why")),
+        ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why")),
+    ]  # fmt: skip
+    shown = [(head, cell) for head, is_wanted, cell in columns if is_wanted]
+    top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head, _ in shown))
+    rows = [tag("tr", *(cell(task) for _, cell in shown)) for task in tasks]
+    whole = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
+    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label="all tasks")
 
 
 def _counts(tasks: list[Task]) -> list[tuple[str, int]]:
@@ -185,16 +213,21 @@ def _changed(tasks: list[Task]) -> Html:
     rows: list[list[object]] = [
         [task.name, _words(task.other), _words(task.outcome)] for task in [*worse, *better][:500]
     ]
-    text = f"{len(better)} better, {len(worse)} worse"
+    both = sum(task.other != "not there" for task in tasks)
+    p = mcnemar(len(better), sum(task.other != "not there" for task in worse))
+    text = f"{len(better)} better, {len(worse)} worse; {count_of(both, 'task')} in both (McNemar's exact p = {p:.3g})"
     shown = table(["task", "before", "now"], rows, "tasks whose outcome changed")
-    return join([tag("p", text), fold("Tasks whose outcome changed", shown)])
+    return join([tag("p", text), fold("Tasks whose outcome changed", shown, is_open=True) if rows else ""])
 
 
 def _errors(tasks: list[Task]) -> Html:
-    bad = [task for task in tasks if kind_of(task.outcome) == "bad" and (task.failure or task.why)]
-    found = Counter((task.failure, re.sub(r"\d+", "N", task.why)) for task in bad)
-    rows: list[list[object]] = [[count, *why] for why, count in found.most_common(30)]
-    return table(["tasks", "error", "why"], rows, "why tasks failed; numbers are written as N") if rows else Html("")
+    bad = [task for task in tasks if kind_of(task.outcome) == "bad" and (task.failure or task.run_why)]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for task in bad:  # reasons that differ only in numbers count as one; the first one is shown
+        groups.setdefault((task.failure, re.sub(r"\d+", "N", task.why)), []).append(task.why)
+    most = sorted(groups.items(), key=lambda group: -len(group[1]))[:30]
+    rows: list[list[object]] = [[len(whys), failure, shortened(whys[0], _MAX_WHY)] for (failure, _), whys in most]
+    return table(["tasks", "error", "why"], rows) if rows else Html("")
 
 
 def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
@@ -207,15 +240,28 @@ def _about(about: object) -> str:
     models = member(about, "models")
     listed = ", ".join(line_of(each, 200) for each in models[:20]) if isinstance(models, list) else ""
     history = "with search_history" if member(about, "search_history") is True else ""
-    parts = (listed, history, line_of(member(about, "dataset"), 300), line_of(member(about, "date"), 30))
+    run_id = line_of(member(about, "run_id"), 200)
+    parts = (
+        listed,
+        history,
+        line_of(member(about, "dataset"), 300),
+        run_id and f"run {run_id}",
+        line_of(member(about, "date"), 30),
+    )
     return ", ".join(filter(None, parts))
 
 
 def render_batch(
-    tasks: list[Task], is_compared: bool, version: str, is_live: bool = False, about: object = None
+    tasks: list[Task],
+    is_compared: bool,
+    version: str,
+    is_live: bool = False,
+    about: object = None,
+    other: object = None,
 ) -> str:
-    """The page, as text. `about`: an object with models, dataset and date, or nothing."""
+    """The page, as text. `about`, `other`: objects with folder, models, dataset, run_id and date of the folders, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
+    kinds = [kind_of(name) for name, _ in _counts(tasks)]
     total = usd(sum(task.cost for task in tasks))
     said = f"{count_of(len(tasks), 'task')}: {_sums(tasks)}; {total}{_rate(tasks)}"
     filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
@@ -226,54 +272,81 @@ def render_batch(
         section(
             "outcomes",
             "Outcomes",
-            *([plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts])] if counts else []),
+            *([plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts], kinds)] if counts else []),
         ),
         section("errors", "Why tasks failed", _errors(tasks)),
         section("cost", "Cost and time", *([tag("div", costs, times, class_="pair")] if costs or times else [])),
         section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, is_compared, not is_live)),
     ]
     if is_compared:
-        sections.insert(1, section("changed", "Compared", _changed(tasks)))
+        named = [f"{line_of(member(each, 'folder'), 1000)} ({_about(each)})" for each in (about, other)]
+        sides = tag("p", f"now: {named[0]}", tag("br"), f"before: {named[1]}")
+        sections.insert(1, section("changed", "Compared", sides, _changed(tasks)))
     resolved = sum(task.grade == "resolved" for task in tasks)
     title = count_of(len(tasks), "task") + (f", {resolved} resolved" if any(task.grade for task in tasks) else "")
     made = _about(about)
     return page(f"{title}: {made}" if made else title, tag("p", said), sections, version, is_live)
 
 
-def batch_text(tasks: list[Task]) -> str:
+def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
+    """The heads of a table with a row for each task, then the rows."""
+    rows = [["task", "outcome"]] + [[task.name, _words(task.outcome)] for task in tasks]
+    more = [["before"]] + [[_words(task.other)] for task in tasks] if is_compared else []
+    costs = [["cost"]] + [[usd(task.cost)] for task in tasks] if any(task.cost for task in tasks) else []
+    whys = [["why"]] + [[shortened(task.why, _MAX_WHY)] for task in tasks]
+    return [sum(parts, []) for parts in zip(*filter(None, (rows, more, costs, whys)))]
+
+
+def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
     """A line for each task, then the sums."""
-    width = max((len(task.name) for task in tasks), default=4)
-    outcomes = max((len(_words(task.outcome)) for task in tasks), default=0)
-    lines = [
-        f"{task.name:{width}}  {_words(task.outcome):{outcomes}}  {usd(task.cost):>12}  {task.other and f'before: {_words(task.other)}  '}{task.why}"
-        for task in tasks
-    ]
-    return "".join(f"{line.rstrip()}\n" for line in [*lines, _sums(tasks)])
+    rows = _table_of(tasks, is_compared)
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
+    return "".join(f"{line.rstrip()}\n" for line in [*lines, f"{_sums(tasks)}{_rate(tasks)}", _about(about)] if line)
 
 
-def batch_markdown(tasks: list[Task]) -> str:
-    """A table of the outcomes."""
+def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
+    """A table of the outcomes, then one of the tasks."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
-    return f"### acr-host: {count_of(len(tasks), 'task')}\n\n| outcome | tasks |\n|---|---|\n{rows}"
+    made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
+    head, *each = _table_of(tasks, is_compared)
+    lines = [head, ["---"] * len(head), *([escaped(plain_line(cell, 300)) for cell in row] for row in each)]
+    listed = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{listed}"
 
 
-def batch_summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
+def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[str, Any]:
     """What `--format json` prints."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
-         "why": task.why, "error_class": task.failure or None, "failing_tests": task.failing, "seconds": task.seconds,
+         "doubt": task.doubt or None, "why": task.why, "error_class": task.failure or None, "failing_tests": task.failing, "seconds": task.seconds,
          "cost_microusd": task.cost, "calls": task.calls,
          **({"before": task.other} if is_compared else {})}
         for task in tasks
     ]  # fmt: skip
-    return {"kind": "many", "counts": dict(_counts(tasks)), "cost_microusd": sum(t.cost for t in tasks), "tasks": rows}
+    made = {key: member(about, key) for key in ("models", "dataset", "run_id")}
+    return {
+        "kind": "many",
+        **made,
+        "counts": dict(_counts(tasks)),
+        "cost_microusd": sum(t.cost for t in tasks),
+        "tasks": rows,
+    }
+
+
+def _is_error(task: Task) -> bool:
+    """Whether the task could not be run or graded, so that nothing is known about its patch."""
+    has_result = task.grade in ("resolved", "unresolved", "empty_patch")
+    return task.outcome in ("error", "failed") or (
+        not has_result and task.status in ("failed", "stopped", "interrupted")
+    )
 
 
 def batch_cases(tasks: list[Task]) -> list[Case]:
     """A test case for each task."""
     states = {"good": "passed", "warn": "skipped", "bad": "failed"}
     return [
-        ("tasks", task.name, "error" if task.outcome in ("error", "failed") else states[kind_of(task.outcome)],
-         task.why or task.failure or task.outcome, task.seconds)
+        ("tasks", task.name, "error" if _is_error(task) else states[kind_of(task.outcome)],
+         task.why or task.failure or _words(task.outcome), task.seconds)
         for task in tasks
     ]  # fmt: skip

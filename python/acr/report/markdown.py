@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from acr.report.plain import line_of
+from acr.report.plain import line_of, shortened
 
 # Words that close an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
 _CLOSING = re.compile(
@@ -32,8 +32,9 @@ def disarmed(text: str) -> str:
 def plain_line(value: Any, limit: int) -> str:
     """Foreign text as one line outside of code, changed so that forges find no mention, issue or command in it."""
     line = _SKIPPING.sub(r"(\1\2)", line_of(value, limit * 4))
-    line = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-    return re.sub(r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))
+    return re.sub(
+        r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(shortened(line, limit)).replace("://", ": //")
+    )
 
 
 def code(value: Any, limit: int = 300) -> str:

@@ -30,6 +30,11 @@ def clip(text: str, limit: int = MAX_TEXT) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters are left out …]\n{text[-half:]}"
 
 
+def shortened(text: str, limit: int) -> str:
+    """The text, or its beginning with an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
 def visible(text: str) -> str:
     """Control characters, those that turn or hide text, and lone surrogates as "\\u" and four digits; CRLF as LF."""
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from acr.report.markup import Html, join, table, tag
 
 WIDTH, HEIGHT, BUCKETS = 960, 30, 120
 
 
-def bars(label: str, rows: list[tuple[str, float, str]]) -> Html:
-    """A bar for each (name, value, value as written)."""
+def bars(label: str, rows: list[tuple[str, float, str]], kinds: Iterable[str] = ()) -> Html:
+    """A bar for each (name, value, value as written), in the colours of `kinds`."""
     most = max((value for _, value, _ in rows), default=0) or 1
     drawn: list[list[object]] = [
-        [name, tag("meter", value=round(value, 3), max=round(most, 3), aria_label=f"{label}: {name}"), written]
-        for name, value, written in rows
+        [
+            name,
+            tag("meter", value=round(value, 3), max=round(most, 3), aria_label=f"{label}: {name}", class_=kind),
+            written,
+        ]
+        for (name, value, written), kind in zip_longest(rows, kinds)
     ]
     return table(["", "", ""], drawn, label)
 

@@ -58,14 +58,16 @@ def tasks(argument: bytes) -> bytes:
     split, is_compared = int(count) * 2, compared == b"1"
     files = _pairs(fields[:split])
     found, about = batch_page.tasks_of(files), load(files.get("(about)"))
+    others = _pairs(fields[split:])
+    other = load(others.get("(about)"))
     if is_compared:
-        batch_page.compare_batches(found, batch_page.tasks_of(_pairs(fields[split:])))
+        batch_page.compare_batches(found, batch_page.tasks_of(others))
     made = {
-        b"html": lambda: batch_page.render_batch(found, is_compared, version.decode(), about=about),
+        b"html": lambda: batch_page.render_batch(found, is_compared, version.decode(), about=about, other=other),
         b"live": lambda: batch_page.render_batch(found, False, version.decode(), True),
-        b"text": lambda: batch_page.batch_text(found),
-        b"markdown": lambda: batch_page.batch_markdown(found),
-        b"json": lambda: _json(batch_page.batch_summary(found, is_compared)),
+        b"text": lambda: batch_page.batch_text(found, is_compared, about),
+        b"markdown": lambda: batch_page.batch_markdown(found, is_compared, about),
+        b"json": lambda: _json(batch_page.batch_summary(found, is_compared, about)),
         b"junit": lambda: junit.render_junit("acr-host", batch_page.batch_cases(found)),
     }
     return made[form]().encode("utf-8", "replace")
