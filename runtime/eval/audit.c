@@ -34,6 +34,20 @@ static bool has_text(GBytes *output, const char *text)
     return data && g_strstr_len(data, (gssize)len, text);
 }
 
+/* What git says if it rejects the test patch, as the trace of the script shows it; owned; NULL if
+ * git accepts the patch, or if the script applies none. */
+static char *find_test_patch_error(GBytes *output)
+{
+    static const char mark[] = "\nerror: ";
+    g_autofree char *text = acr_bytes_text(output);
+    char *at = strstr(text, "+ git apply -v -\n"), *next = at ? strstr(at + 1, "\n+ ") : NULL;
+    if (next)
+        *next = '\0';
+    const char *said = at ? strstr(at, mark) : NULL;
+    said = said ? said + strlen(mark) : NULL;
+    return said ? g_strchomp(g_strndup(said, strcspn(said, "(\n"))) : NULL;
+}
+
 static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingPlan *plan,
                                 const AcrEvalRun *run, GError **error)
 {
@@ -46,9 +60,11 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
     g_autofree char *report =
         row ? acr_grading_report(options->python, row, rules, run->output, &failure, NULL, error)
             : NULL;
+    g_autofree char *rejected = find_test_patch_error(run->output);
     AcrJson *tests =
         report ? acr_grading_tests(options->python, row, rules, run->output, error) : NULL;
     return tests ? acr_json_of(ACR_STRING("failure", failure), ACR_JSON("tests", tests),
+                               ACR_STRING("rejected", rejected),
                                ACR_BOOL("order", has_text(run->output, ORDER)),
                                ACR_BOOL("day", has_text(run->output, DAY)), NULL)
                  : NULL;

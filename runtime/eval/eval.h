@@ -97,14 +97,12 @@ typedef struct {
 
 typedef struct {
     guint tasks, predictions, resolved, unresolved, errors, empty;
-    guint unrun;      /* number of predictions whose tests could not be run */
-    guint late;       /* number of predictions not graded because the time limit was reached */
-    guint doubted;    /* number of resolved predictions that are doubted */
-    guint ungradable; /* number of predictions for tasks that cannot be graded here */
-    char *path;       /* the path of the final report; owned */
-    char *table;      /* owned; a table for people with the result of each task and its reason */
-    char *sums;       /* owned; the result of the whole run in a few lines */
-    char *line;       /* owned; the report and the summary as one JSON object */
+    guint unrun; /* number of predictions whose tests could not be run */
+    guint late;  /* number of predictions not graded because the time limit was reached */
+    char *path;  /* the path of the final report; owned */
+    char *table; /* owned; a table for people with the result of each task and its reason */
+    char *sums;  /* owned; the result of the whole run in a few lines */
+    char *line;  /* owned; the report and the summary as one JSON object */
 } AcrEvalResult;
 void acr_eval_result_clear(AcrEvalResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)

@@ -2,11 +2,13 @@
  * version 5 of the swebench package needs. python/acr/evaluation.py makes their contents. */
 #include "eval/eval_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PYTHON_MS 120000
 #define MODULE "evaluation"
 #define MICROS 1e6
+#define ENVIRONMENT "environment" /* the class of tasks that could not be run here */
 
 /* ---- What became of each prediction ---- */
 
@@ -42,10 +44,10 @@ void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out)
     for (const AcrJson *row = acr_json_first(sums->rows); row; row = acr_json_next(row)) {
         int grade = acr_eval_row_grade(row);
         out->predictions += grade >= 0;
-        out->unrun += g_strcmp0(acr_json_get_string(row, "failure"), "environment") == 0;
+        const char *class = acr_json_get_string(acr_json_get(row, "audit"), "class"),
+                   *failure = acr_json_get_string(row, "failure");
+        out->unrun += g_strcmp0(class ? class : failure, ENVIRONMENT) == 0;
         out->late += acr_json_get_bool(row, "late", false);
-        out->doubted += acr_json_get_string(row, "doubt") != NULL;
-        out->ungradable += acr_json_get_string(row, "ungradable") != NULL;
         if (grade >= 0)
             ++*counts[grade];
     }
@@ -78,8 +80,9 @@ static AcrJson *describe_run(const AcrEvalSums *sums, const char *path, const ch
         "rules", acr_json_new_int(sums->options->spec->rules), "path", ACR_TEXT(path), "tasks",
         acr_json_copy(sums->tasks), "rows", acr_json_copy(sums->rows), "other",
         acr_json_copy(sums->other), "results", ACR_TEXT(sums->results_name), "keeps",
-        ACR_TEXT(is_subset(sums->options->spec) ? summary : NULL), "usd",
-        spent ? acr_json_new_double((double)*spent / MICROS) : acr_json_new_null(), NULL);
+        ACR_TEXT(is_subset(sums->options->spec) ? summary : NULL), "run_id",
+        ACR_TEXT(sums->options->spec->run_id), "dataset", ACR_TEXT(sums->options->spec->dataset),
+        "usd", spent ? acr_json_new_double((double)*spent / MICROS) : acr_json_new_null(), NULL);
 }
 
 static bool write_text(const char *path, const char *text, GError **error)
@@ -120,8 +123,12 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
 {
     const AcrRunSpec *spec = sums->options->spec;
     const char *model = acr_json_get_string(acr_json_first(sums->rows), "model");
-    g_autofree char *name = g_strdup_printf(ACR_FILE_FINAL_REPORT, model, spec->run_id);
+    g_autofree char *old = g_strdup_printf(ACR_FILE_FINAL_REPORT, model, spec->run_id),
+                    *before = g_build_filename(spec->out, old, NULL),
+                    *name = g_strdelimit(g_strdup(old), ":", '_'); /* not all systems allow ":" */
     out->path = g_build_filename(spec->out, name, NULL);
+    if (strcmp(old, name) != 0) /* older versions wrote that name */
+        (void)rename(before, out->path);
     g_autofree char *path =
         g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, ACR_FILE_SUMMARY, NULL);
     g_autoptr(AcrJson) run = describe_run(sums, out->path, path);

@@ -270,6 +270,9 @@ static char *find_refusal(const char *log)
     g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
         const char *said = lines[i] + strlen(mark);
+        char *advice = strstr(lines[i], " (allow with "); /* names an option of git */
+        if (advice)
+            *advice = '\0';
         if (g_str_has_prefix(lines[i], mark) && !g_str_has_prefix(said, "while searching for"))
             return acr_text_shorten(said, MAX_REFUSAL_BYTES);
     }

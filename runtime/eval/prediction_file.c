@@ -5,6 +5,7 @@
 
 G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 
+#define UNNAMED "unnamed-model"
 #define GOLD "gold"
 #define EMPTY "empty"
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -72,7 +73,7 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
     if (!patch || (type != ACR_JSON_STRING && type != ACR_JSON_NULL))
         return refuse(error, "prediction %u of '%s' (%s) lacks the string \"model_patch\"", number,
                       reader->source, id);
-    g_autofree char *name = acr_prediction_model(model ? model : "None");
+    g_autofree char *name = acr_prediction_model(model ? model : UNNAMED);
     if (!name)
         return refuse(error,
                       "prediction %u of '%s' (%s): its model cannot be used as a folder name",

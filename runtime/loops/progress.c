@@ -86,14 +86,15 @@ static char *warning_words(const AcrProgressEvent *event)
     return g_strdup_printf("%s: %s", g_get_prgname(), event->text);
 }
 
-/* Makes "1/6 bill-1: patch, about 5 s to go". */
+/* Makes "1/6 bill-1: patch, about 5 s to go", or "graded 1/6 bill-1: resolved". */
 static char *end_words(const AcrProgressEvent *event)
 {
     g_autofree char *left = event->left_ms >= 0 && !event->is_bad
                                 ? acr_forecast_text(event->left_ms, event->left_microusd)
                                 : NULL;
-    return g_strdup_printf("%u/%u %s: %s%s%s", event->ended, event->total, event->task, event->text,
-                           left ? ", " : "", left ? left : "");
+    const char *what = event->kind == ACR_PROGRESS_GRADED ? "graded " : "";
+    return g_strdup_printf("%s%u/%u %s: %s%s%s", what, event->ended, event->total, event->task,
+                           event->text, left ? ", " : "", left ? left : "");
 }
 
 static char *held_tasks(const AcrProgressEvent *event)

@@ -215,7 +215,7 @@ def check_grades(shop: Shop, sets: list[str], place: str, **env: str) -> None:
     wrong = diff(shop.repo, {"shop.py": SHOP.replace("[1:]", "[2:]")})
     predictions = [{"instance_id": name, "model_patch": wrong} for name in ids]
     shop.eval("data.jsonl", predictions, f"{place}-wrong", **env).check()
-    assert shop.report(f"{place}-wrong", "None")["unresolved_ids"] == ids
+    assert shop.report(f"{place}-wrong", "unnamed-model")["unresolved_ids"] == ids
     shop.eval("data.jsonl", "empty", f"{place}-empty", **env).check()
     assert shop.report(f"{place}-empty", "empty")["unresolved_ids"] == ids
 

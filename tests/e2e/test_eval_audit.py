@@ -76,7 +76,7 @@ def test_each_task_has_its_class_and_the_reason(audit: Audit) -> None:
     why = {name: at["why"] for name, at in audit.found.items()}
     assert why["sound"] is None
     assert why["flaky"] == f"the reference patch resolves the task in 1 of 2 runs; {TOTAL} is flaky"
-    assert why["broken"] == f"with the reference patch 1 tests fail, such as {TOTAL}"
+    assert why["broken"] == f"with the reference patch 1 test fails, such as {TOTAL}"
     assert why["not-applied"] == "the reference patch does not apply"
     assert "there is no environment for own/gone" in why["environment"]
     assert audit.found["by-order"]["depends_on_order_or_day"] == ["tests/test_shop.py::test_second"]

@@ -258,7 +258,7 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     table = {row.split()[0]: row.split()[1] for row in result.out.splitlines()[1:]}
     assert table == {SOLVED: "resolved", UNSOLVED: "unresolved", EMPTY: "empty"}
     assert "1 of 4 tasks resolved (25.0%; 95%: 4.6 to 69.9%): 1 unresolved, 0 with an error, 1 with an" in result.err
-    assert "0.000000 USD, 0.000000 USD for each resolved task" in result.err
+    assert "0.000000 USD\n" in result.err
     path, report = batch.report()
     assert (report["resolved_ids"], report["unresolved_ids"]) == ([SOLVED], [UNSOLVED])
     assert (report["empty_patch_ids"], report["incomplete_ids"]) == ([EMPTY], [GONE])

@@ -18,7 +18,7 @@ MAX_LISTED = 20
 
 
 def judge(argument: bytes) -> bytes:
-    """{"reference", "empty": [{"failure", "tests", "order", "day"}], "history": whether the repository holds the fix}, as
+    """{"reference", "empty": [{"failure", "tests", "rejected": why the test patch does not apply, "order", "day"}], "history": whether the repository holds the fix}, as
     runtime/eval/audit.c sends it -> {"class", "why", …} (JSON)."""
     told = json.loads(argument)
     reference, empty = told["reference"], told["empty"]
@@ -26,7 +26,10 @@ def judge(argument: bytes) -> bytes:
     good, bad = _resolved(standard), _resolved(empty)
     flaky = _unsteady(standard)
     kind, why = "sound", None
-    if good == 0:
+    rejected = next(filter(None, (run.get("rejected") for run in [*reference, *empty])), None)
+    if rejected:
+        kind, why = "broken", f"the test patch does not apply: {rejected}"
+    elif good == 0:
         kind, why = _of_failure(standard)
     elif good < len(standard):
         kind, why = "flaky", f"the reference patch resolves the task in {good} of {len(standard)} runs{_named(flaky)}"
@@ -89,7 +92,8 @@ def _of_failure(runs: list[dict]) -> tuple[str, str]:
     if failure == "patch_does_not_apply":
         return "broken", "the reference patch does not apply"
     failed = [name for kind in runs[0]["tests"] for name, passed in kind.items() if not passed]
-    return "broken", f"with the reference patch {len(failed)} tests fail, such as {failed[0] if failed else 'none'}"
+    count = f"{len(failed)} test fails" if len(failed) == 1 else f"{len(failed)} tests fail"
+    return "broken", f"with the reference patch {count}, such as {failed[0] if failed else 'none'}"
 
 
 # ---- Many tasks ----
@@ -105,8 +109,12 @@ def table(rows: list[dict]) -> str:
         counts = [f"{audit[key]}/{runs}" if runs else "-" for key in ("reference_resolved", "empty_resolved")]
         history = "-" if known is None else "has fix" if known else "clean"
         notes = [audit["why"]] if audit["why"] else []
-        for key, words in (("passes_before", "pass before"), ("depends_on_order_or_day", "depend on order or day")):
-            notes += [f"{len(audit[key])} tests {words}"] if audit.get(key) else []
+        for key, one, many in (
+            ("passes_before", "test passes before", "tests pass before"),
+            ("depends_on_order_or_day", "test depends on order or day", "tests depend on order or day"),
+        ):
+            count = len(audit.get(key) or ())
+            notes += [f"{count} {one if count == 1 else many}"] if count else []
         name, kind = row["task"], audit["class"]
         line = f"{name:{width}}  {kind:13}  {counts[0]:>9}  {counts[1]:>6}  {history:7}  {'; '.join(notes)}"
         lines.append(line.rstrip())
