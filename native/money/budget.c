@@ -139,13 +139,14 @@ static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GErr
                     *used = amount_text(narrow_sum(is_money ? spent.pico : spent.tokens), is_money),
                     *held = amount_text(narrow_sum(is_money ? reserved.pico : reserved.tokens),
                                         is_money);
-    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-                         "%s of the %s reached: the next call could %s up to %s (limit %s; %s spent, "
-                         "%s reserved for calls in flight)",
-                         is_money  ? (is_task ? "--task-max-cost" : "--max-cost")
-                         : is_task ? "--task-max-tokens"
-                                   : "--max-tokens-total",
-                         scope, is_money ? "cost" : "take", asked, most, used, held);
+    return acr_set_error(
+        error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
+        "%s of the %s reached: the next call could %s up to %s (limit %s; %s spent, "
+        "%s reserved for calls in flight)",
+        is_money  ? (is_task ? "--task-max-cost" : "--max-cost")
+        : is_task ? "--task-max-tokens"
+                  : "--max-tokens-total",
+        scope, is_money ? "cost" : "take", asked, most, used, held);
 }
 
 gint64 acr_budget_left_ms(const AcrBudget *budget)

@@ -13,6 +13,7 @@
 
 #define MAX_RESULT_BYTES ((gsize)256 * 1024 * 1024)
 #define LEDGER_SCOPE "batch"
+#define SOFT_MS 3000 /* time in which an interrupted task may report what it has spent */
 
 typedef struct {
     const AcrBatchOptions *options;
@@ -137,6 +138,7 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         .input = text,
         .input_len = text ? strlen(text) : 0,
         .output_limit = MAX_RESULT_BYTES,
+        .soft_ms = SOFT_MS,
         .interrupt = batch->options->interrupt,
     };
     g_autofree char *place =
@@ -239,8 +241,10 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     int code = result->exit_code;
     const AcrBatchOptions *options = batch->options;
     batch->ended++;
-    batch->result.patches += code == ACR_EXIT_OK;
-    batch->result.without += code == ACR_EXIT_NONE;
+    bool is_rejected = code == ACR_EXIT_NONE && result->found.diff;
+    batch->result.patches += code == ACR_EXIT_OK || is_rejected;
+    batch->result.rejected += is_rejected;
+    batch->result.without += code == ACR_EXIT_NONE && !is_rejected;
     batch->result.stopped += code == ACR_EXIT_CEILING;
     batch->result.interrupted += code == ACR_EXIT_INTERRUPTED;
     bool has_failed =
@@ -263,12 +267,9 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is finished and needs neither money nor time. *out_spec gets the options of its
- * run. */
-static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunSpec *spec)
+bool acr_batch_is_finished(const char *out, const AcrInstance *instance, AcrRunSpec *spec)
 {
-    g_autofree char *path =
-        g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
+    g_autofree char *path = g_build_filename(out, instance->instance_id, NULL);
     g_auto(AcrRunResult) result = {0};
     bool has_result = false;
     return acr_task_read(path, spec, &result, &has_result, NULL) && has_result && !result.error;
@@ -283,7 +284,8 @@ static bool take_task(Batch *batch, guint *out)
         g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
         *out = note->next++;
         if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) ||
-            is_finished(batch, batch->instances->pdata[*out], &unused)) {
+            acr_batch_is_finished(batch->options->spec->out, batch->instances->pdata[*out],
+                                  &unused)) {
             note->task_begun_ms[*out] = acr_now_ms();
             acr_batch_note_write(note);
             return true;
@@ -315,7 +317,7 @@ static void *run_next_tasks(void *data)
         gint64 start_us = g_get_monotonic_time();
         AcrBatchTask task = {.instance = batch->instances->pdata[number], .result = &result};
         g_auto(AcrRunSpec) kept = acr_run_spec_of(ACR_FOR_RUN);
-        task.was_over = is_finished(batch, task.instance, &kept);
+        task.was_over = acr_batch_is_finished(batch->options->spec->out, task.instance, &kept);
         run_instance(batch, number, task.was_over ? &kept : NULL, &result);
         task.ms = (g_get_monotonic_time() - start_us) / 1000;
         pthread_mutex_lock(&batch->lock);

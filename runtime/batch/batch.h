@@ -108,7 +108,8 @@ typedef struct {
 } AcrBatchOptions;
 
 typedef struct {
-    guint tasks, patches, without, failed, interrupted;
+    /* `patches` counts non-empty predictions, `rejected` those that the run itself rejected */
+    guint tasks, patches, rejected, without, failed, interrupted;
     /* number of tasks that a limit stopped or kept from starting; a stopped task may have a
      * patch */
     guint stopped;
@@ -120,6 +121,10 @@ typedef struct {
 } AcrBatchResult;
 void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
+
+/* Whether a task is finished and needs neither money nor time. *spec gets the options of its
+ * run. */
+bool acr_batch_is_finished(const char *out, const AcrInstance *instance, AcrRunSpec *spec);
 
 /* Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended tasks: the
  * file is rewritten atomically after each task. Lines of instances outside this batch, and of

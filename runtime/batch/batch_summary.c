@@ -2,6 +2,7 @@
  * them. */
 #include "batch/batch_summary.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +15,14 @@
 typedef struct {
     AcrJson *json; /* owned */
     bool is_new;   /* this command added the row; it was not in the file */
+    guint place;   /* position in the data set */
 } Row;
 
 struct AcrBatchSummary {
     char *path;
-    char *dataset; /* name of the data set as the user gave it; NULL if unknown */
-    GArray *rows;  /* of Row */
+    AcrJson *about;     /* {"dataset", "models", "options"}; members are missing if unknown */
+    GHashTable *places; /* id of a task -> its position in the data set */
+    GArray *rows;       /* of Row, in the order of the data set */
 };
 
 typedef struct {
@@ -70,19 +73,31 @@ AcrBatchSummary *acr_batch_summary_new(const char *out)
 {
     AcrBatchSummary *summary = g_new0(AcrBatchSummary, 1);
     summary->path = g_build_filename(out, ACR_FILE_SUMMARY, NULL);
+    summary->about = acr_json_new_object();
+    summary->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     summary->rows = g_array_new(FALSE, FALSE, sizeof(Row));
     g_array_set_clear_func(summary->rows, clear_row);
     return summary;
 }
 
+/* Takes the members that describe a batch, unless they are known. */
+static void take_about(AcrBatchSummary *summary, const AcrJson *from)
+{
+    static const char *const keys[] = {"dataset", "models", "options"};
+    for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
+        const AcrJson *member = acr_json_get(from, keys[i]);
+        if (member && !acr_json_get(summary->about, keys[i]))
+            acr_json_set(summary->about, keys[i], acr_json_copy(member));
+    }
+}
+
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id)
 {
     const Row *row = find_task_row(from, id);
-    if (!summary->dataset)
-        summary->dataset = g_strdup(from->dataset);
+    take_about(summary, from->about);
     if (!row)
         return;
-    Row copy = {acr_json_copy(row->json), true};
+    Row copy = {acr_json_copy(row->json), true, G_MAXUINT};
     g_array_append_val(summary->rows, copy);
 }
 
@@ -100,9 +115,9 @@ AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
     if (acr_json_type(tasks) != ACR_JSON_ARRAY)
         return ACR_NULL(acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
                                       "'%s' is damaged; move it away and rerun", summary->path));
-    summary->dataset = g_strdup(acr_json_get_string(json, "dataset"));
+    take_about(summary, json);
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
-        Row row = {.json = acr_json_copy(at)};
+        Row row = {.json = acr_json_copy(at), .place = G_MAXUINT};
         g_array_append_val(summary->rows, row);
     }
     return g_steal_pointer(&summary);
@@ -113,13 +128,51 @@ void acr_batch_summary_free(AcrBatchSummary *summary)
     if (!summary)
         return;
     g_clear_pointer(&summary->rows, g_array_unref);
-    ACR_FREE(summary->path, summary->dataset, summary);
+    g_hash_table_unref(summary->places);
+    acr_json_free(summary->about);
+    ACR_FREE(summary->path, summary);
 }
 
-void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset)
+static gint compare_places(gconstpointer a, gconstpointer b)
 {
-    g_free(summary->dataset);
-    summary->dataset = g_strdup(dataset);
+    return acr_order(((const Row *)a)->place, ((const Row *)b)->place);
+}
+
+/* Sorts the rows; those of tasks outside the batch come last. */
+static void sort_rows(AcrBatchSummary *summary)
+{
+    for (guint i = 0; i < summary->rows->len; i++) {
+        Row *row = &g_array_index(summary->rows, Row, i);
+        gpointer place = g_hash_table_lookup(summary->places, row_text(row, "instance_id"));
+        row->place = place ? GPOINTER_TO_UINT(place) : G_MAXUINT;
+    }
+    g_array_sort(summary->rows, compare_places);
+}
+
+/* The options that were given and that decide results; owned. */
+static AcrJson *given_options(const AcrRunSpec *spec)
+{
+    g_autoptr(AcrJson) all = acr_run_spec_to_json(spec, ACR_OPTION_BOUND);
+    AcrJson *given = acr_json_new_object();
+    for (const AcrJson *at = acr_json_first(all); at; at = acr_json_next(at))
+        if (acr_json_type(at) != ACR_JSON_NULL && strcmp(acr_json_key(at), "model") != 0)
+            acr_json_set(given, acr_json_key(at), acr_json_copy(at));
+    return given;
+}
+
+void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec,
+                                const GPtrArray *instances)
+{
+    acr_json_free(summary->about);
+    summary->about =
+        acr_json_of(ACR_STRING("dataset", spec->dataset),
+                    ACR_JSON("models", acr_json_new_strings((const char *const *)spec->models)),
+                    ACR_JSON("options", given_options(spec)), NULL);
+    for (guint i = 0; i < instances->len; i++)
+        g_hash_table_insert(summary->places,
+                            g_strdup(((const AcrInstance *)instances->pdata[i])->instance_id),
+                            GUINT_TO_POINTER(i + 1));
+    sort_rows(summary);
 }
 
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id)
@@ -164,7 +217,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
     else
         g_array_set_size(summary->rows, summary->rows->len + 1);
     known = known ? known : &g_array_index(summary->rows, Row, summary->rows->len - 1);
-    *known = (Row){json, true};
+    *known = (Row){json, true, 0};
+    sort_rows(summary);
 }
 
 /* ---- Sums ---- */
@@ -223,7 +277,7 @@ static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const ch
 
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
+    g_autoptr(AcrJson) json = acr_json_copy(summary->about);
     AcrJson *tasks = acr_json_new_array();
     Sum all = sum_of(summary, false, NULL, NULL);
     for (guint i = 0; i < summary->rows->len; i++)
@@ -232,10 +286,9 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
         ACR_INT("tasks", all.tasks), ACR_JSON("by_status", count_by(summary, false, "status")),
         ACR_JSON("by_verdict", count_by(summary, false, "verdict")),
         ACR_JSON("by_error_class", count_by(summary, false, "error_class")),
-        ACR_JSON("seconds", acr_json_new_double(all.seconds)),
+        /* without the error of adding */
+        ACR_JSON("seconds", acr_json_new_double(floor(all.seconds * 1000 + 0.5) / 1000)),
         ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
-    if (summary->dataset)
-        acr_json_set_string(json, "dataset", summary->dataset);
     acr_json_set(json, "tasks", tasks);
     acr_json_set(json, "totals", totals);
     g_autofree char *text = acr_json_print_pretty(json);

@@ -15,10 +15,10 @@
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
-/* {"dataset", "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
+/* {"dataset", "models", "options": {those that were given and decide results}, "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
  *            "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.
- * A SUM is as in cost.json. Tasks are in the order in which they first ended. */
+ * A SUM is as in cost.json. Tasks are in the order of the data set. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if the file is damaged. */
@@ -29,8 +29,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
 /* Copies the row of a task from `from`, if the task has one there. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
-/* Sets the name of the data set as the user gave it. */
-void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset);
+/* Sets the members that describe the batch, and puts the tasks into the order of the data set. */
+void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec,
+                                const GPtrArray *instances);
 /* The status of a task; borrowed; NULL if the task has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
 /* The sum of the costs of all tasks. */
@@ -38,7 +39,7 @@ gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
 /* Makes the row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
-/* Adds the row of a task. If the task already has a row, replaces that row at its position. */
+/* Adds the row of a task, or replaces it. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;

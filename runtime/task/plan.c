@@ -163,6 +163,19 @@ static AcrJson *describe_code(const Plan *plan, GError **error)
         ACR_JSON("last_ms", last_ms < 0 ? acr_json_new_null() : acr_json_new_int(last_ms)), NULL);
 }
 
+bool acr_task_plan_models(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
+                          GError **error)
+{
+    g_auto(Plan) plan = {.spec = spec, .host = host};
+    bool is_free = true;
+    AcrJson *models =
+        acr_limits_init(&plan.limits, spec, error) ? describe_models(&plan, &is_free, error) : NULL;
+    if (models)
+        *out = acr_json_of(ACR_JSON("models", models),
+                           ACR_JSON("limits", describe_limits(&plan, is_free)), NULL);
+    return models != NULL;
+}
+
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out, GError **error)
 {
     g_auto(Plan) plan = {.spec = spec, .host = host};

@@ -176,6 +176,11 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
+/* The models of a run or a batch, with their keys and prices, and the limits; the members "models"
+ * and "limits" of acr_task_plan. Calls no model. Errors: those of acr_model_new (a key or a file is
+ * missing), USAGE. */
+bool acr_task_plan_models(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
+                          GError **error) ACR_MUST_USE;
 /* The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"}
  * (owned); see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of
  * a run before its first call, as far as they can be detected. */

@@ -56,6 +56,10 @@ static const char *find_first_place(AcrBatchRows *rows, GString *why)
 {
     g_auto(AcrGradingPlan) plan = {0};
     g_autoptr(GError) no_environment = NULL, no_engine = NULL;
+    if (rows->spec->dry_run) {
+        g_string_append(why, "chosen when the batch starts");
+        return NULL;
+    }
     g_autofree char *python =
         rows->tasks->len ? make_task_environment(rows, 0, 0, &plan, &no_environment) : NULL;
     if (python || rows->tasks->len == 0) {
@@ -88,9 +92,11 @@ static void choose_place(AcrBatchRows *rows)
         } else {
             rows->place = find_first_place(rows, why);
         }
-        acr_verb_say("--sandbox auto: %s (%s)",
-                     rows->place ? rows->place : "the default sandbox, with this machine's Python",
-                     why->str);
+        g_autofree char *line = g_strdup_printf(
+            "--sandbox auto: %s (%s)",
+            rows->place ? rows->place : "the default sandbox, with this machine's Python",
+            why->str);
+        acr_progress_warn(rows->options.host->progress, line);
     }
     rows->running.in_environment = g_strcmp0(rows->place, ACR_IN_CONTAINER) != 0;
 }
@@ -129,6 +135,46 @@ static bool read_rows(const AcrHost *host, AcrBatchRows *rows, GError **error)
     return true;
 }
 
+static bool can_plan(const AcrEvalOptions *options, const AcrInstance *task, GError **error)
+{
+    g_auto(AcrGradingPlan) plan = {0};
+    return acr_eval_plan(options, task, &plan, error);
+}
+
+/* Checks, before a model is paid, that all tasks that are left can be run and graded in their
+ * places, and that there is an engine if one of these places is a container. */
+static bool check_places(const AcrBatchRows *rows, GError **error)
+{
+    const AcrRunSpec *spec = rows->spec;
+    bool is_graded = spec->grade >= 0,
+         is_run = rows->place &&
+                  (!is_graded || rows->running.in_environment != rows->options.in_environment);
+    guint left = 0, bad = 0;
+    g_autoptr(GError) reason = NULL;
+    for (guint i = 0; i < rows->tasks->len; i++) {
+        const AcrInstance *task = rows->tasks->pdata[i], *instance = rows->instances->pdata[i];
+        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
+        g_autoptr(GError) why = NULL;
+        if (instance->fault || acr_batch_is_finished(spec->out, instance, &unused))
+            continue;
+        left++;
+        if ((!is_graded || can_plan(&rows->options, task, &why)) &&
+            (!is_run || can_plan(&rows->running, task, &why)))
+            continue;
+        if (bad++ == 0)
+            g_set_error(&reason, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s: %s", task->instance_id,
+                        why->message);
+    }
+    g_autofree char *also =
+        bad > 1 ? g_strdup_printf(" (and %u other task%s)", bad - 1, bad == 2 ? "" : "s")
+                : g_strdup("");
+    if (bad)
+        return acr_task_refuse(error, "%s%s; nothing was run", reason->message, also);
+    g_autoptr(AcrImages) engine =
+        left && rows->images ? acr_images_open(rows->options.host->interrupt, error) : NULL;
+    return engine || !left || !rows->images;
+}
+
 AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
                                  GError **error)
 {
@@ -163,7 +209,7 @@ AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArra
             return NULL;
         rows->options.images = rows->images;
     }
-    return g_steal_pointer(&rows);
+    return check_places(rows, error) ? g_steal_pointer(&rows) : NULL;
 }
 
 void acr_batch_rows_free(AcrBatchRows *rows)

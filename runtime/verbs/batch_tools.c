@@ -366,9 +366,10 @@ static int report_tools(const Tools *tools)
     const Tool *tool = tools->tool;
     g_autoptr(GString) where = g_string_new(tool->where);
     g_string_replace(where, "%s", tools->spec->out, 1);
-    acr_console_say(tools->console, ACR_TONE_PLAIN, "%u task%s: %u %s, %u %s, %u failed; %s",
-                    tools->ended, tools->ended == 1 ? "" : "s", tools->good, tool->good,
-                    tools->none, tool->none, tools->failed, where->str);
+    if (!tools->spec->quiet)
+        acr_console_say(tools->console, ACR_TONE_PLAIN, "%u task%s: %u %s, %u %s, %u failed; %s",
+                        tools->ended, tools->ended == 1 ? "" : "s", tools->good, tool->good,
+                        tools->none, tool->none, tools->failed, where->str);
     guint left = tools->instances->len - tools->ended;
     if (left)
         acr_console_say(tools->console, ACR_TONE_BAD,
@@ -391,6 +392,8 @@ int acr_batch_tools_run(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instan
     if (spec->shard)
         (void)acr_task_refuse(&error, "--shard cannot be combined with --sbfl-only or "
                                       "--extract-patches; use --slice to take a part of the tasks");
+    else if (spec->has_hidden_tests && g_strcmp0(spec->sandbox, ACR_IN_ENVIRONMENT) != 0)
+        (void)acr_task_refuse(&error, "--hidden-tests needs --sandbox " ACR_IN_ENVIRONMENT);
     else if (spec->extract_patches)
         answers = acr_saved_answers_read(spec->extract_patches, &error);
     else if (acr_batch_needs_rows(spec))

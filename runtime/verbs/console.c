@@ -125,15 +125,18 @@ static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
     put_console_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
 }
 
-/* Writes a line of progress, with its date if stderr is not a terminal. */
+/* The beginning of a line of progress: its date, if stderr is not a terminal; owned. */
+static char *date_of_line(const AcrConsole *console)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    return console->is_screen ? g_strdup("") : g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
+}
+
 static void log_line(AcrConsole *console, const char *line)
 {
-    if (console->quiet)
-        return;
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *date =
-        console->is_screen ? g_strdup("") : g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
-    put_console_line(console, date, line, "");
+    g_autofree char *date = console->quiet ? NULL : date_of_line(console);
+    if (date)
+        put_console_line(console, date, line, "");
 }
 
 /* ---- The ticker ---- */
@@ -267,8 +270,11 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
     g_autofree char *words = shown == ACR_SHOWN_NOWHERE ? NULL : acr_progress_words(event);
     pthread_mutex_lock(&console->lock);
     bool holds = acr_doing_take(&console->doing, event);
+    bool is_dated = shown == ACR_SHOWN_ANYWHERE && event->task;
+    g_autofree char *date = is_dated ? date_of_line(console) : g_strdup(""),
+                    *line = g_strconcat(date, words, NULL);
     if (shown == ACR_SHOWN_ANYWHERE)
-        put_toned(console, ACR_TONE_BAD, words);
+        put_toned(console, ACR_TONE_BAD, line);
     else if (shown == ACR_SHOWN_LOGGED)
         log_line(console, words);
     else if (shown == ACR_SHOWN_VERBOSE && console->verbose)

@@ -1,7 +1,8 @@
-/* acr-host run --dry-run: prints the plan of a run as lines or as one JSON object. */
-#include "verbs/verbs_private.h"
-
+/* --dry-run: prints the plan of a run, as lines or as one JSON object, or of a batch, as lines. */
 #include <string.h>
+
+#include "layout/layout.h"
+#include "verbs/grading.h"
 
 static G_GNUC_PRINTF(3, 4) void put_row(GString *text, const char *name, const char *format, ...)
 {
@@ -39,6 +40,13 @@ static void add_model(GString *text, const AcrJson *model)
             : address ? ", without key"
                       : "",
             key ? key : "", rate);
+}
+
+static void add_models(GString *text, const AcrJson *plan)
+{
+    for (const AcrJson *at = acr_json_first(acr_json_get(plan, "models")); at;
+         at = acr_json_next(at))
+        add_model(text, at);
 }
 
 static void add_cost(GString *text, const AcrJson *limits)
@@ -101,9 +109,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
                 acr_json_get_string(folder, "state"));
     else
         put_row(text, "run folder", "a new one in your state folder");
-    for (const AcrJson *at = acr_json_first(acr_json_get(plan, "models")); at;
-         at = acr_json_next(at))
-        add_model(text, at);
+    add_models(text, plan);
     add_cost(text, acr_json_get(plan, "limits"));
     put_row(text, "loops",
             "at most %" G_GINT64_FORMAT " attempt%s, each with %" G_GINT64_FORMAT
@@ -114,6 +120,70 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     put_row(text, "writes", "%s",
             spec->apply ? "the run folder; unless the patch is rejected, also the working tree"
                         : "the run folder");
+    return g_string_free(text, FALSE);
+}
+
+/* ---- A batch ---- */
+
+/* The most that the batch can cost, in micro-USD: its own ceiling, or that of all tasks. */
+static gint64 most_of_batch(const AcrRunSpec *spec, guint tasks, gint64 most)
+{
+    gint64 each = acr_microusd(spec->task_max_cost);
+    gint64 all = each < 0 ? -1 : each * tasks;
+    return most < 0 ? all : all < 0 ? most : MIN(most, all);
+}
+
+static void add_batch_limits(GString *text, const AcrRunSpec *spec, guint tasks,
+                             const AcrJson *limits)
+{
+    g_autoptr(AcrJson) own = acr_json_copy(limits);
+    gint64 most = acr_json_get_int(limits, "most_microusd", -1);
+    acr_json_set_int(own, "most_microusd", most_of_batch(spec, tasks, most));
+    add_cost(text, own);
+    if (spec->task_max_cost >= 0)
+        put_row(text, "each task", "at most %.6f USD",
+                (double)acr_microusd(spec->task_max_cost) / 1e6);
+}
+
+/* Says which tasks will run, and names the first of them. */
+static void add_tasks(GString *text, const AcrRunSpec *spec, const GPtrArray *instances,
+                      guint finished, const char *first)
+{
+    put_row(text, "data set", "%s", spec->dataset);
+    put_row(text, "tasks", "%u%s%s%s; %u finished already, %u at a time", instances->len,
+            first ? ", first " : "", first ? first : "",
+            spec->reproduce_only ? "; only scripts that show the issues" : "", finished,
+            (guint)MIN(spec->tasks_at_once, instances->len));
+}
+
+char *acr_dry_run_of_batch(const AcrRunSpec *spec, const GPtrArray *instances, const char *place,
+                           const AcrJson *plan)
+{
+    static const char *const graded[] = {[ACR_GRADE_IN_CONTAINER] = ACR_IN_CONTAINER,
+                                         [ACR_GRADE_IN_ENVIRONMENT] = ACR_IN_ENVIRONMENT};
+    GString *text = g_string_new(NULL);
+    const char *first = NULL;
+    guint finished = 0;
+    for (guint i = 0; i < instances->len; i++) {
+        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
+        const AcrInstance *instance = instances->pdata[i];
+        bool is_over = acr_batch_is_finished(spec->out, instance, &unused);
+        finished += is_over;
+        first = first || is_over ? first : instance->instance_id;
+    }
+    add_tasks(text, spec, instances, finished, first);
+    add_models(text, plan);
+    add_batch_limits(text, spec, instances->len - finished, acr_json_get(plan, "limits"));
+    put_row(text, "sandbox", "%s",
+            spec->verify == ACR_VERIFY_NEVER && !spec->validate
+                ? "none: no code runs (--verify=never)"
+            : place         ? place
+            : spec->sandbox ? spec->sandbox
+                            : "the default one, with this machine's Python");
+    put_row(text, "grading", "%s%s", spec->grade >= 0 ? "in each task's " : "none (use --grade)",
+            spec->grade >= 0 ? graded[spec->grade] : "");
+    put_row(text, "writes", "run folders, " ACR_FILE_PREDICTIONS " and " ACR_FILE_SUMMARY " in %s",
+            spec->out);
     return g_string_free(text, FALSE);
 }
 

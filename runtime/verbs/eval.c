@@ -21,9 +21,8 @@ static int report_grades(AcrHost *host, const AcrRunSpec *spec, const AcrEvalRes
         acr_verb_say("'%s' has no prediction to grade", spec->out);
         return ACR_EXIT_OK;
     }
-    AcrOut out = acr_verb_tell_grades(result, spec->json);
-    return acr_out_exit(out,
-                        spec->audit > 0 ? ACR_EXIT_OK : acr_verb_grades_exit(result, ACR_EXIT_OK));
+    AcrOut out = acr_verb_tell_grades(result, spec->json, spec->quiet);
+    return acr_out_exit(out, acr_verb_grades_exit(result, ACR_EXIT_OK));
 }
 
 static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPtrArray *tasks,
@@ -91,6 +90,11 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
         acr_predictions_read(spec->predictions, *out_tasks, spec->ignore_unknown, &unknown, error);
     if (!*out_predictions)
         return false;
+    const char *fault = NULL;
+    for (guint i = 0; !fault && i < (*out_tasks)->len; i++)
+        fault = ((const AcrInstance *)(*out_tasks)->pdata[i])->fault;
+    if (fault)
+        acr_verb_say("warning: %s; see the column 'why'", fault);
     if (unknown)
         acr_verb_say("skipped predictions for tasks that the data set lacks %s", unknown);
     if ((only && !acr_dataset_select(*out_tasks, spec->dataset, only, error)) ||

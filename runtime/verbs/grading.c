@@ -9,6 +9,12 @@ bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes, GError *
     if (!acr_name_is_safe(spec->run_id, ""))
         return acr_task_refuse(error, "--run-id: '%s' cannot be used as a folder name",
                                spec->run_id);
+    return acr_verb_read_recipes(spec, out_recipes, error);
+}
+
+bool acr_verb_read_recipes(const AcrRunSpec *spec, char **out_recipes, GError **error)
+{
+    *out_recipes = NULL;
     if (!spec->environments)
         return true;
     g_autoptr(GError) reason = NULL;
@@ -40,22 +46,18 @@ int acr_verb_fail_grading(AcrHost *host, const GError *error)
 
 AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code)
 {
-    if (code > ACR_EXIT_NONE || result->unrun == 0 || result->unrun < result->predictions)
+    if (code > ACR_EXIT_NONE || result->unrun == 0 ||
+        result->unrun + result->empty < result->predictions)
         return code;
-    acr_verb_say("no prediction could be graded on this machine; see the column 'why'");
+    acr_verb_say("no task could be run on this machine; see the column 'why'");
     return ACR_EXIT_ENVIRONMENT;
 }
 
-AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json)
+AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json, bool is_quiet)
 {
     g_autofree char *line = g_strconcat(result->line, "\n", NULL);
     AcrOut out = acr_out_text(as_json ? line : result->table);
-    acr_verb_tell("%s\n", result->sums);
-    if (result->doubted)
-        acr_verb_tell("%u of the resolved tasks are in doubt; see \"why\" in verdict.json\n",
-                      result->doubted);
-    if (result->ungradable)
-        acr_verb_tell("%u tasks cannot be graded here; see \"why_not_gradable\" in verdict.json\n",
-                      result->ungradable);
+    if (!is_quiet)
+        acr_verb_tell("%s\n", result->sums);
     return out;
 }

@@ -4,17 +4,19 @@
 #include "eval/eval.h"
 #include "verbs/verbs_private.h"
 
-/* Checks --run-id and reads the user's recipes; *out_recipes is owned, and NULL if there are
- * none. Errors: USAGE of task, those of base. */
+/* Checks --run-id, and reads the user's recipes. */
 bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes,
                             GError **error) ACR_MUST_USE;
 
+/* Reads the user's recipes; *out_recipes is owned, and NULL if there are none. Errors: USAGE of
+ * task. */
+bool acr_verb_read_recipes(const AcrRunSpec *spec, char **out_recipes, GError **error) ACR_MUST_USE;
 /* Rejects invalid recipes of the user, before any task starts; `recipes` may be NULL. */
 bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const char *recipes,
                             GError **error) ACR_MUST_USE;
 
-/* Prints the grades: a table or JSON on stdout, the totals on stderr. */
-AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json) ACR_MUST_USE;
+/* Prints the grades: a table or JSON on stdout, and, unless `is_quiet`, the totals on stderr. */
+AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json, bool is_quiet) ACR_MUST_USE;
 
 /* The exit code of a verb that would otherwise end with `code`. If no test could be run, reports
  * that and returns ENVIRONMENT. */
@@ -73,3 +75,8 @@ void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
  * of a failure in this function. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;
+
+/* The plan of a batch as lines (dry_run.c); owned. `place` is the word for where code runs (NULL:
+ * the options say it), `plan` that of acr_task_plan_models. */
+char *acr_dry_run_of_batch(const AcrRunSpec *spec, const GPtrArray *instances, const char *place,
+                           const AcrJson *plan) ACR_MUST_USE;

@@ -24,7 +24,7 @@ static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *sp
     if (code == ACR_EXIT_OK) /* otherwise the missing shards were already listed */
         tell_missing(missing);
     code = missing->len ? ACR_EXIT_NONE : code;
-    return result.path ? acr_out_exit(acr_verb_tell_grades(&result, false), code) : code;
+    return result.path ? acr_out_exit(acr_verb_tell_grades(&result, false, false), code) : code;
 }
 
 static int merge_batch(AcrHost *host, const AcrShards *shards)

@@ -21,37 +21,43 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
 
 /* Warns if the tasks' code ran in another place than grading uses, because code may pass in one
  * place and fail in the other. */
-static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
+static void warn_of_place(const AcrHost *host, const AcrRunSpec *spec, const AcrBatchRows *rows)
 {
     bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
                      acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER ||
                      acr_run_spec_sbfl(spec) != ACR_VERIFY_NEVER;
     const char *graded =
         spec->grade == ACR_GRADE_IN_ENVIRONMENT ? ACR_IN_ENVIRONMENT : ACR_IN_CONTAINER;
+    g_autofree char *line =
+        g_strdup_printf("warning: --grade runs the tests in the %s, but the runs themselves do not "
+                        "use it; add --sandbox auto",
+                        graded);
     if (runs_code && spec->grade >= 0 && !spec->image && !spec->python &&
         g_strcmp0(rows->place, graded) != 0)
-        acr_verb_say("warning: --grade runs the tests in the %s, but the runs themselves do not "
-                     "use it; add --sandbox auto",
-                     graded);
+        acr_progress_warn(host->progress, line);
 }
 
 /* Reports the result of the batch; returns its exit code. */
 static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *result,
                         AcrConsole *console)
 {
-    g_autoptr(GString) also = g_string_new(NULL);
+    g_autoptr(GString) also = g_string_new(NULL), rejected = g_string_new(NULL);
     g_autofree char *place =
         spec->reproduce_only
             ? g_strdup_printf("scripts in '%s/ID/" ACR_FILE_SCRIPT "'", spec->out)
             : g_strdup_printf("predictions in '%s/" ACR_FILE_PREDICTIONS "'", spec->out);
+    if (result->rejected)
+        g_string_append_printf(rejected, " (%u rejected by the run itself)", result->rejected);
     if (result->stopped)
         g_string_append_printf(also, ", %u stopped at a ceiling", result->stopped);
     if (result->interrupted)
         g_string_append_printf(also, ", %u interrupted", result->interrupted);
-    acr_console_say(console, ACR_TONE_PLAIN, "%u task%s: %u with a %s, %u without, %u failed%s; %s",
-                    result->tasks, result->tasks == 1 ? "" : "s", result->patches,
-                    spec->reproduce_only ? "script" : "patch", result->without, result->failed,
-                    also->str, place);
+    if (!spec->quiet)
+        acr_console_say(console, ACR_TONE_PLAIN,
+                        "%u task%s: %u with a %s%s, %u without, %u failed%s; %s", result->tasks,
+                        result->tasks == 1 ? "" : "s", result->patches,
+                        spec->reproduce_only ? "script" : "patch", rejected->str, result->without,
+                        result->failed, also->str, place);
     if (acr_interrupted(host->interrupt)) {
         acr_console_log(console,
                         "interrupted; %u task%s not started; rerun the same command to resume",
@@ -64,7 +70,9 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
                         result->not_begun, result->not_begun == 1 ? "" : "s", result->paused);
     if (result->stopped && !result->paused)
         return ACR_EXIT_CEILING;
-    return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
+    return result->failed                       ? ACR_EXIT_ENVIRONMENT
+           : result->patches > result->rejected ? ACR_EXIT_OK
+                                                : ACR_EXIT_NONE;
 }
 
 /* Checks that each task has a repository, and that the programs in options can be used. */
@@ -84,17 +92,37 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* Reports errors that would make every task fail, before the first task starts. *out_digest
- * (owned) is a digest of the options that all tasks share. */
-static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
-                         GError **error)
+/* Whether no task needs a model any more. */
+static bool are_finished(const AcrRunSpec *spec, const GPtrArray *instances)
+{
+    for (guint i = 0; i < instances->len; i++) {
+        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
+        if (!acr_batch_is_finished(spec->out, instances->pdata[i], &unused))
+            return false;
+    }
+    return true;
+}
+
+/* Reports errors that would make every task fail, before the first task starts: a wrong name, a
+ * missing key, a missing file of answers. *out_digest (owned) is a digest of the options that all
+ * tasks share; *out_plan (owned; NULL if all tasks are finished) describes the models. */
+static bool check_models(const AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
+                         char **out_digest, AcrJson **out_plan, GError **error)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, error);
-    for (guint i = 0; prompts && spec->models[i]; i++)
+    for (guint i = 0; prompts && spec->models[i]; i++) {
         if (!acr_llm_check_name(spec->models[i], error))
             return false;
+        if (spec->batch_api && g_str_has_prefix(spec->models[i], "script:"))
+            return acr_task_refuse(error,
+                                   "--batch-api needs a provider's batch interface; leave "
+                                   "it out with '%s'",
+                                   spec->models[i]);
+    }
     *out_digest = prompts ? acr_meta_digest(spec, prompts) : NULL;
-    return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
+    return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error)) &&
+           ((!spec->dry_run && are_finished(spec, instances)) ||
+            acr_task_plan_models(spec, host, out_plan, error));
 }
 
 /* Reports the grades when they are complete. */
@@ -140,7 +168,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
     if (!summary)
         return acr_verb_fail(host, error);
-    acr_batch_summary_set_dataset(summary, spec->dataset);
+    acr_batch_summary_describe(summary, spec, instances);
     g_auto(AcrBatchResult) result = {0};
     g_autoptr(AcrBatchRows) rows = NULL;
     g_autoptr(AcrBatchGrading) grading = NULL;
@@ -150,10 +178,12 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
         rows = acr_batch_rows_new(host, spec, instances, &error);
     if (rows && is_graded)
         grading = acr_batch_grading_new(rows, &result.spent.cost_microusd, &error);
-    if ((needs_rows && !rows) || (is_graded && !grading))
+    if ((needs_rows && !rows) || (is_graded && !grading)) {
+        acr_console_end(console);
         return acr_verb_fail_grading(host, error);
+    }
     if (is_graded && !spec->quiet)
-        warn_of_place(spec, rows);
+        warn_of_place(host, spec, rows);
     AcrBatchOptions batch = {
         .exe = host->exe,
         .spec = spec,
@@ -211,6 +241,22 @@ static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances
     return !meta || acr_meta_check_batch(meta, spec, error);
 }
 
+/* Prints what the batch would do, after the checks that it makes itself. */
+static int dry_run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
+                         const AcrJson *plan)
+{
+    g_autoptr(GError) error = NULL;
+    bool needs_rows = acr_batch_needs_rows(spec);
+    g_autoptr(AcrBatchRows) rows =
+        needs_rows ? acr_batch_rows_new(host, spec, instances, &error) : NULL;
+    if (needs_rows && !rows)
+        return acr_verb_fail_grading(host, error);
+    if (!check_begun_tasks(spec, instances, &error))
+        return acr_verb_fail(host, error);
+    g_autofree char *text = acr_dry_run_of_batch(spec, instances, rows ? rows->place : NULL, plan);
+    return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+}
+
 static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -218,6 +264,7 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
                                                       (const char *const *)spec->instances, &error);
     g_autoptr(AcrLock) shard = NULL;
     g_autofree char *digest = NULL;
+    g_autoptr(AcrJson) plan = NULL;
     if (!instances || !acr_dataset_narrow(instances, spec, &error)) {
         (void)acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
@@ -226,8 +273,10 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_fail(host, error);
     if (spec->sbfl_only || spec->extract_patches)
         return acr_batch_tools_run(host, spec, instances);
-    if (!check_models(host, spec, &digest, &error))
+    if (!check_models(host, spec, instances, &digest, &plan, &error))
         return acr_verb_fail(host, error);
+    if (spec->dry_run)
+        return dry_run_batch(host, spec, instances, plan);
     const AcrShardBound bound = {.options = digest};
     if (!acr_shard_enter(spec, &bound, instances, &shard, &error)) {
         int code = acr_verb_fail(host, error);

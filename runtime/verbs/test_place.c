@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "eval/eval.h"
+#include "verbs/grading.h"
 
 void acr_test_place_clear(AcrTestPlace *place)
 {
@@ -101,13 +101,16 @@ static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place
     if (!tasks)
         return false;
     const AcrInstance *task = tasks->pdata[0];
+    g_autofree char *recipes = NULL;
     g_autofree char *path = acr_dataset_repo(spec->repos, task->repo);
     if (!path || !task->base_commit)
         return acr_task_refuse(error, "'%s' is not in '%s', or lacks the task's commit", task->repo,
                                spec->repos);
     workspace->python = acr_python_new(host->python_dir, error);
-    if (!workspace->python ||
-        !acr_grading_plan_environment(workspace->python, task->row, 5, NULL, &place->plan, error))
+    if (!workspace->python || !acr_verb_read_recipes(spec, &recipes, error) ||
+        !acr_verb_check_recipes(workspace->python, spec, recipes, error) ||
+        !acr_grading_plan_environment(workspace->python, task->row, 5, recipes, &place->plan,
+                                      error))
         return false;
     workspace->repo = acr_repo_open(path, error);
     workspace->snapshot =

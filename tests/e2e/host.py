@@ -37,7 +37,10 @@ def install(program: Path, folder: Path) -> Path:
     return Path(shutil.copy2(program, folder / "bin" / program.name))
 
 
-_PROGRESS = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (.*)\n", re.MULTILINE)
+# Dated lines, but not those that say why a task failed.
+_PROGRESS = re.compile(
+    rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (?!(?:graded )?\d+/\d+ \S+: (?:interrupted|.*: ))(.*)\n", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

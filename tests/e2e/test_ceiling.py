@@ -261,7 +261,7 @@ def test_a_batch_with_a_damaged_ledger_begins_no_task(
     ledger.parent.mkdir(parents=True)
     ledger.write_text("no ledger")
     command = batch(sample_repo, sample, tmp_path, 2)
-    host.run(*command, "--model", MODEL, "--max-cost", 1).one_line(2, "ledger.jsonl")
+    host.run(*command, "--model", MODEL, "--max-cost", 1, env=ENV).one_line(2, "ledger.jsonl")
     assert ledger.read_text() == "no ledger"
 
 
@@ -329,7 +329,14 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
     command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
     host.run(*command, "--prompts", tmp_path / "none").one_line(2, str(tmp_path / "none"))
     host.run(*command, "--fallback-model", "nowhere/x").one_line(2, "names an unknown provider")
+    host.run(*command, "--batch-api").one_line(2, "--batch-api", "batch interface")
+    host.run(*command[:-1], "script:none.jsonl").one_line(2, "cannot read script")
+    host.run(*command[:-1], MODEL).one_line(3, "no key for model")
     assert not (tmp_path / "out").exists()
+    host.run(*command, "--grade=environment").one_line(2, "task-0: ", 'no "log_parser"; nothing was run')
+    plan = host.run(*command[:-1], MODEL, "--dry-run", "--task-max-cost", 2, "--max-cost", 9, env=ENV).check()
+    assert "at most 2.000000 USD" in plan.out and "1, first task-0; 0 finished" in plan.out, plan.out
+    assert not (tmp_path / "out" / "task-0").exists()
     slow = ["--model", "ollama/x", "--base-url", "http://127.0.0.1:9", "--task-max-time", "0.001"]
     assert ": --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err
 
