@@ -260,8 +260,6 @@ def parser_of(row: dict) -> Parser:
     name = row.get("log_parser") or f"parse_log_{_PROJECTS.get(row.get('repo'))}"
     if name not in PARSERS:
         if row.get("log_parser"):
-            raise UnknownParser(
-                f"there is no log parser '{row['log_parser']}'; known: {', '.join(sorted(PARSERS))}"
-            )
+            raise UnknownParser(f"there is no log parser '{row['log_parser']}'; known: {', '.join(sorted(PARSERS))}")
         raise UnknownParser(f"'{row.get('repo')}' is not a known project, and the row has no \"log_parser\"")
     return PARSERS[name]
