@@ -141,9 +141,7 @@ static bool can_plan(const AcrEvalOptions *options, const AcrInstance *task, GEr
     return acr_eval_plan(options, task, &plan, error);
 }
 
-/* Checks, before a model is paid, that all tasks that are left can be run and graded in their
- * places, and that there is an engine if one of these places is a container. */
-static bool check_places(const AcrBatchRows *rows, GError **error)
+bool acr_batch_rows_check(const AcrBatchRows *rows, GError **error)
 {
     const AcrRunSpec *spec = rows->spec;
     bool is_graded = spec->grade >= 0,
@@ -209,7 +207,7 @@ AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArra
             return NULL;
         rows->options.images = rows->images;
     }
-    return check_places(rows, error) ? g_steal_pointer(&rows) : NULL;
+    return g_steal_pointer(&rows);
 }
 
 void acr_batch_rows_free(AcrBatchRows *rows)

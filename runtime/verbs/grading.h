@@ -51,6 +51,10 @@ bool acr_batch_needs_rows(const AcrRunSpec *spec);
  * of batch, eval and py. */
 AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
                                  GError **error) ACR_MUST_USE;
+/* Checks, before a model is paid, that all tasks that are left can be run and graded in their
+ * places, and that there is an engine if one of these places is a container. Errors: USAGE of
+ * task, those of sandbox. */
+bool acr_batch_rows_check(const AcrBatchRows *rows, GError **error) ACR_MUST_USE;
 void acr_batch_rows_free(AcrBatchRows *rows);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
 /* Callback of AcrBatchOptions: creates the environment of a task, or finds its image. */

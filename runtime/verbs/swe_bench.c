@@ -178,7 +178,8 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
         rows = acr_batch_rows_new(host, spec, instances, &error);
     if (rows && is_graded)
         grading = acr_batch_grading_new(rows, &result.spent.cost_microusd, &error);
-    if ((needs_rows && !rows) || (is_graded && !grading)) {
+    if ((needs_rows && !rows) || (is_graded && !grading) ||
+        (rows && !acr_batch_rows_check(rows, &error))) {
         acr_console_end(console);
         return acr_verb_fail_grading(host, error);
     }
@@ -249,7 +250,7 @@ static int dry_run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *insta
     bool needs_rows = acr_batch_needs_rows(spec);
     g_autoptr(AcrBatchRows) rows =
         needs_rows ? acr_batch_rows_new(host, spec, instances, &error) : NULL;
-    if (needs_rows && !rows)
+    if (needs_rows && (!rows || !acr_batch_rows_check(rows, &error)))
         return acr_verb_fail_grading(host, error);
     if (!check_begun_tasks(spec, instances, &error))
         return acr_verb_fail(host, error);

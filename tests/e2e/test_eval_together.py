@@ -345,13 +345,14 @@ def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
 
 
 def test_an_environment_that_cannot_be_made_fails_its_task(batch: Batch) -> None:
-    for recipe, said in (({"python": "2.99"}, "python2.99 is not installed"), ({"versions": ["2"]}, "no environment")):
-        batch.recipe(**recipe)
-        place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
-        result = batch.run("--instance", SOLVED, *place).check(3)
-        assert f"{SOLVED}: exit 3: the task's environment: " in result.err and said in result.err
-        (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
-        assert said in row["error"]
+    place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
+    batch.recipe(versions=["2"])
+    batch.run("--instance", SOLVED, *place).one_line(2, f"{SOLVED}: there is no environment", "nothing was run")
+    batch.recipe(python="2.99")
+    result, said = batch.run("--instance", SOLVED, *place).check(3), "python2.99 is not installed"
+    assert f"{SOLVED}: exit 3: the task's environment: " in result.err and said in result.err
+    (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
+    assert said in row["error"]
 
 
 def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
