@@ -232,7 +232,8 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
     refused("predictions")
     assert not list(unsolved.out.glob("*.json"))
     swe_bench = ["swe-bench", "--dataset", str(folder / "tasks.jsonl"), "--repos", str(folder / "repos")]
-    swe_bench += ["--model", f"script:{__file__}", "--out", str(unsolved.out), "--shard", "2/2"]
+    (folder / "answers.jsonl").touch()
+    swe_bench += ["--model", f"script:{folder / 'answers.jsonl'}", "--out", str(unsolved.out), "--shard", "2/2"]
     unsolved.host.run(*swe_bench).one_line(2, "different verbs (eval and swe-bench)")
 
 
