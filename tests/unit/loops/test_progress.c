@@ -112,7 +112,7 @@ TEST("/loops/progress", words_of_a_line)
          ACR_SHOWN_LOGGED, "1/3 a: patch, about 1 min 5 s and $0.02 to go"},
         {TOLD(.kind = ACR_PROGRESS_GRADED, .task = "a", .text = "error: why", .is_bad = true,
               .ended = 3, .total = 3, .left_ms = -1),
-         ACR_SHOWN_ANYWHERE, "3/3 a: error: why"},
+         ACR_SHOWN_ANYWHERE, "graded 3/3 a: error: why"},
         {TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {5, 9, -1, 7}), ACR_SHOWN_NOWHERE,
          "5 calls, 9 tokens, $0.0000 charged"},
     };
