@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_435,
     "runtime/serve": 3_330,
     "runtime/task": 6_390,
-    "runtime/verbs": 8_745,
+    "runtime/verbs": 8_790,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
