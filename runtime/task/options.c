@@ -159,7 +159,7 @@ const AcrOption acr_options[] = {
      .help = "Run resolved tasks' tests N times, with different hash seeds and time zones", 1,
      1000, .default_value = "1"},
     {"audit", 0, ACR_OPTION_COUNT, AT(audit), ACR_FOR_EVAL, 0, "N",
-     .help = "Audit the tasks in N runs with the reference patch and N without; write sound.jsonl",
+     .help = "Audit the tasks in N runs with the reference patch and N without it; write sound.jsonl",
      .min = 1, .max = 100, .implicit_value = "3", .conflicts_with = "baseline"},
     {"baseline", 0, ACR_OPTION_FLAG, AT(baseline), ACR_FOR_EVAL, 0, NULL,
      .help = "First check that the reference patch resolves each task and an empty patch does not"},
