@@ -235,7 +235,7 @@ def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Pat
     for named in ((tmp_path, "--run-id", "old"), (tmp_path / "logs" / "run_evaluation" / "old",)):
         text = run_host("report", *named, "-f", "text").check()
         assert "resolved (not believed)" in text.out and "not believed: it cheats" in text.out and not text.err
-        assert text.out.endswith("m, d.jsonl, run old, 2001-09-09\n")
+        assert text.out.startswith("m, d.jsonl, run old, 2001-09-09\n")
     assert "| not believed: it cheats |" in run_host("report", *named, "-f", "markdown").check().out
     assert 'errors="1" skipped="1"' in run_host("report", *named, "-f", "junit").check().out
     run_host("report", tmp_path, "--run-id", "x").one_line(2, "has no evaluation 'x'; it has new, old")

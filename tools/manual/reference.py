@@ -75,7 +75,8 @@ def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
         )
         lines = []
         for kind, name, text in found:
-            shown = re.sub("%[us]", "N", name).lstrip("/").rstrip("/") + ("/" if kind == "DIR" else "")
+            numbered = re.sub("%[us]", "N", name.replace("%s.%s", "MODEL.RUN_ID"))
+            shown = numbered.strip("/") + ("/" if kind == "DIR" else "")
             lines.append((f"`{shown}`", re.sub(r"\s*\n[\s*]*", " ", text)))
         yield from ["", f"## {title}", "", *table("name|what it holds", lines)]
     yield from ["", "## JSON", ""]

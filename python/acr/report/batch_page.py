@@ -298,11 +298,11 @@ def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
 
 
 def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
-    """A line for each task, then the sums."""
+    """The models, data set and evaluation, a line for each task, then the sums."""
     rows = _table_of(tasks, is_compared)
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
-    return "".join(f"{line.rstrip()}\n" for line in [*lines, f"{_sums(tasks)}{_rate(tasks)}", _about(about)] if line)
+    return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, f"{_sums(tasks)}{_rate(tasks)}"] if line)
 
 
 def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
