@@ -98,7 +98,7 @@ static const AcrOption *find_for_file(const char *name, guint verb)
 }
 
 /* Sets the option of one line in `out`, unless `before` (the spec without the file) already has
- * it. An option of another verb is checked and ignored. */
+ * it. A line that sets an option of other verbs only is ignored. */
 static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -108,7 +108,8 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
         return refuse_line(error, "", "must be 'name = value'");
     *equals = '\0';
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
-    const AcrOption *option = find_for_file(name, before->verb), *other = find_for_file(name, 0),
+    const AcrOption *option = find_for_file(name, before->verb),
+                    *own = acr_option_find(name, strlen(name), before->verb),
                     *any = acr_option_find(name, strlen(name), 0);
     const char *nearest = any ? NULL : acr_option_nearest(name, 0);
     g_autofree char *hint =
@@ -116,11 +117,10 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
                         nearest ? nearest : "", nearest ? "'?" : "");
     if (!any || (any->flags & ACR_OPTION_INNER))
         return refuse_line(error, name, hint);
-    if (!other)
-        return refuse_option(error, any);
-    g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);
-    bool is_used = option && !acr_run_spec_is_given(before, option);
-    return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
+    if (!option)
+        return !own || find_for_file(name, 0) || refuse_option(error, own);
+    return acr_run_spec_is_given(before, option) ||
+           acr_run_spec_set(out, option, name, value, error);
 }
 
 /* Removes settings of the file that conflict with given options or need options that were not

@@ -15,6 +15,7 @@ static AcrJson *describe_option(const AcrOption *option, const char *group)
         ACR_STRING("implicit", option->implicit_value), ACR_STRING("words", option->words),
         ACR_STRING("variable", option->variable),
         ACR_BOOL("is_path", option->type == ACR_OPTION_PATH || option->type == ACR_OPTION_PROGRAM),
+        ACR_BOOL("is_config", option->flags & ACR_OPTION_CONFIG),
         ACR_BOOL("is_rare", option->flags & ACR_OPTION_RARE), NULL);
 }
 

@@ -56,8 +56,9 @@ def test_a_line_for_another_verb_is_left_alone(
     """`jobs` are the tasks of a batch; what other verbs call so is no setting of the file."""
     config.write_text("jobs = 4\ntask-max-cost = 1\n", "utf-8")
     run_host("index", "--repo", sample_repo, env=home(config)).check()
-    config.write_text("jobs = many\n", "utf-8")
-    run_host("index", "--repo", sample_repo, env=home(config)).one_line(2, "line 1: jobs must be ")
+    config.write_text("jobs = many\nlimit = 1\nkey-file = /a\n", "utf-8")
+    run_host("index", "--repo", sample_repo, env=home(config)).check()
+    run_host("search", "--list", env=home(config)).one_line(2, "line 2: 'limit' can only be given on the command line")
 
 
 @pytest.mark.parametrize(

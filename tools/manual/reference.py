@@ -40,7 +40,21 @@ def options_page(told: Row) -> Iterator[str]:
     yield from ["", "## Exit codes", "", *table("code|meaning", [(code, text) for code, text in EXITS])]
     yield from ["", "## Where a value comes from", ""]
     yield "An option on the command line takes precedence over an environment variable, which takes precedence over the configuration file"
-    yield "`$XDG_CONFIG_HOME/acr-host/config` (lines `option = value`). `acr-host` reads no settings from the repository that it works on. `acr-host config` prints each value and its source."
+    yield "`$XDG_CONFIG_HOME/acr-host/config`, by default `~/.config/acr-host/config`. `acr-host` reads no settings from the repository that it works on. `acr-host config VERB` prints the"
+    yield "options of a verb that the file or a variable can set, with their values and sources."
+    options = {option["name"]: option for verb in told["verbs"] for option in verb["options"]}
+    able = {option["name"] for verb in told["verbs"] for option in verb["options"] if option["is_config"]}
+    variables = [f"`{one['variable']}` (`--{name}`)" for name, one in options.items() if one["variable"]]
+    yield from [
+        "",
+        "The file has lines `option = value`, such as `model = openai/gpt-4.1`, `setup-network = true` or `# a comment`. Repeat the line of an option that may be repeated. A line",
+    ]
+    yield "applies to each verb that has the option; other verbs ignore the line. The file may set these options:"
+    yield ", ".join(f"`{name}`" for name in options if name in able) + "."
+    yield from [
+        "",
+        f"These variables set options: {', '.join(variables)}. Headers are one per line. The [variables of model providers](#variables-of-model-providers) set keys and addresses.",
+    ]
     rows: dict[tuple[str, str], dict[str, list[str]]] = {}
     for verb in told["verbs"]:
         for option in verb["options"]:
