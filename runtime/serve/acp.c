@@ -1,6 +1,7 @@
 /* The Agent Client Protocol: reads messages and answers them immediately, except for prompts.
  * This thread owns the sessions. */
 #include "serve/acp_private.h"
+#include "task/limits.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -119,10 +120,28 @@ static AcrJson *authenticate(const Request *request)
         "acr-host offers no way to authenticate; it takes the models' keys from its environment");
 }
 
+/* Whether the models can be used: their names, keys, files of answers and prices. */
+static bool check_models(const Request *request)
+{
+    const AcrAcpOptions *options = request->acp->options;
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrLimits) limits = {0};
+    bool ok = acr_limits_init(&limits, options->spec, &error);
+    for (guint i = 0; ok && options->spec->models[i]; i++) {
+        AcrModelOptions of_models =
+            acr_model_options_of(options->spec, &limits, options->host->interrupt);
+        g_autoptr(AcrModel) model =
+            acr_model_of(options->spec, options->spec->models[i], &of_models, &error);
+        ok = model != NULL;
+    }
+    return ok || acr_serve_refuse(request->fault, ACR_SERVE_INTERNAL, "%s", error->message) != NULL;
+}
+
 static AcrJson *new_session(const Request *request)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *repo = has_room(request) ? repository_of(request) : NULL;
+    g_autofree char *repo =
+        has_room(request) && check_models(request) ? repository_of(request) : NULL;
     char *folder = repo ? request->acp->options->new_folder(repo, &error) : NULL;
     if (error)
         return acr_serve_refuse(request->fault, ACR_SERVE_INTERNAL, "%s", error->message);
@@ -152,6 +171,14 @@ static void tell_history(AcrAcpSession *session)
     acr_acp_say(session, ACR_ACP_MESSAGE,
                 result ? ended
                        : "The run has not ended; the next prompt, of any text, resumes it.");
+    g_autoptr(GBytes) patch = acr_json_get_bytes(result, "patch");
+    g_autofree char *diff = patch ? acr_utf8_repair_bytes(patch) : NULL,
+                    *shown = diff ? g_strdup_printf("```diff\n%s```\nThe next prompt, of any text, "
+                                                    "offers to apply this patch.",
+                                                    diff)
+                                  : NULL;
+    if (shown && g_strcmp0(verdict, "refused") != 0)
+        acr_acp_say(session, ACR_ACP_MESSAGE, shown);
 }
 
 static AcrJson *load_session(const Request *request)

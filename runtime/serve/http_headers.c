@@ -46,7 +46,7 @@ bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFau
     const char *version = acr_http_incoming_header(incoming, "mcp-protocol-version");
     if (!version || acr_serve_is_handshake(version))
         return true;
-    acr_serve_refuse_version(fault, version);
+    acr_serve_refuse_version(fault, ACR_SERVE_VERSION_HEADER, version);
     return false;
 }
 
@@ -104,7 +104,7 @@ bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrSer
     /* this revision has no notifications over HTTP, so they are accepted and ignored */
     if (!message->id) {
         if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
-            acr_serve_refuse_version(fault, header ? header : "");
+            acr_serve_refuse_version(fault, ACR_SERVE_VERSION_HEADER, header ? header : "");
         return !fault->code;
     }
     if (!version)

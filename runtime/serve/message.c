@@ -110,26 +110,28 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, A
 
 /* ---- Eras ---- */
 
+#define N_HANDSHAKE 4
+static const char *const versions[] = {"2024-11-05",
+                                       "2025-03-26",
+                                       "2025-06-18",
+                                       ACR_SERVE_NEWEST_HANDSHAKE,
+                                       ACR_SERVE_STATELESS_VERSION,
+                                       NULL};
+
 bool acr_serve_is_handshake(const char *version)
 {
-    static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
-                                           ACR_SERVE_NEWEST_HANDSHAKE, NULL};
-    return g_strv_contains(versions, version);
+    return g_strv_contains(versions, version) && strcmp(version, versions[N_HANDSHAKE]) != 0;
 }
 
-static AcrJson *wrong_version_data(const char *requested)
+void acr_serve_refuse_version(AcrServeFault *fault, const char *where, const char *version)
 {
-    static const char *const versions[] = {ACR_SERVE_STATELESS_VERSION, NULL};
-    return acr_json_of("supported", acr_json_new_strings(versions), "requested",
-                       ACR_TEXT(requested), NULL);
-}
-
-void acr_serve_refuse_version(AcrServeFault *fault, const char *version)
-{
+    bool is_header = strcmp(where, ACR_SERVE_VERSION_HEADER) == 0;
     g_autofree char *shown = acr_text_quote(version, MAX_SHOWN);
-    acr_serve_refuse(fault, ACR_SERVE_WRONG_VERSION,
-                     "protocol version %s is not supported in params._meta", shown);
-    fault->data = wrong_version_data(version);
+    acr_serve_refuse(fault, ACR_SERVE_WRONG_VERSION, "protocol version %s is not supported in %s",
+                     shown, where);
+    fault->data = acr_json_of("supported",
+                              acr_json_new_strings(is_header ? versions : versions + N_HANDSHAKE),
+                              "requested", ACR_TEXT(version), NULL);
 }
 
 static bool check_envelope(const AcrServeMessage *message, AcrServeFault *fault)
@@ -145,7 +147,7 @@ static bool check_envelope(const AcrServeMessage *message, AcrServeFault *fault)
     }
     if (strcmp(version, ACR_SERVE_STATELESS_VERSION) == 0)
         return true;
-    acr_serve_refuse_version(fault, version);
+    acr_serve_refuse_version(fault, "params._meta", version);
     return false;
 }
 

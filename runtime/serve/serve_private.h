@@ -70,8 +70,10 @@ char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
 const char *acr_serve_param(const AcrServeMessage *message, const char *name, AcrServeFault *fault);
 /* Rejects a cursor; for lists that have only one page. */
 bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault) ACR_MUST_USE;
-/* Sets the fault for an unsupported version; it lists the supported versions. */
-void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
+/* Sets the fault for an unsupported version, which stood in `where`; it lists the versions that
+ * are supported there. */
+#define ACR_SERVE_VERSION_HEADER "the header MCP-Protocol-Version"
+void acr_serve_refuse_version(AcrServeFault *fault, const char *where, const char *version);
 
 /* How long, in milliseconds, a client may keep a result in the later revision: */
 #define ACR_SERVE_KEEP_MS 3600000 /* for results that do not change while the process runs */

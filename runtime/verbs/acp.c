@@ -43,5 +43,6 @@ const AcrVerb acr_verb_acp = {
     .name = "acp",
     .summary = "Work for an editor (Agent Client Protocol)",
     .takes = ACR_FOR_ACP,
+    .uses_network = true,
     .run = run_acp,
 };

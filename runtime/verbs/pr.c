@@ -81,8 +81,9 @@ static int run_pr(AcrHost *host, AcrRunSpec *spec)
         acr_verb_say("the request will not be a draft (--no-draft)");
     say_policy(spec);
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    acr_console_await(console, spec->dry_run ? "preparing the request"
-                                             : "preparing and sending the request");
+    bool sends = !spec->dry_run && (spec->push || spec->open);
+    acr_console_await(console,
+                      sends ? "preparing and sending the request" : "preparing the request");
     bool ok = acr_pull_request(host, spec, &out, &error);
     acr_console_end(console);
     if (out && !spec->dry_run)

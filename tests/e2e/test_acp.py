@@ -51,6 +51,20 @@ def test_a_prompt_ends_with_an_applied_patch(host: Host, sample_repo: Repo) -> N
     check_by_schema("RequestPermissionRequest", asked["params"])
     check_by_schema("SessionNotification", *editor.updates)
     assert {at["sessionId"] for at in editor.updates} == {session}
+    later = Editor(host)
+    later.result("initialize", protocolVersion=1)
+    later.result("session/load", sessionId=session, cwd=str(sample_repo.path), mcpServers=[])
+    assert f"```diff\ndiff --git a/{runs.CHANGED}" in later.said("agent_message_chunk")
+    assert later.end() == 0
+
+
+def test_models_that_cannot_be_used_begin_no_session(host: Host, sample_repo: Repo) -> None:
+    for model, why in (("script:no", "cannot read script"), ("openai/gpt-4.1", "OPENAI_API_KEY")):
+        editor = Editor(host, model=model)
+        editor.result("initialize", protocolVersion=1)
+        editor.ask("session/new", cwd=str(sample_repo.path), mcpServers=[])
+        assert why in editor.receive()["error"]["message"]
+        assert editor.end() == 0
 
 
 def test_a_cancelled_run_is_loaded_and_resumed(host: Host, sample_repo: Repo) -> None:

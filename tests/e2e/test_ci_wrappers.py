@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -283,3 +284,9 @@ def test_the_published_schemas_accept_them() -> None:
         command = [python, "-m", "check_jsonschema", "--builtin-schema", schema, *transform, CI / name]
         done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_script_explains_its_settings() -> None:
+    for word, code in (("--help", 0), ("issue.md", 2)):
+        done = subprocess.run([sys.executable, CI / "issue_to_request.py", word], capture_output=True, text=True)
+        assert (done.returncode, "ACR_CI_MAX_COST (2)" in done.stdout) == (code, True)

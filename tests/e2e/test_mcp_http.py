@@ -216,6 +216,8 @@ def test_headers_must_say_what_the_body_says(host: Host, small: Repo) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"_meta": envelope()}}
     assert server.ask("POST", note, MCP_Protocol_Version=LATER).status == 202
     assert server.ask("POST", note).code == (400, -32022)
+    wrong = server.ask("POST", request(1, "tools/list"), MCP_Protocol_Version="1999-01-01").message["error"]
+    assert "header MCP-Protocol-Version" in wrong["message"] and {LATER, NEWEST} < {*wrong["data"]["supported"]}
     uri = "acr-host://small/file/a.py"
     body, headers = later("resources/read", {"uri": uri}, Mcp_Name=uri)
     assert server.ask("POST", body, **headers).message["result"]["contents"][0]["text"] == CLASS.format("A")

@@ -258,6 +258,12 @@ def work(env: dict[str, str]) -> int:
 def main() -> int:
     """Errors are one line. Workflow commands are switched off, so that the issue, the project and the model cannot
     control the runner through the log."""
+    if sys.argv[1:]:
+        settings = ", ".join(
+            f"ACR_CI_{name.upper()}{f' ({default})' if default else ''}" for name, default in SETTINGS.items()
+        )
+        print(f"{__doc__}\nVariables, with their defaults: {settings}. docs/ci.md explains them.")
+        return 0 if sys.argv[1:] in (["--help"], ["-h"]) else EXIT_USAGE
     word = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if word:
         print(f"::stop-commands::{word}", flush=True)
