@@ -142,11 +142,12 @@ class Shop:
         body = [turned.get(at[0], at[0]) + at[1:] if number > 3 else at for number, at in enumerate(lines)]
         return {"image_name": IMAGE, "patch": "".join(body), "base_commit": None, "test_patch": None}
 
-    def grade(self, rows: list[Any], predictions: Any, out: str, name: str = "data.jsonl", **env: str) -> Result:
-        (self.folder / name).write_text("".join(f"{at if isinstance(at, str) else json.dumps(at)}\n" for at in rows))
-        return self.eval(name, predictions, out, **env)
+    def grade(self, rows: list[Any], predictions: Any, out: str, how: str = "--official-only", **env: str) -> Result:
+        text = "".join(f"{at if isinstance(at, str) else json.dumps(at)}\n" for at in rows)
+        (self.folder / "data.jsonl").write_text(text)
+        return self.eval("data.jsonl", predictions, out, how, **env)
 
-    def eval(self, name: str, predictions: Any, out: str, **env: str) -> Result:
+    def eval(self, name: str, predictions: Any, out: str, how: str = "--official-only", **env: str) -> Result:
         if not isinstance(predictions, str):
             (self.folder / "preds.json").write_text(json.dumps(predictions))
             predictions = str(self.folder / "preds.json")
@@ -156,7 +157,7 @@ class Shop:
             options += ["--sandbox", "environment", "--repos", self.folder / "repos"]
             options += ["--environments", self.folder / "recipes.json"]
         env["XDG_CACHE_HOME"] = str(self.folder / "cache")
-        return self.host.run("eval", *map(str, options), "--jobs", "2", env=env, timeout=900)
+        return self.host.run("eval", *map(str, options), "--jobs", "2", how, env=env, timeout=900)
 
     def report(self, out: str, model: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.folder / out / f"{model}.r.json").read_text())
@@ -206,7 +207,7 @@ def check_grades(shop: Shop, sets: list[str], place: str, **env: str) -> None:
     """The reference patch resolves a task of each set; a wrong patch and none do not."""
     rows = [shop.row(which) for which in sets]
     ids = sorted(row["instance_id"] for row in rows)
-    shop.grade(rows, "gold", f"{place}-gold", **env).check()
+    shop.grade(rows, "gold", f"{place}-gold", "--verbose", **env).check()  # with experiments
     for name in ids:
         folder = shop.folder / f"{place}-gold" / LOGS / "r" / "gold" / name
         verdict = json.loads((folder / "verdict.json").read_text())
@@ -255,7 +256,7 @@ def test_code_of_a_data_set_runs_in_the_sandbox_and_nowhere_else(shop: Shop) -> 
 def test_a_bad_row_fails_and_the_others_go_on(shop: Shop) -> None:
     bad: list[Any] = ['{"instance_id": "own__shop-cut', {"repo": "own/pytest", "test_cmds": []}, 7]
     bad += [{**shop.row("rebench"), "instance_id": "own__shop-list", "FAIL_TO_PASS": "[1"}, shop.row("rebench")]
-    result = shop.grade([shop.row("rebench"), *bad], "gold", "bad", "bad.jsonl")
+    result = shop.grade([shop.row("rebench"), *bad], "gold", "bad")
     assert shop.report("bad", "gold")["resolved_ids"] == ["own__shop-rebench"]
     errors = shop.report("bad", "gold")["error_ids"]
     assert errors == ["own__shop-list", "row_2", "row_3", "row_4", "row_6"]

@@ -245,12 +245,14 @@ class Case:
         self.host, self.folder, self.engine = host, folder, engine
         self.place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
 
-    def run(self, patch: str | None, *more: str, script: str = SCRIPT, **row: Any) -> Result:
-        """Grades a patch; the result has ended well."""
+    def run(
+        self, patch: str | None, *more: str, script: str = SCRIPT, how: str = "--official-only", **row: Any
+    ) -> Result:
+        """Grades a patch, without experiments unless `how` says otherwise."""
         lines(self.folder / "dataset.jsonl", [ROW | {"eval_script": script, "patch": FIX} | row])
         lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
         env = {"DOCKER_HOST": f"unix://{self.engine.socket}"}
-        return grade(self.host, self.folder, "--json", *more, env=env, timeout=180)
+        return grade(self.host, self.folder, "--json", how, *more, env=env, timeout=180)
 
     def ended(self, patch: str | None, *more: str, **options: Any) -> str:
         """How it was graded."""
@@ -269,7 +271,7 @@ def case(host: Host, tmp_path: Path, engine: sandboxes.Engine) -> Case:
 
 
 def test_a_patch_that_mends_resolves(case: Case) -> None:
-    assert case.ended(FIX) == "resolved"
+    assert case.ended(FIX, how="--verbose") == "resolved"
     assert case.verdict()["applied_by"] == "git apply --verbose"
     assert (case.place / "patch.diff").read_text() == FIX
     assert ">>>>> Applied Patch" in (case.place / "run_instance.log").read_text()
@@ -408,14 +410,14 @@ class Project:
         self.row |= {"test_patch": HIDDEN, "patch": FIX, "PASS_TO_PASS": '["t::b", "t::c"]'}
         self.place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
 
-    def run(self, patch: str, *more: str, env: dict[str, str] | None = None, **recipe: Any) -> Result:
+    def run(self, patch: str, how: str = "--official-only", env: dict[str, str] | None = None, **recipe: Any) -> Result:
         lines(self.folder / "dataset.jsonl", [self.row])
         lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
         (self.folder / "recipes.json").write_text(json.dumps([RECIPE | recipe]))
         options = ["--sandbox", "environment", "--repos", str(self.folder / "repos")]
         options += ["--environments", str(self.folder / "recipes.json"), "--json"]
         caches = {"XDG_CACHE_HOME": str(self.cache)}
-        return grade(self.host, self.folder, *options, *more, env=caches | (env or {}), timeout=180)
+        return grade(self.host, self.folder, *options, how, env=caches | (env or {}), timeout=180)
 
     def report(self, patch: str, **recipe: Any) -> dict[str, Any]:
         """What report.json says of a patch."""
@@ -437,7 +439,7 @@ def project(host: Host, tmp_path: Path, cache: Path) -> Project:
 
 
 def test_an_environment_grades_without_an_engine(project: Project) -> None:
-    assert project.report(FIX)["resolved"]
+    assert project.report(FIX, how="--verbose")["resolved"]
     assert not project.report(FIX.replace("x + 1", "x + 2"))["resolved"]
     environments = project.cache / "acr-host" / "environments"
     assert len([path for path in environments.iterdir() if path.is_dir()]) == 1

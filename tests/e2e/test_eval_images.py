@@ -92,7 +92,7 @@ def check_end(result: Result) -> Result:
 
 @dataclass
 class Grading:
-    """Grades predictions for rows in an engine; `folder` takes all files."""
+    """Grades predictions for rows in an engine, without experiments; `folder` takes all files."""
 
     host: Host
     folder: Path
@@ -105,6 +105,7 @@ class Grading:
         }.items():
             (self.folder / name).write_text("".join(f"{json.dumps(line)}\n" for line in content))
         known = ["--dataset", self.folder / "dataset.jsonl", "--run-id", RUN, "--out", self.folder / "out"]
+        known += ["--official-only"]
         return ["eval", *known, "--predictions", self.folder / "preds.jsonl", "--json", *more]
 
     def environment(self) -> dict[str, str]:
