@@ -60,7 +60,7 @@ def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         if name not in started:
             try:
                 folder = tmp_path_factory.mktemp(name)
-                started[name] = sandboxes.start(name, folder, {sandboxes.IMAGE: image}, calls="usual")
+                started[name] = sandboxes.start(name, folder, {sandboxes.IMAGE: image})
             except pytest.skip.Exception as skipped:
                 missing[name] = str(skipped)
                 raise
