@@ -109,7 +109,7 @@ STAND_INS = {
     "pr out": "pr ../done",
     "--repos repos": "--repos ../repos",
     "--out grades": "--out ../grades",
-    "--model openai/gpt-4.1 --out ../again": f"--model script:{SCRIPT} --verify=never --out ../again",
+    "../repos --model openai/gpt-4.1 --out ../again": f"../repos --model script:{SCRIPT} --verify=never --out ../again",
     " --jobs 4 --grade": "",
 }
 
