@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "verbs/screen.h"
 #include "verbs/verbs.h"
 
 /* This file's only global state; it must be global because a signal handler uses it. */
@@ -113,45 +114,13 @@ static char *find_data(const char *exe)
 
 static const char first_words[] =
     "acr-host reads an issue, lets a language model find the code and write a patch, and proves "
-    "the "
-    "patch\nby running it in a sandbox. Try it without a key, then in a git repository of Python "
-    "code:\n"
-    "\n"
-    "  acr-host demo                                         # fixes the bundled sample's issue "
-    "with recorded answers\n"
-    "  acr-host search 'search_class(\"Session\")'             # look at code as the model does; "
-    "no "
-    "key either\n"
-    "  acr-host run --issue issue.md --model openai/gpt-4.1  # the patch goes to stdout and to the "
-    "run folder\n"
+    "the patch\nby running it in a sandbox. The first two commands need no key:\n\n"
+    "  acr-host demo             # fix the issue of the bundled sample\n"
+    "  acr-host search Session   # look at the code of the current repository\n"
+    "  acr-host run --issue issue.md --model openai/gpt-4.1\n"
     "  acr-host run --issue https://github.com/OWNER/NAME/issues/1 --model openai/gpt-4.1 --apply\n"
     "\n"
-    "acr-host --help lists the verbs, acr-host VERB --help describes one.\n";
-
-static void print_usage(FILE *out)
-{
-    fputs("acr-host VERB [OPTIONS]: fixes issues in Python repositories with a language model\n\n",
-          out);
-    for (guint i = 0; acr_verbs[i]; i++)
-        if (acr_verbs[i]->summary)
-            fprintf(out, "  %-10s %s%s%s\n", acr_verbs[i]->name, acr_verbs[i]->summary,
-                    acr_verbs[i]->short_name ? "; also as acr-host " : "",
-                    acr_verbs[i]->short_name ? acr_verbs[i]->short_name : "");
-    fputs("\nacr-host VERB --help describes a verb, acr-host help TOPIC prints a guide; "
-          "acr-host --version prints the version.\n"
-          "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
-          "reached, 130 interrupted.\n",
-          out);
-}
-
-/* Checks that all of standard output was written, because a disk may be full. */
-static int end_output(void)
-{
-    if (fflush(stdout) == 0 || errno == EPIPE)
-        return ACR_EXIT_OK;
-    fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
-    return ACR_EXIT_ENVIRONMENT;
-}
+    "acr-host --help lists the verbs and the guides; acr-host VERB --help describes a verb.\n";
 
 static int run_verb(const char *name, int argc, char **argv)
 {
@@ -163,9 +132,9 @@ static int run_verb(const char *name, int argc, char **argv)
                     .python_dir = python_dir,
                     .prompts_dir = prompts_dir,
                     .interrupt = &interrupt_state};
-    for (guint i = 0; acr_verbs[i]; i++)
-        if (strcmp(acr_verbs[i]->name, name) == 0 || g_strcmp0(acr_verbs[i]->short_name, name) == 0)
-            return acr_verb_start(&host, acr_verbs[i], argc, argv);
+    const AcrVerb *verb = acr_verb_find(name);
+    if (verb)
+        return acr_verb_start(&host, verb, argc, argv);
     g_autofree char *whole = acr_utf8_repair(name, strlen(name)),
                     *shown = g_strdelimit(acr_text_visible(whole), "\n\t", ' ');
     const char *nearest = acr_verb_nearest(shown);
@@ -187,14 +156,12 @@ int main(int argc, char **argv)
         return ACR_EXIT_ENVIRONMENT;
     }
     if (argc < 2) {
-        fputs(first_words, stderr);
+        g_autofree char *text = acr_text_wrapped(first_words, acr_screen_width(STDERR_FILENO));
+        fputs(text, stderr);
         return ACR_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        (argc == 2 && strcmp(argv[1], "help") == 0)) {
-        print_usage(stdout);
-        return end_output();
-    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return run_verb("help", 1, argv);
     if (strcmp(argv[1], "--version") == 0) {
         return acr_version_print(argc > 2 && strcmp(argv[2], "--json") == 0);
     }

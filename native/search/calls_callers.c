@@ -214,7 +214,9 @@ static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 
 static void add_use(Scan *scan, UseKind kind)
 {
-    guint32 line = scan->cursor.line, rank = kind * 3u + scan->nearness;
+    /* a person reads the lines in the order of the files */
+    guint32 line = scan->cursor.line,
+            rank = scan->reply->search->mode.lines ? 0 : kind * 3u + scan->nearness;
     AcrHit hit = {.entry = scan->entry, .rank = rank, .symbol = -1, .count = 1};
     hit.view = ACR_VIEW_AROUND;
     hit.start = hit.end = line;
@@ -253,6 +255,22 @@ static bool is_call_of_wanted(const Scan *scan, const char *at, gsize len)
     return false;
 }
 
+/* Whether the name at `at` stands between the parentheses of an import of several lines. */
+static bool is_in_import(const Scan *scan, const char *at)
+{
+    const char *start = scan->content->text.text;
+    while (at > start && at[-1] != '(') {
+        const char *line = line_start(scan, at), *comment = memchr(line, '#', (gsize)(at - line));
+        if (comment)
+            at = comment;
+        else if (is_name_byte(at[-1]) || strchr(", \t\r\n", at[-1]))
+            at--;
+        else
+            return false;
+    }
+    return at > start && at[-1] == '(' && is_import_line(scan, at - 1);
+}
+
 /* Reads the name at `at` and returns its end. */
 static const char *read_name(Scan *scan, const char *at, const char *stop)
 {
@@ -263,7 +281,9 @@ static const char *read_name(Scan *scan, const char *at, const char *stop)
         return end;
     acr_line_cursor_move(&scan->cursor, scan->content, (gsize)(at - scan->content->text.text));
     UseKind kind = kind_of_use(scan, at, end);
-    if (kind != USE_NONE)
+    bool is_import =
+        kind == USE_REFERENCE && scan->reply->search->mode.lines && is_in_import(scan, at);
+    if (kind != USE_NONE && !is_import)
         add_use(scan, kind);
     learn_name(scan, at, end);
     return end;

@@ -265,9 +265,9 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
         return acr_reply_finish(&reply, one, many, ACR_COLLAPSE_FILES, out, error);
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
-    if (files.entries->len)
+    if (files.entries->len && !search->mode.lines) /* a note says how many lines the file has */
         g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
-    else
+    else if (!files.entries->len)
         g_string_append_printf(text, "Found no file %s.\n", shown);
     acr_suggest_files(text, search, &files, call->values[0]);
     acr_reply_miss(&reply, g_strdup(text->str), out);

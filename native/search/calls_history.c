@@ -153,13 +153,37 @@ static void append_commit(GString *out, const AcrCommit *commit)
         g_string_append_printf(out, "    … and %u more files\n", commit->files->len - MAX_FILES);
 }
 
+/* Adds the commits as lines for a person, with those of their files that were asked for. */
+static void write_lines(const AcrLog *log, GHashTable *paths, GString *out)
+{
+    for (guint i = 0; i < log->commits->len; i++) {
+        const AcrCommit *commit = log->commits->pdata[i];
+        g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(commit->time);
+        g_autofree char *date = time ? g_date_time_format(time, "%Y-%m-%d") : g_strdup("?");
+        g_autoptr(GString) files = g_string_new(NULL);
+        guint n = 0;
+        for (guint k = 0; k < commit->files->len; k++) {
+            const char *path = commit->files->pdata[k];
+            if (g_hash_table_size(paths) && !g_hash_table_contains(paths, path))
+                continue;
+            if (n++ < MAX_FILES)
+                g_string_append_printf(files, "%s%s", n > 1 ? ", " : "", path);
+        }
+        if (n > MAX_FILES)
+            g_string_append_printf(files, " and %u more", n - MAX_FILES);
+        g_string_append_printf(out, "%s%.*s %s %s%s%s%s", i ? "\n" : "", ID_SHOWN, commit->id, date,
+                               commit->subject, n ? " (" : "", files->str, n ? ")" : "");
+    }
+}
+
 /* Appends a sentence that says how many commits were searched. */
 static void append_end(GString *out, const AcrLog *log)
 {
     g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(log->oldest);
     g_autofree char *date = time ? g_date_time_format(time, "%Y-%m-%d") : g_strdup("?");
     if (log->is_full)
-        g_string_append_printf(out, "Older commits than these %u are not listed.\n", MAX_FOUND);
+        g_string_append_printf(out, "Older commits than these %u are not listed.\n",
+                               log->commits->len);
     else if (log->is_limited)
         g_string_append_printf(
             out,
@@ -209,7 +233,7 @@ bool acr_answer_history(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
             return false;
     }
     AcrLogQuery query = {.paths = g_hash_table_size(paths) ? paths : NULL,
-                         .max_found = MAX_FOUND,
+                         .max_found = search->mode.most ? search->mode.most : MAX_FOUND,
                          .part = part_of,
                          .user = &sought};
     if (!acr_snapshot_log(search->snapshot, &query, &log, error))
@@ -218,6 +242,14 @@ bool acr_answer_history(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     shown = is_definition ? g_strdup(name) : g_strdup_printf("lines with the text %s", name);
     acr_reply_miss(&reply, write_log(&log, shown), out);
     out->ok = log.commits->len > 0;
+    if (out->ok && search->mode.lines) {
+        g_autoptr(GString) lines = g_string_new(NULL);
+        append_end(reply.notes, &log);
+        out->notes = g_strdup(reply.notes->str);
+        write_lines(&log, paths, lines);
+        g_free(out->output);
+        out->output = g_strdup(lines->str);
+    }
     if (out->ok) {
         g_ptr_array_unref(out->places);
         out->places = g_steal_pointer(&places);

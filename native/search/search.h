@@ -172,6 +172,7 @@ typedef struct {
      * one a line */
     bool globs;
     bool exact;       /* a name of another kind than requested does not count */
+    guint most;       /* search_history lists at most this number of commits; 0: its default */
     const char *only; /* search for callers only in these files; borrowed; NULL: in all files */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);

@@ -344,6 +344,9 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         g_free(out->why);
         out->why = g_steal_pointer(&best->why);
     }
+    if (best->diff && !out->why && !driver->run->max_attempts)
+        out->why = g_strdup("nothing judged the patch, because --attempts is 0 and no script is "
+                            "written; use --validate, --regressions, or more attempts");
     out->status = best->status;
     out->diff = g_steal_pointer(&best->diff);
     out->overlay = g_steal_pointer(&best->overlay);
@@ -354,6 +357,14 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->experiments = g_steal_pointer(&best->experiments);
     out->is_validated =
         ((driver->run->validate && best->is_validated) || best->is_free) && !best->doubt;
+    if (out->is_validated && best->proof != ACR_PROOF_VERIFIED) {
+        g_autofree char *why = out->why;
+        out->why =
+            g_strdup_printf("%s%s%s",
+                            driver->run->validate ? "the --validate command accepts the patch"
+                                                  : "the project's tests accept the patch",
+                            why ? "; not verified: " : "", why ? why : "");
+    }
     if (best->doubt && best->proof == ACR_PROOF_NONE) {
         g_free(out->why);
         out->why = g_strdup_printf("%s the patch, but %s",

@@ -39,7 +39,7 @@ void acr_attempt_work_clear(AcrAttemptWork *work)
     acr_json_free(work->writer.statuses);
     g_free(work->writer.reason);
     acr_conversation_free(work->reproducer.conversation);
-    ACR_FREE(work->reproducer.feedback, work->reproducer.script);
+    ACR_FREE(work->reproducer.feedback, work->reproducer.script, work->reproducer.python);
     acr_test_verdict_clear(&work->reproducer.before);
     acr_calls_free(work->probe.calls);
     ACR_FREE(work->unproved, work->failing, work->calls);

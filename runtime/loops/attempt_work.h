@@ -84,6 +84,7 @@ typedef struct {
 typedef struct {
     AcrConversation *conversation;
     char *feedback; /* feedback for the next try, or NULL */
+    char *python;   /* words for the Python that runs the script; NULL before the first try */
     /* after this number of failed tries, a passing script is requested; 0: never */
     guint until_flip;
     bool is_flip;          /* the next answer is a passing script, which will be inverted */

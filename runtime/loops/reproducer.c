@@ -131,6 +131,41 @@ static bool save_script(const AcrAttemptWork *work, GError **error)
                            error, ACR_FILE_REPRODUCER, reproducer->number);
 }
 
+/* The last line that the script wrote to stderr, if it says that a module is missing; owned;
+ * otherwise NULL. A missing name in an existing module is the script's own mistake and does not
+ * count. */
+static char *find_missing_module(const AcrTestVerdict *verdict)
+{
+    if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
+        return NULL;
+    g_autofree char *last = acr_bytes_last_line(verdict->executed->err);
+    return g_str_has_prefix(last, "ModuleNotFoundError: ") ? acr_text_shorten(last, SHOWN_BYTES)
+                                                           : NULL;
+}
+
+/* How the last script failed to show the issue, and what the user can do; owned; NULL if none
+ * ran. */
+static char *last_script_words(const AcrAttemptWork *work)
+{
+    const AcrReproducer *reproducer = &work->reproducer;
+    g_autofree char *missing = find_missing_module(&reproducer->before);
+    if (missing)
+        return g_strdup_printf("the script ended with '%s' in %s; install the module with --setup, "
+                               "or choose another Python with --python",
+                               missing, reproducer->python);
+    return reproducer->before.result == ACR_TEST_REPRODUCED ? NULL
+                                                            : g_strdup(reproducer->before.why);
+}
+
+/* The model gave no further answer. `reason` is taken. */
+static AcrStep no_script(AcrAttemptWork *work, GError *reason, GError **error)
+{
+    g_autofree char *words = last_script_words(work),
+                    *what = g_strdup_printf("no reproducer in this try%s%s%s", words ? ": " : "",
+                                            words ? words : "", words ? "; no other answer" : "");
+    return acr_step_no_answer(work, what, reason, error);
+}
+
 /* Asks for a script, and saves the conversation and the script. *out_problem (owned) says why
  * the answer contains no script. */
 static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
@@ -142,7 +177,7 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
         acr_conversation_add(reproducer->conversation, ACR_ROLE_USER, reproducer->feedback);
     take_feedback(reproducer, NULL);
     if (!acr_agent_ask(work->model, reproducer->conversation, ACR_AGENT_TEST, 0, &answer, &reason))
-        return acr_step_no_answer(work, "no reproducer in this try", reason, error);
+        return no_script(work, reason, error);
     if (!acr_loops_write_json(work->run, work->attempt,
                               acr_conversation_to_json(reproducer->conversation, 0), error,
                               ACR_FILE_TEST_CONVERSATION, reproducer->tries))
@@ -251,30 +286,13 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
     return step;
 }
 
-/* The last line that the script wrote to stderr, if it says that a module is missing; owned;
- * otherwise NULL. A missing name in an existing module is the script's own mistake and does not
- * count. */
-static char *find_missing_module(const AcrTestVerdict *verdict)
+/* Reports why no try succeeded. */
+static void tell_not_reproduced(AcrAttemptWork *work)
 {
-    if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
-        return NULL;
-    g_autofree char *last = acr_bytes_last_line(verdict->executed->err);
-    return g_str_has_prefix(last, "ModuleNotFoundError: ") ? acr_text_shorten(last, SHOWN_BYTES)
-                                                           : NULL;
-}
-
-/* Reports why no try succeeded. If a module is missing, says that the user must install it. */
-static void tell_not_reproduced(AcrAttemptWork *work, const char *python)
-{
-    g_autofree char *missing = find_missing_module(&work->reproducer.before);
-    if (missing)
-        acr_step_unproved(work,
-                          "the issue was not reproduced in %u tries: the script ended with '%s' "
-                          "in %s; install the module with --setup, or choose another Python with "
-                          "--python",
-                          work->run->max_tries, missing, python ? python : "the project's Python");
-    else
-        acr_step_unproved(work, "the issue was not reproduced in %u tries", work->run->max_tries);
+    g_autofree char *words = last_script_words(work);
+    acr_step_unproved(work, "the issue was not reproduced in %u %s%s%s", work->run->max_tries,
+                      work->run->max_tries == 1 ? "try" : "tries", words ? ": " : "",
+                      words ? words : "");
 }
 
 AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
@@ -284,6 +302,8 @@ AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
     bool available = false, ran = false;
     if (!run->executor->open(run->executor->ctx, &available, &python, error))
         return ACR_STEP_FAILED;
+    g_free(work->reproducer.python);
+    work->reproducer.python = g_strdup(python ? python : "the project's Python");
     acr_conversation_free(work->reproducer.conversation);
     work->reproducer.conversation = acr_conversation_new(name);
     acr_agent_start(work->reproducer.conversation, run->prompts, ACR_AGENT_TEST, "issue",
@@ -293,7 +313,7 @@ AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
     if (step == ACR_STEP_NOT_DONE)
         step = try_all(work, &ran, error);
     if (step == ACR_STEP_NOT_DONE)
-        tell_not_reproduced(work, python);
+        tell_not_reproduced(work);
     return step;
 }
 

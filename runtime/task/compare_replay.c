@@ -1,6 +1,8 @@
 /* Compares the files that a replay would write with the files of the recorded run. */
 #include "task/run_folder.h"
 
+#include <string.h>
+
 static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     g_hash_table_insert(ctx, g_strdup(path), g_bytes_new(data, len));
@@ -17,6 +19,15 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept)
     return (AcrArtifacts){kept, keep_artifact};
 }
 
+/* Whether two tables of candidates differ only in their reasons, whose words depend on the version
+ * of the program. */
+static bool is_reworded(GBytes *recorded, GBytes *replayed)
+{
+    g_autoptr(AcrJson) one = acr_json_parse_bytes(recorded, NULL),
+                       other = acr_json_parse_bytes(replayed, NULL);
+    return one && other && acr_json_equal(one, other, "why");
+}
+
 /* The first file, by name, that differs from the file in the folder; owned; NULL if all are
  * equal. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
@@ -24,7 +35,10 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
     for (GList *at = paths; at; at = at->next) {
         g_autoptr(GBytes) recorded = acr_folder_read_file(folder, at->data, G_MAXINT32, NULL);
-        if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
+        GBytes *replayed = g_hash_table_lookup(artifacts, at->data);
+        if (!recorded ||
+            (!g_bytes_equal(recorded, replayed) &&
+             (strcmp(at->data, ACR_FILE_SELECTED) != 0 || !is_reworded(recorded, replayed))))
             return g_strdup(at->data);
     }
     return NULL;
@@ -35,7 +49,12 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
 {
     const AcrArtifacts artifacts = acr_replayed_artifacts(kept);
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL),
-                       selected = acr_folder_read_json(folder, ACR_FILE_SELECTED, NULL);
+                       selected = acr_folder_read_json(folder, ACR_FILE_SELECTED, NULL),
+                       before = acr_folder_read_json(folder, ACR_FILE_RESULT, NULL);
+    if (before) { /* keep the words in which the run gave its reason */
+        g_free(result->found.why);
+        result->found.why = g_strdup(acr_json_get_string(before, "why"));
+    }
     if (!acr_json_get(selected,
                       "candidates")) /* the recorded run is older than the table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);

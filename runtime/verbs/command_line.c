@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "http/http.h"
+#include "layout/layout.h"
 
 typedef struct {
     const AcrVerb *verb;
@@ -161,7 +162,9 @@ static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, boo
         return NULL;
     GString *line = g_string_new("acr-host");
     for (int i = 0; i < argc; i++) {
-        g_autofree char *word = acr_shell_word(argv[i]);
+        bool is_input = strcmp(argv[i], "-") == 0 && g_strcmp0(spec->issue_file, "-") == 0;
+        g_autofree char *kept = is_input ? g_build_filename(spec->out, ACR_FILE_ISSUE, NULL) : NULL,
+                        *word = acr_shell_word(kept ? kept : argv[i]);
         g_string_append_printf(line, " %s", word);
     }
     g_autofree char *folder = acr_shell_word(spec->out);

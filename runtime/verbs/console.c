@@ -3,6 +3,7 @@
  * the block, prints the line and draws the block below; a thread redraws the block every second.
  * Without a terminal, each stage and each long wait is a line with its date. Verbs write
  * standard output after acr_console_end. */
+#include "verbs/screen.h"
 #include "verbs/verbs_private.h"
 
 #include <pthread.h>
@@ -108,14 +109,20 @@ static void put_block(AcrConsole *console, const char *text)
 
 /* ---- Lines ---- */
 
-static void put_console_line(AcrConsole *console, const char *before, const char *line,
-                             const char *after)
+static void put_unwrapped(AcrConsole *console, const char *text)
 {
     console->logged_ms = acr_now_ms();
     console->has_line = true;
-    g_autofree char *visible = acr_text_visible(line);
-    g_autofree char *text = g_strconcat(before, visible, after, "\n", NULL);
     put_block(console, text);
+}
+
+static void put_console_line(AcrConsole *console, const char *before, const char *line,
+                             const char *after)
+{
+    g_autofree char *visible = acr_text_visible(line),
+                    *text = g_strconcat(before, visible, after, "\n", NULL),
+                    *wrapped = acr_text_wrapped(text, acr_screen_width(STDERR_FILENO));
+    put_unwrapped(console, wrapped);
 }
 
 static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
@@ -198,6 +205,16 @@ void acr_console_log(AcrConsole *console, const char *format, ...)
     va_end(args);
     pthread_mutex_lock(&console->lock);
     log_line(console, line);
+    pthread_mutex_unlock(&console->lock);
+}
+
+void acr_console_command(AcrConsole *console, const char *what, const char *command)
+{
+    g_autofree char *date = date_of_line(console),
+                    *line = g_strdup_printf("%s%s: %s\n", date, what, command);
+    pthread_mutex_lock(&console->lock);
+    if (!console->quiet)
+        put_unwrapped(console, line);
     pthread_mutex_unlock(&console->lock);
 }
 
@@ -294,12 +311,6 @@ static bool can_move_cursor(void)
     return isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
 }
 
-bool acr_wants_colour(void)
-{
-    const char *no = g_getenv("NO_COLOR"), *cli = g_getenv("CLICOLOR");
-    return (!no || !*no) && g_strcmp0(cli, "0") != 0;
-}
-
 AcrConsole *acr_console_new(const AcrRunSpec *spec)
 {
     AcrConsole *console = g_new0(AcrConsole, 1);
@@ -308,7 +319,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     /* A replay prints no progress, because it never waits. */
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
-    console->has_colour = console->is_screen && acr_wants_colour();
+    console->has_colour = console->is_screen && acr_has_colour(STDERR_FILENO);
     console->ceiling =
         (AcrSpent){.tokens = spec->max_tokens_total, .cost_microusd = acr_microusd(spec->max_cost)};
     console->max_ms = spec->max_ms;

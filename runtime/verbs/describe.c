@@ -30,7 +30,8 @@ static AcrJson *describe_verb(const AcrVerb *verb)
                 acr_json_append(options, describe_option(option, group->heading));
         }
     }
-    return acr_json_of(ACR_STRING("name", verb->name), ACR_STRING("summary", verb->summary),
+    return acr_json_of(ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
+                       ACR_STRING("summary", verb->summary),
                        ACR_STRING("arguments", verb->arguments), ACR_JSON("options", options),
                        NULL);
 }

@@ -2,13 +2,16 @@
  * topic `skill` is the file from which other agents learn to use the program; the rules of these
  * agents determine the file's name and folder. */
 #include <string.h>
+#include <unistd.h>
 
 #include "search/search.h"
+#include "verbs/screen.h"
 #include "verbs/verbs_private.h"
 
 #define MAX_GUIDE_BYTES ((gsize)1024 * 1024)
 #define ENDING ".md"
 #define SKILL "skill"
+#define TOPICS_A_LINE 4
 #define SKILL_PATH "skills/acr-host/SKILL" ENDING
 
 static gint compare_topics(gconstpointer a, gconstpointer b)
@@ -43,21 +46,57 @@ static AcrExit refuse_topic(const AcrHost *host, const char *name)
     return ACR_EXIT_USAGE;
 }
 
+char *acr_usage_text(const AcrHost *host)
+{
+    g_autoptr(GPtrArray) topics = acr_help_topics(host);
+    GString *text =
+        g_string_new("acr-host VERB [OPTIONS]: fixes issues in Python repositories with "
+                     "a language model\n\n");
+    for (guint i = 0; acr_verbs[i]; i++)
+        if (acr_verbs[i]->summary)
+            g_string_append_printf(text, "  %-10s  %s%s%s\n", acr_verbs[i]->name,
+                                   acr_verbs[i]->summary,
+                                   acr_verbs[i]->short_name ? "; also as acr-host " : "",
+                                   acr_verbs[i]->short_name ? acr_verbs[i]->short_name : "");
+    g_string_append(text,
+                    "\nacr-host VERB --help describes a verb, acr-host help TOPIC prints a guide; "
+                    "acr-host --version prints the version.\nTopics:\n");
+    for (guint i = 0; i < topics->len; i++) {
+        bool is_last = i % TOPICS_A_LINE == TOPICS_A_LINE - 1 || i + 1 == topics->len;
+        g_string_append_printf(text, is_last ? "%s%s\n" : "%s%-18s",
+                               i % TOPICS_A_LINE ? "" : "    ", (char *)topics->pdata[i]);
+    }
+    g_string_append(text, "\nExit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a "
+                          "ceiling was reached, 130 interrupted.\n");
+    return g_string_free(text, FALSE);
+}
+
+static AcrOut print_guide(GBytes *guide)
+{
+    g_autofree char *markdown = acr_bytes_text(guide);
+    if (!isatty(STDOUT_FILENO))
+        return acr_out_bytes(guide);
+    g_autofree char *text =
+        acr_guide_text(markdown, acr_screen_width(STDOUT_FILENO), acr_has_colour(STDOUT_FILENO));
+    return acr_out_paged(text);
+}
+
 static int start_help(AcrHost *host, int argc, char **argv)
 {
-    g_autofree char *name = g_strjoinv(" ", argv + 1), *file = g_strconcat(name, ENDING, NULL),
+    g_autofree char *name = g_strjoinv(" ", argv + MIN(argc, 1)),
+                    *file = g_strconcat(name, ENDING, NULL),
                     *path = g_build_filename(host->python_dir, "..", "docs",
                                              strcmp(name, SKILL) == 0 ? SKILL_PATH : file, NULL);
     g_autoptr(GBytes) guide =
         !strchr(name, '/') ? acr_file_read(path, MAX_GUIDE_BYTES, NULL) : NULL;
+    const AcrVerb *verb = acr_verb_find(name);
     if (guide)
-        return acr_out_exit(acr_out_bytes(guide), ACR_EXIT_OK);
-    for (guint i = 0; acr_verbs[i]; i++)
-        if (acr_verbs[i]->summary && strcmp(acr_verbs[i]->name, name) == 0) {
-            g_autofree char *text = acr_help_text(acr_verbs[i], false);
-            return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
-        }
-    return refuse_topic(host, name);
+        return acr_out_exit(print_guide(guide), ACR_EXIT_OK);
+    bool is_general = !*name || *name == '-';
+    if (!is_general && !(verb && verb->summary))
+        return refuse_topic(host, name);
+    g_autofree char *text = is_general ? acr_usage_text(host) : acr_help_text(verb, false);
+    return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_help = {.name = "help", .start = start_help};

@@ -1,9 +1,11 @@
 /* Messages to the user on stderr, one line each. */
+#include "verbs/screen.h"
 #include "verbs/verbs_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sandbox/sandbox.h"
 
@@ -16,19 +18,27 @@ char *acr_one_line(const char *text)
     return line;
 }
 
+/* Prints a text without control characters, in lines that fit a terminal. */
+static void put_message(const char *text)
+{
+    g_autofree char *shown = acr_text_wrapped(text, acr_screen_width(STDERR_FILENO));
+    fputs(shown, stderr);
+}
+
 void acr_verb_tell(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *text = g_strdup_vprintf(format, args), *shown = acr_text_visible(text);
     va_end(args);
-    fputs(shown, stderr);
+    put_message(shown);
 }
 
 static void complain(const char *message, const char *hint)
 {
-    g_autofree char *line = acr_one_line(message);
-    fprintf(stderr, "%s: %s%s\n", g_get_prgname(), line, hint);
+    g_autofree char *line = acr_one_line(message),
+                    *text = g_strdup_printf("%s: %s%s\n", g_get_prgname(), line, hint);
+    put_message(text);
 }
 
 void acr_verb_say(const char *format, ...)

@@ -79,3 +79,26 @@ bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay, 
         g_prefix_error(error, "'%s': ", path);
     return ok;
 }
+
+bool acr_repository_follow(AcrHost *host, AcrWorkspace *workspace, AcrSnapshot **latest,
+                           GError **error)
+{
+    if (!acr_snapshot_is_worktree(workspace->snapshot) ||
+        (*latest && acr_snapshot_is_current(*latest)))
+        return true;
+    g_clear_pointer(latest, acr_snapshot_unref);
+    *latest = acr_snapshot_of_worktree_marked(workspace->repo, error);
+    if (!*latest)
+        return false;
+    if (acr_workspace_has_tree(workspace, *latest))
+        return true;
+    g_auto(AcrWorkspace) fresh = {.snapshot = acr_snapshot_ref(*latest)};
+    if (!acr_workspace_index_alone(&fresh, host, NULL, error))
+        return false;
+    fresh.python = g_steal_pointer(&workspace->python);
+    fresh.repo = g_steal_pointer(&workspace->repo);
+    acr_workspace_clear(workspace);
+    *workspace = fresh;
+    fresh = (AcrWorkspace){0};
+    return true;
+}

@@ -42,7 +42,8 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    FolderNote note = {.console = console, .folder = host->command ? spec->out : NULL};
+    FolderNote note = {.console = console,
+                       .folder = host->command && !spec->quiet ? spec->out : NULL};
     note.progress = (AcrProgress){&note, take_folder_note, acr_console_progress(console)};
     host->progress = &note.progress;
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};

@@ -158,8 +158,10 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
         return ACR_OUT_WRITTEN; /* the run folder has all results */
-    return result->found.script ? acr_out_text(result->found.script)
-                                : acr_out_bytes(result->found.diff);
+    g_autoptr(GBytes) script = result->found.script
+                                   ? g_bytes_new(result->found.script, strlen(result->found.script))
+                                   : NULL;
+    return script ? acr_out_bytes(script) : acr_out_diff(result->found.diff);
 }
 
 /* ---- What the user has now, and can do with it ---- */
@@ -206,12 +208,15 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
                      AcrConsole *console)
 {
     g_autofree char *run = acr_shell_word(spec->out), *repo = acr_shell_word(spec->repo),
-                    *real = acr_path_real(patch), *word = acr_shell_word(real ? real : patch);
-    const char *same = host->command ? host->command : "the same command with";
-    g_autofree char *apply =
-        spec->rev || spec->apply ? g_strdup("") : g_strdup_printf(", or %s --apply", same);
-    acr_console_log(console, "next: git -C %s apply %s%s; acr-host replay %s", repo, word, apply,
-                    run);
+                    *real = acr_path_real(patch), *word = acr_shell_word(real ? real : patch),
+                    *git = g_strdup_printf("git -C %s apply %s", repo, word),
+                    *replay = g_strconcat("acr-host replay ", run, NULL),
+                    *again = g_strconcat(host->command ? host->command : "the same command with",
+                                         " --apply", NULL);
+    acr_console_command(console, "next", git);
+    if (!spec->rev && !spec->apply)
+        acr_console_command(console, "or", again);
+    acr_console_command(console, "or", replay);
 }
 
 /* Prints which files changed, where the patch is, and what to do next. */
@@ -264,7 +269,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
                                 ? g_build_filename(spec->out, ACR_FILE_META, NULL)
                                 : NULL;
     if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* the run had begun */
-        acr_console_log(console, "to resume: %s", host->command);
+        acr_console_command(console, "to resume", host->command);
     if (error)
         acr_verb_fail(host, error);
     return acr_out_exit(out, result->exit_code);

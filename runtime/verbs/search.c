@@ -16,6 +16,7 @@ typedef struct {
     const AcrCalls *calls;
     guint answered;
     bool has_missed, is_prompt;
+    char *wrong; /* what is wrong with an argument that should be a call; owned */
 } Search;
 
 /* Where a question is answered. If nothing is found in one place, the next is searched. */
@@ -134,6 +135,9 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
                                         .literal = manner->is_words || is_person,
                                         .globs = spec->in_file != NULL,
                                         .exact = manner->is_exact,
+                                        .most = !is_person        ? 0
+                                                : spec->limit > 0 ? (guint)spec->limit
+                                                                  : G_MAXINT,
                                         .only = spec->in_file});
     return acr_search_run(self->workspace->search, call, out, error);
 }
@@ -298,6 +302,11 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
                 return ACR_OUT_FAILED;
         }
     }
+    if (!named.is_found && !manner->spec->json &&
+        acr_search_has_file(self->workspace->search, name)) {
+        self->has_missed = true; /* answer_question says that it is a file */
+        return ACR_OUT_WRITTEN;
+    }
     if (!named.is_found)
         return print_answer(self, named.missed_call, &named.missed, manner);
     if (is_text)
@@ -328,9 +337,10 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     asked.in_file = question->where ? question->where : spec->in_file;
     self->has_missed = false;
     AcrOut out = ask_question(self, question, &asked, error);
-    if (self->has_missed && !asked.in_file &&
+    if (self->has_missed && !asked.in_file && strcmp(question->word, "line") != 0 &&
         acr_search_has_file(self->workspace->search, question->text))
-        acr_verb_say("'%s' is a file or folder: FILE:1-20 shows lines, TEXT FILE searches it",
+        acr_verb_say("no class, function or line is named '%s'; it is a file, folder or module: "
+                     "FILE:1-20 shows lines of a file, TEXT FILE searches it",
                      question->text);
     self->has_missed = self->has_missed || had_missed;
     return out;
@@ -352,9 +362,13 @@ static AcrOut answer_line(Search *self, const char *text, GError **error)
     g_auto(AcrCall) call = {0};
     g_auto(Manner) manner = {.spec = self->spec};
     g_autofree char *wrong = NULL;
-    return bind_call(self, text, &call, &manner, &wrong, error)
-               ? answer_call(self, text, &call, wrong, &manner, error)
-               : ACR_OUT_FAILED;
+    if (!bind_call(self, text, &call, &manner, &wrong, error))
+        return ACR_OUT_FAILED;
+    if (wrong && !self->spec->json && self->spec->arguments[0]) {
+        self->wrong = g_steal_pointer(&wrong);
+        return ACR_OUT_CLOSED; /* a mistake in an argument ends the verb */
+    }
+    return answer_call(self, text, &call, wrong, &manner, error);
 }
 
 /* Ends the verb; returns its exit code. `error` (may be NULL) is taken. */
@@ -403,7 +417,9 @@ static int answer_arguments(Search *self)
             "--in, --regex and --ignore-case need a name or a text to search for");
     for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
         out = answer_line(self, *at, &error);
-    return end_search(self, out, g_strv_length((char **)at), error);
+    g_autofree char *wrong = g_steal_pointer(&self->wrong);
+    return wrong ? (int)acr_verb_usage("%s", wrong)
+                 : end_search(self, out, g_strv_length((char **)at), error);
 }
 
 /* ---- At a prompt ---- */
@@ -440,30 +456,6 @@ static void pause_time(const Search *self, bool is_paused)
 {
     struct itimerval timer = {.it_value.tv_sec = is_paused ? 0 : self->spec->max_ms / 1000 + 1};
     (void)setitimer(ITIMER_REAL, &timer, NULL);
-}
-
-/* Indexes the working tree again if it has changed. */
-static bool follow_tree(Search *self, GError **error)
-{
-    AcrWorkspace *workspace = self->workspace;
-    if (!acr_snapshot_is_worktree(workspace->snapshot) ||
-        (self->latest && acr_snapshot_is_current(self->latest)))
-        return true;
-    g_clear_pointer(&self->latest, acr_snapshot_unref);
-    self->latest = acr_snapshot_of_worktree_marked(workspace->repo, error);
-    if (!self->latest)
-        return false;
-    if (acr_workspace_has_tree(workspace, self->latest))
-        return true;
-    g_auto(AcrWorkspace) fresh = {.snapshot = acr_snapshot_ref(self->latest)};
-    if (!acr_workspace_index_alone(&fresh, self->host, NULL, error))
-        return false;
-    fresh.python = g_steal_pointer(&workspace->python);
-    fresh.repo = g_steal_pointer(&workspace->repo);
-    acr_workspace_clear(workspace);
-    *workspace = fresh;
-    fresh = (AcrWorkspace){0};
-    return true;
 }
 
 /* Answers a typed line: a call, or a question with options. */
@@ -520,7 +512,9 @@ static int answer_prompt(Search *self, AcrSearchInput *input)
         if (answer_command(self, line, &quits, &out))
             continue;
         pause_time(self, false);
-        out = follow_tree(self, &error) ? answer_typed(self, line, &error) : ACR_OUT_FAILED;
+        out = acr_repository_follow(self->host, self->workspace, &self->latest, &error)
+                  ? answer_typed(self, line, &error)
+                  : ACR_OUT_FAILED;
     }
     g_clear_pointer(&self->latest, acr_snapshot_unref);
     return end_search(self, out, 0, error);
@@ -535,7 +529,7 @@ static int answer_input(Search *self, AcrSearchInput *input)
         g_autofree char *line = NULL;
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
-        out = answer_line(self, line, &error);
+        out = self->spec->json ? answer_line(self, line, &error) : answer_typed(self, line, &error);
     }
     if (acr_interrupted(self->host->interrupt))
         left = acr_search_input_left(input);
@@ -570,8 +564,10 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
     if (spec->list) {
         if (!acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
             return acr_verb_fail(host, error);
-        g_autofree char *list = acr_search_list(acr_extensions_calls(extensions));
-        return acr_out_exit(acr_out_text(list), ACR_EXIT_OK);
+        const AcrCalls *calls = acr_extensions_calls(extensions);
+        g_autoptr(AcrJson) json = acr_search_list_json(calls);
+        g_autofree char *list = acr_search_list(calls);
+        return acr_out_exit(spec->json ? acr_out_json(json) : acr_out_text(list), ACR_EXIT_OK);
     }
     if (!check_request(spec, &error))
         return acr_verb_usage("%s", error->message);

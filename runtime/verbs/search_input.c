@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static struct {
     int *rl_attempted_completion_over;
     int (**rl_event_hook)(void);
     int *rl_done;
+    int (*rl_variable_bind)(const char *name, const char *value);
 } library;
 
 static const AcrInterrupt *watched; /* global, because readline's hooks get no argument for it */
@@ -55,6 +57,7 @@ static bool load_readline(void)
         ROW(rl_attempted_completion_over),
         ROW(rl_event_hook),
         ROW(rl_done),
+        ROW(rl_variable_bind),
 #undef ROW
     };
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* never unloaded */
@@ -114,13 +117,29 @@ static void prepare_readline(AcrSearchInput *input)
     *library.rl_attempted_completion_function = complete_name;
     *library.rl_event_hook = look_for_signal;
     library.stifle_history(HISTORY_LINES);
+    (void)library.rl_variable_bind("show-all-if-ambiguous", "on");
     if (input->history)
         (void)library.read_history(input->history);
+}
+
+/* Whether Ctrl-C ended the line. Forgets the signal, so that the session continues. */
+static bool takes_interrupt(AcrSearchInput *input)
+{
+    if (input->interrupt->signal != SIGINT)
+        return false;
+    input->interrupt->signal = 0;
+    alarm(0);
+    return true;
 }
 
 static char *read_typed(AcrSearchInput *input)
 {
     char *typed = library.readline(PROMPT); /* allocated with malloc */
+    if (takes_interrupt(input)) {
+        free(typed);
+        (void)!write(STDOUT_FILENO, "\n", 1);
+        return g_strdup("");
+    }
     char *line = typed && !acr_interrupted(input->interrupt) ? g_strdup(typed) : NULL;
     if (line && *line)
         library.add_history(line);
@@ -170,7 +189,7 @@ static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GErro
                          "standard input is larger than %u bytes", MAX_BYTES);
 }
 
-bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out, GError **error)
+bool acr_search_input_open(AcrInterrupt *interrupt, AcrSearchInput *out, GError **error)
 {
     bool is_quiet = false;
     *out = (AcrSearchInput){.interrupt = interrupt, .waiting = g_byte_array_new()};

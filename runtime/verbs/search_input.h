@@ -59,6 +59,9 @@ bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *o
 /* The search calls with their signatures, one on each line; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 
+/* The same as JSON: name, usage, summary, and the schema of the arguments; owned. */
+AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
+
 /* ---- Answers for people (search_print.c) ---- */
 
 /* Prints the results in the form that the options select. Prints notes, or that there are no
@@ -69,19 +72,19 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 /* ---- Lines (search_input.c) ---- */
 
 typedef struct {
-    const AcrInterrupt *interrupt; /* borrowed */
-    bool is_terminal;              /* input is read with a prompt, editing and history */
-    char *history;                 /* the history file; owned; NULL if there is none */
-    GByteArray *waiting;           /* input that has arrived; owned */
-    gsize taken;                   /* number of bytes of `waiting` that were already returned */
-    gsize searched;                /* `waiting` has no line end before this byte */
+    AcrInterrupt *interrupt; /* borrowed; Ctrl-C at the prompt only drops the line */
+    bool is_terminal;        /* input is read with a prompt, editing and history */
+    char *history;           /* the history file; owned; NULL if there is none */
+    GByteArray *waiting;     /* input that has arrived; owned */
+    gsize taken;             /* number of bytes of `waiting` that were already returned */
+    gsize searched;          /* `waiting` has no line end before this byte */
     bool is_ended;
 } AcrSearchInput;
 
 /* Reads standard input. At a terminal it uses readline, if that is installed. Otherwise it reads
  * until the end of the input, or until the writer seems to wait for an answer. Errors: TOO_BIG,
  * FAILED of base. */
-bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out,
+bool acr_search_input_open(AcrInterrupt *interrupt, AcrSearchInput *out,
                            GError **error) ACR_MUST_USE;
 void acr_search_input_clear(AcrSearchInput *input);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchInput, acr_search_input_clear)

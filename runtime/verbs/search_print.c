@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verbs/screen.h"
 #include "verbs/search_input.h"
 
 #define SHOWN_IN_FULL 3u /* number of results shown in full without --all or --limit */
@@ -168,7 +169,7 @@ static char *without_tags(const char *told)
 /* Prints notes about the results on stderr. */
 static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
 {
-    g_autofree char *notes = without_tags(answer->notes);
+    g_autofree char *notes = without_tags(answer->notes ? answer->notes : "");
     if (*notes)
         acr_verb_tell("%s", notes);
     if (n > limit)
@@ -183,9 +184,10 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 {
     if (!answer->lines) { /* nothing was found, or the answer has no code */
         g_autofree char *told = without_tags(answer->output);
-        if (answer->ok)
+        if (answer->ok) {
             g_string_append_printf(out, "%s\n", told);
-        else
+            tell_about(answer, 0, 0, 0);
+        } else
             acr_verb_tell("%s%s", told, g_str_has_suffix(told, "\n") ? "" : "\n");
         return;
     }
@@ -195,8 +197,7 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
     const AcrShownLine *last =
         answer->lines->len ? g_ptr_array_index(answer->lines, answer->lines->len - 1) : NULL;
     self.is_screen = isatty(STDOUT_FILENO);
-    self.has_colour =
-        self.is_screen && acr_wants_colour() && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
+    self.has_colour = acr_has_colour(STDOUT_FILENO);
     guint shortened = 0;
     if (spec->files_only || spec->counts_only)
         put_files(&self, limit);

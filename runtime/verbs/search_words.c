@@ -65,17 +65,22 @@ bool acr_search_word_lines(const char *text, AcrSearchLines *out)
     return true;
 }
 
-/* Makes the call for the lines around one line, or around the middle of a range. */
-static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
+/* Makes the call for the lines around one line, or around the middle of a range. For a person it
+ * is the first line of the range, because the end may lie beyond the file. */
+static bool line_call(const Kind *kind, const char *text, bool is_json, AcrCall *out,
+                      GError **error)
 {
     AcrSearchLines lines;
     if (!acr_search_word_lines(text, &lines))
         return refuse_words(kind, error);
+    if (lines.from == 0)
+        return acr_task_refuse(error, "'%s' has no line 0; lines are counted from 1", text);
     guint more = lines.to - lines.from;
     g_autofree char *file = g_strndup(text, lines.file_len),
-                    *line = g_strdup_printf("%u", lines.from + more / 2),
-                    *window = lines.is_range ? g_strdup_printf("%u", (more + 1) / 2)
-                                             : g_strdup(ACR_SEARCH_WORD_WINDOW);
+                    *line = g_strdup_printf("%u", lines.from + (is_json ? more / 2 : 0)),
+                    *window = lines.is_range
+                                  ? g_strdup_printf("%u", is_json ? (more + 1) / 2 : more)
+                                  : g_strdup(ACR_SEARCH_WORD_WINDOW);
     *out = call_of(kind->call, file, line, window);
     return true;
 }
@@ -104,7 +109,7 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
     if (spec->in_file && !kind->call_in_file)
         return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
     if (strcmp(kind->word, "line") == 0)
-        return line_call(kind, text, out, error);
+        return line_call(kind, text, spec->json, out, error);
     g_autofree char *pattern =
         is_pattern ? acr_search_pattern(text, spec->regex, spec->any_case, error) : NULL;
     if (is_pattern && !pattern)
@@ -215,7 +220,8 @@ static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out
         out->word = "callers";
         out->text = g_steal_pointer(&before);
     } else {
-        bool is_place = file && acr_search_has_file(search, file);
+        bool is_place =
+            file && (g_str_has_suffix(file, ".py") || acr_search_has_file(search, file));
         out->word = is_place ? "line" : is_dotted_name(text) ? ACR_SEARCH_NAME : "code";
         out->text = g_strdup(text);
     }
@@ -302,6 +308,20 @@ bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *o
     return *rest || acr_task_refuse(error, "give a name or a text to search for");
 }
 
+AcrJson *acr_search_list_json(const AcrCalls *calls)
+{
+    AcrJson *list = acr_json_new_array();
+    for (gsize i = 0; i < acr_calls_n(calls); i++) {
+        const AcrCallSpec *spec = acr_calls_at(calls, i);
+        g_autofree char *usage = acr_call_usage(spec);
+        acr_json_append(list,
+                        acr_json_of(ACR_STRING("name", spec->name), ACR_STRING("usage", usage),
+                                    ACR_STRING("summary", spec->summary),
+                                    ACR_JSON("arguments", acr_call_schema(spec)), NULL));
+    }
+    return list;
+}
+
 char *acr_search_list(const AcrCalls *calls)
 {
     GString *text = g_string_new(NULL);
@@ -310,10 +330,12 @@ char *acr_search_list(const AcrCalls *calls)
         g_autofree char *usage = acr_call_usage(spec);
         g_string_append_printf(text, "%s\n    %s\n", usage, spec->summary);
     }
-    g_string_append(text, "\nShort forms:\n"
-                          "NAME or CLASS.NAME [WHERE]: classes and functions of that name\n"
-                          "TEXT [WHERE]: lines with TEXT; write /TEXT if it is also a name\n"
-                          "NAME( [WHERE]: lines that call NAME; FILE:FROM-TO: lines of a file\n");
+    g_string_append(text,
+                    "\nShort forms:\n"
+                    "NAME or CLASS.NAME [WHERE]: classes and functions of that name\n"
+                    "TEXT [WHERE]: lines with TEXT; write /TEXT if it is also a name\n"
+                    "NAME( [WHERE]: lines that call NAME\n"
+                    "FILE:FROM-TO: these lines; FILE:NUMBER: the line and 10 on either side\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,
                                kinds[i].call_in_file ? " [WHERE]" : "");

@@ -4,15 +4,11 @@
 #include "verbs/status_block.h"
 
 #include "loops/progress.h"
+#include "verbs/screen.h"
 
 #define BETWEEN_COLUMNS 3
 #define FREE_COLUMNS 3 /* columns that stay free at the right, so that "^C" does not wrap */
 #define MIN_COLUMNS 8
-
-static guint width_of(gunichar letter)
-{
-    return g_unichar_iszerowidth(letter) ? 0 : g_unichar_iswide(letter) ? 2 : 1;
-}
 
 /* The text, truncated if it is too wide; owned. */
 static char *fit(const char *text, guint most, guint *out_width)
@@ -20,7 +16,7 @@ static char *fit(const char *text, guint most, guint *out_width)
     guint width = 0;
     const char *at = text, *cut = text;
     for (; *at && width <= most; at = g_utf8_next_char(at)) {
-        width += width_of(g_utf8_get_char(at));
+        width += acr_letter_width(g_utf8_get_char(at));
         if (width < most)
             cut = g_utf8_next_char(at); /* leave room for the mark of truncation */
     }

@@ -1,6 +1,8 @@
 /* The table of verbs. */
 #include "verbs/verbs.h"
 
+#include <string.h>
+
 #include "search/search.h"
 
 const AcrVerb *const acr_verbs[] = {&acr_verb_run,
@@ -34,6 +36,14 @@ const AcrVerb *const acr_verbs[] = {&acr_verb_run,
                                     &acr_verb_extension_worker,
                                     &acr_verb_sandbox_helper,
                                     NULL};
+
+const AcrVerb *acr_verb_find(const char *name)
+{
+    for (guint i = 0; acr_verbs[i]; i++)
+        if (strcmp(acr_verbs[i]->name, name) == 0 || g_strcmp0(acr_verbs[i]->short_name, name) == 0)
+            return acr_verbs[i];
+    return NULL;
+}
 
 const char *acr_verb_nearest(const char *name)
 {

@@ -28,6 +28,8 @@ struct AcrVerb {
 /* All verbs in the order of the list; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
+/* The verb of that name, which may be the short one; NULL if there is none. */
+const AcrVerb *acr_verb_find(const char *name);
 /* The verb that a user may have meant by `name`; NULL if there is none. */
 const char *acr_verb_nearest(const char *name);
 /* Prints --version: one line, or one JSON object with the libraries' versions. Returns an

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "verbs/streams.h"
 #include "verbs/verbs.h"
 
 /* ---- Messages (messages.c) ---- */
@@ -18,28 +19,6 @@ void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 char *acr_shell_word(const char *text) ACR_MUST_USE;
 /* Prints a usage message that points to --help; returns ACR_EXIT_USAGE. */
 AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
-
-/* ---- Standard output and input (streams.c) ---- */
-
-typedef enum {
-    ACR_OUT_WRITTEN,
-    /* the reader closed the pipe (| head); not an error; nothing is printed */
-    ACR_OUT_CLOSED,
-    ACR_OUT_FAILED, /* the failure was already reported on stderr */
-} AcrOut;
-/* Writes data to stdout; on a terminal, makes them safe with acr_text_visible. After any result
- * except WRITTEN, the caller must stop writing. */
-AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
-AcrOut acr_out_text(const char *text) ACR_MUST_USE;
-AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
-/* Writes a text that is already safe for a terminal, such as one with colours. */
-AcrOut acr_out_safe(const char *text) ACR_MUST_USE;
-/* Like acr_out_safe, but on a terminal through the pager. (pager.c) */
-AcrOut acr_out_paged(const char *text) ACR_MUST_USE;
-/* Returns `code`, unless the output could not be written. */
-AcrExit acr_out_exit(AcrOut out, AcrExit code);
-/* Reads standard input to its end. Errors: TOO_BIG, FAILED of base (also after a signal). */
-GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
 /* ---- Options (command_line.c, help.c) ---- */
 
@@ -62,6 +41,8 @@ GPtrArray *acr_help_topics(const AcrHost *host) ACR_MUST_USE;
 /* The usual values of an option and its default, for --help: "auto, never; default: auto";
  * owned. */
 char *acr_option_values(const AcrOption *option) ACR_MUST_USE;
+/* The text of `acr-host --help`; owned. (help_topic.c) */
+char *acr_usage_text(const AcrHost *host) ACR_MUST_USE;
 /* The text of --help or, with `is_all`, of --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 
@@ -93,15 +74,14 @@ bool acr_console_open_events(AcrConsole *console, const char *where, GError **er
 /* Shows `text` (copied) instead of the stage of a run. Its first line is
  * shown before the usage, each further line on a line of its own. */
 void acr_console_status(AcrConsole *console, const char *text);
-/* Whether the user's environment allows colours: https://no-color.org,
- * https://bixense.com/clicolors */
-bool acr_wants_colour(void);
 /* Shows what the verb is waiting for (copied; NULL: the wait is over): in the block, or without
  * a terminal once as a line; with --verbose always as a line. */
 void acr_console_await(AcrConsole *console, const char *line);
 /* Writes a permanent line of progress, with its date if stderr is not a terminal. Silent
  * with --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* The same for a command; its line is not wrapped, so that the user can copy it. */
+void acr_console_command(AcrConsole *console, const char *what, const char *command);
 /* Like acr_console_log, but if the block shows `line`, only with --verbose. */
 void acr_console_step(AcrConsole *console, const char *line);
 /* Shows the progress of another process that began `ms` ago, with these ceilings (a member <= 0
@@ -127,6 +107,10 @@ bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *ou
  * parsed. */
 bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
                           GError **error) ACR_MUST_USE;
+/* Indexes the working tree again if it has changed. *latest (owned; NULL at first) is the last
+ * snapshot that was compared. */
+bool acr_repository_follow(AcrHost *host, AcrWorkspace *workspace, AcrSnapshot **latest,
+                           GError **error) ACR_MUST_USE;
 
 /* Loads the extensions of `spec` for the repository in `workdir` (may be NULL); reports failures on
  * stderr. Errors: those of acr_extensions_check_files and acr_extensions_load. (extensions.c) */

@@ -147,8 +147,8 @@ def test_a_chosen_folder_is_in_the_commands_to_go_on(
     [command] = [line.partition("to resume: acr-host ")[2] for line in failed.progress if "to resume: " in line]
     done = host.run(*shlex.split(command), env=server.environment | state).check()
     assert len(server.requests) == CALLS + 1
-    [line] = [line for line in done.progress if line.startswith("next: ")]
-    assert line.endswith(f"or the same command with --apply; acr-host replay {shlex.split(command)[-1]!r}")
+    ways = [line.removeprefix("or: ") for line in done.progress if line.startswith("or: ")]
+    assert ways == ["the same command with --apply", f"acr-host replay {shlex.split(command)[-1]!r}"]
     server.violations.clear()
 
 
@@ -165,8 +165,14 @@ def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp
     stages = [line.split(" (")[0] for line in first.progress]
     assert stages[:4] == ["snapshot", "index", "round 1: select", "round 1: extract"]
     assert "try 2: patch" in stages
-    assert first.progress[-3:-1] == (f"changes: {CHANGED} (+2 -2)", f"patch: {tmp_path / 'out' / 'patch.diff'}")
-    assert first.progress[-1].startswith(f"next: git -C {sample_repo.path} apply {tmp_path / 'out' / 'patch.diff'}")
+    made = tmp_path / "out" / "patch.diff"
+    assert first.progress[-5:] == (
+        f"changes: {CHANGED} (+2 -2)",
+        f"patch: {made}",
+        f"next: git -C {sample_repo.path} apply {made}",
+        "or: the same command with --apply",
+        f"or: acr-host replay {tmp_path / 'out'}",
+    )
     again = host.run(*run).check()
     assert again.progress[0] == f"nothing was run: this is the saved result of '{tmp_path / 'out'}'"
     assert (again.out, again.err) == (first.out, "")

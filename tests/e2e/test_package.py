@@ -72,6 +72,8 @@ def test_shells_complete_verbs_options_and_values(share: Path) -> None:
     assert complete(share, "report", "--fo") == ["--format"]
     assert complete(share, "report", "--format", "s") == ["sarif"]
     assert complete(share, "help", "first") == ["first-issue"] and "run" in complete(share, "help", "")
+    assert "search" in complete(share, "config", "s") and complete(share, "extensions", "n") == ["new"]
+    assert complete(share, "s", "--li") == ["--limit", "--list"] and "--help-all" in complete(share, "run", "--help")
     assert complete(share, "run", "--sandbox", "b") == ["bubblewrap"]
     assert "--dry-run" in complete(share, "run", "--") and "--dry-run" not in complete(share, "search", "--")
     checks = {"zsh": "zsh/vendor-completions/_acr-host", "fish": "fish/vendor_completions.d/acr-host.fish"}

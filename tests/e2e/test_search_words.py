@@ -70,12 +70,20 @@ def test_a_miss_is_told_to_people_without_tags(host: Host, repo: Repo) -> None:
     assert "Class Box in app/box.py defines: put" in missed[0] and "<" not in missed[0]
 
 
-@pytest.mark.parametrize(
-    "words", [["class", "Nope"], ['search_class("Nope")'], ['search_class("Box"'], ["callers", "put"]]
-)
+@pytest.mark.parametrize("words", [["class", "Nope"], ['search_class("Nope")'], ["callers", "put"]])
 def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
     for options in ([], ["--json"]):
         host.run("search", "--repo", str(repo), *options, *words).check(1)
+
+
+def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> None:
+    """In JSON, a call that cannot be made is an answer like others."""
+    host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "there is no call 'search_clas'")
+    host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(1)
+    host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
+    assert "Found no file none.py" in host.run("search", "--repo", str(repo), "none.py:1-5").check(1).err
+    assert "lines.\n" in (told := host.run("search", "--repo", str(repo), "app/box.py:90-99").check(1).err), told
+    assert len(host.run("search", "--repo", str(repo), "app/box.py:3-99").check().out.splitlines()) > 1
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,7 @@ def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[s
 
 def test_a_path_alone_is_told_how_it_is_read(host: Host, repo: Repo) -> None:
     missed = host.run("search", "--repo", str(repo), "app/box.py").check(1)
-    assert "'app/box.py' is a file or folder: FILE:1-20 shows lines" in missed.err
+    assert "'app/box.py'; it is a file, folder or module: FILE:1-20 shows lines" in missed.err
 
 
 def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
@@ -278,7 +286,10 @@ def test_a_prompt_takes_options_and_follows_the_files(terminal: Terminal, repo: 
     assert terminal.process.wait(60 * SLOWNESS) == 1
 
 
-def test_ctrl_c_at_the_prompt_ends(terminal: Terminal) -> None:
+def test_ctrl_c_at_the_prompt_drops_the_line(terminal: Terminal) -> None:
     terminal.keys("class B")
+    terminal.until("class B")
     os.kill(terminal.process.pid, signal.SIGINT)
-    assert terminal.process.wait(60 * SLOWNESS) == 130
+    terminal.until("search> ")
+    terminal.keys("\x04")
+    assert terminal.process.wait(60 * SLOWNESS) == 0

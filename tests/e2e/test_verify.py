@@ -420,7 +420,7 @@ def test_a_reproducer_whose_tries_are_used_up_is_gone_on_without(case: Case) -> 
     """And said so."""
     result = case.run([guard(), *[test_line(PASSING)] * 3, *search(), patch()], "--tries", "2").check()
     assert added(result) == [RIGHT]
-    assert verified(result) == "no (the issue was not reproduced in 2 tries)"
+    assert verified(result) == "no (the issue was not reproduced in 2 tries: the script exits with 0)"
     assert case.files("reproducer_*") == ["reproducer_1.py", "reproducer_2.py"]
 
 

@@ -167,12 +167,25 @@ def main_page(told: Row) -> str:
 
 # ---- Completions ----
 
+ACTIONS = {"extensions": "new test"}  # the words that may be the first argument of a verb
+
+
+def arguments_of(told: Row) -> dict[str, str]:
+    """The words that may be the first argument of some verbs."""
+    names = " ".join(verb["name"] for verb in told["verbs"])
+    return ACTIONS | {"config": names, "help": " ".join([names, *told["topics"]])}
+
+
+def pattern_of(verb: Row) -> str:
+    """The name of a verb, and its short name, as a pattern of a shell."""
+    return "|".join(filter(None, (verb["name"], verb["short_name"])))
+
 
 def bash(told: Row) -> str:
     """Completes verbs, options, and the values of options that have a few values; for other options, files."""
     verbs = told["verbs"]
     cases = "".join(
-        f'    {verb["name"]}) words="{" ".join("--" + row["name"] for row in verb["options"])} --help" ;;\n'
+        f'    {pattern_of(verb)}) words="{" ".join("--" + row["name"] for row in verb["options"])} --help --help-all" ;;\n'
         for verb in verbs
     )
     values = "".join(
@@ -182,7 +195,7 @@ def bash(told: Row) -> str:
         if row["words"]
     )
     names = " ".join(verb["name"] for verb in verbs)
-    topics = " ".join(told["topics"])
+    first = "".join(f'    {verb}:{verb}) words="{words}" ;;\n' for verb, words in arguments_of(told).items())
     return f"""# bash completion of acr-host
 _acr_host() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} verb=${{COMP_WORDS[1]}} words=
@@ -191,8 +204,7 @@ _acr_host() {{
     return
   fi
   case $verb:$previous in
-    help:help) words="{names} {topics}" ;;
-{values}  esac
+{first}{values}  esac
   if [ -z "$words" ] && [[ $current == -* ]]; then
     case $verb in
 {cases}    esac
@@ -220,12 +232,17 @@ def _zsh_option(option: Row) -> str:
     return f"'*--{option['name']}[{help_text}]{value}'"
 
 
+def _zsh_argument(words: str | None) -> str:
+    return f"':word:({words})'" if words else ""
+
+
 def zsh(told: Row) -> str:
     """The same, with help texts."""
     verbs = told["verbs"]
     names = " ".join(f"'{verb['name']}:{_single(verb['summary'])}'" for verb in verbs)
     cases = "".join(
-        f"    {verb['name']}) _arguments {' '.join(map(_zsh_option, verb['options']))} '*:file:_files' ;;\n"
+        f"    {pattern_of(verb)}) _arguments {' '.join(map(_zsh_option, verb['options']))}"
+        f" {_zsh_argument(arguments_of(told).get(verb['name']))} '*:file:_files' ;;\n"
         for verb in verbs
     )
     return f"""#compdef acr-host
@@ -239,7 +256,7 @@ _acr_host() {{
   shift words
   (( CURRENT-- ))
   case $verb in
-    help) _arguments ':topic:({" ".join(verb["name"] for verb in verbs)} {" ".join(told["topics"])})' ;;
+    help) _arguments {_zsh_argument(arguments_of(told)["help"])} ;;
 {cases}  esac
 }}
 _acr_host "$@"
@@ -254,6 +271,7 @@ def fish(told: Row) -> str:
             f"complete -c acr-host -n __fish_use_subcommand -f -a {verb['name']} -d '{_fish(verb['summary'])}'"
         )
     for verb in told["verbs"]:
+        seen = pattern_of(verb).replace("|", " ")
         for option in verb["options"]:
             letter = f" -s {option['letter']}" if option["letter"] else ""
             value = (
@@ -264,12 +282,14 @@ def fish(told: Row) -> str:
                 else ""
             )
             lines.append(
-                f"complete -c acr-host -n '__fish_seen_subcommand_from {verb['name']}' -l {option['name']}{letter}{value}"
+                f"complete -c acr-host -n '__fish_seen_subcommand_from {seen}' -l {option['name']}{letter}{value}"
                 f" -d '{_fish(option['help'])}'"
             )
     lines.append("complete -c acr-host -n __fish_use_subcommand -f -a help -d 'Print a guide, or the help of a verb'")
-    topics = " ".join([*(verb["name"] for verb in told["verbs"]), *told["topics"]])
-    lines.append(f"complete -c acr-host -n '__fish_seen_subcommand_from help' -f -a '{topics}'")
+    lines += [
+        f"complete -c acr-host -n '__fish_seen_subcommand_from {verb}' -f -a '{words}'"
+        for verb, words in arguments_of(told).items()
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,8 @@
-/* Tests of the bytes that draw the status block at the bottom of a terminal, and of the line counts
- * of a diff. */
+/* Tests of the bytes that draw the status block at the bottom of a terminal, of wrapped text, and of
+ * the line counts of a diff. */
+#include <string.h>
+
+#include "verbs/screen.h"
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
 #include "unit/cases.h"
@@ -65,6 +68,47 @@ TEST("/verbs/status_block", times_have_two_units_at_most)
         g_autofree char *text = acr_time_text(rows[i].ms);
         g_assert_cmpstr(text, ==, rows[i].text);
     }
+}
+
+TEST("/verbs/screen", lines_are_broken_between_words)
+{
+    static const struct {
+        const char *text;
+        guint width;
+        const char *wrapped;
+    } rows[] = {
+        {"one two three", 0, "one two three"},
+        {"one two three", 9, "one two\nthree"},
+        {"one two\n\nthree four five ", 10, "one two\n\nthree four\nfive "},
+        {"acr-host run: one two three", 20, "acr-host run: one\n  two three"},
+        {"- one two three", 9, "- one two\n  three"},
+        {"10. one two", 8, "10. one\n    two"},
+        {"  -x  one two three", 16, "  -x  one two\n      three"},
+        {"/a/path/that/is/long b", 10, "/a/path/that/is/long\nb"},
+        {"\033[1mone two\033[0m three", 8, "\033[1mone two\033[0m\nthree"},
+        {"日本 日本", 6, "日本\n日本"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = acr_text_wrapped(rows[i].text, rows[i].width);
+        g_assert_cmpstr(text, ==, rows[i].wrapped);
+    }
+}
+
+TEST("/verbs/screen", guides_are_shown_without_marks)
+{
+    static const char guide[] =
+        "# A `title`\n\nOne **two** [three](ci.md) four\nfive.\n\n"
+        "- an item\n  of two lines\n\n```sh\n# code | stays `as it` is\n```\n"
+        "| what | of it | why |\n|---|---|---|\n| `a` | b \\| c | |\n"
+        "| d | e | a cell of many words |\n";
+    g_autofree char *wide = acr_guide_text(guide, 60, false),
+                    *narrow = acr_guide_text(guide, 20, true);
+    g_assert_cmpstr(wide, ==,
+                    "A `title`\n\nOne two three (acr-host help ci) four five.\n\n"
+                    "- an item of two lines\n\n    # code | stays `as it` is\n"
+                    "what  of it  why\n`a`   b | c\nd     e      a cell of many words\n\n");
+    g_assert_nonnull(strstr(narrow, "\033[1mA \033[36mtitle\033[0m\033[0m\n"));
+    g_assert_nonnull(strstr(narrow, "d\n    of it: e\n    why: a cell of\n    many words\n"));
 }
 
 TEST("/verbs/changed_files", lines_of_a_diff_are_counted_inside_hunks)
