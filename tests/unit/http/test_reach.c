@@ -155,9 +155,9 @@ TEST("/http/reach", certificates_that_are_not_there_are_named_with_their_variabl
     get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response);
     g_unsetenv("CURL_CA_BUNDLE");
     g_unsetenv("SSL_CERT_FILE");
-    g_assert_cmpstr(
-        first, ==, "cannot read the certificates '/nonexistent/file.pem' that SSL_CERT_FILE names");
-    g_assert_nonnull(strstr(second, "'/nonexistent/bundle.pem' that CURL_CA_BUNDLE names"));
+    g_assert_cmpstr(first, ==,
+                    "cannot read the certificates '/nonexistent/file.pem' (set by SSL_CERT_FILE)");
+    g_assert_nonnull(strstr(second, "'/nonexistent/bundle.pem' (set by CURL_CA_BUNDLE)"));
     g_assert_nonnull(strstr(given, "'/nonexistent/given.pem'"));
 }
 
