@@ -56,10 +56,11 @@ static bool is_own(const Family *family, const char *path)
 
 bool acr_vcs_fail_outside(GError **error, const char *from, const char *to)
 {
-    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                        "'%s' points to '%s', which is outside this repository and does not point "
-                        "back; use --trust-git-links to follow it",
-                        from, to);
+    return acr_vcs_fail(
+        error, ACR_VCS_ERROR_FAILED,
+        "'%s' points to '%s', which is outside this repository; use --trust-git-links "
+        "to follow it, for example in a clone that git clone --shared made",
+        from, to);
 }
 
 static bool fail_kind(GError **error, const char *path)

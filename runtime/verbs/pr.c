@@ -57,7 +57,8 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
         acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
 }
 
-/* Prints the repository's policy on patches by programs, before anything is written. */
+/* Names the repository's policy on patches by programs, and prints it before anything is
+ * written. */
 static void say_policy(const AcrRunSpec *spec)
 {
     g_autoptr(AcrJson) policy = acr_pull_policy(spec);
@@ -65,9 +66,9 @@ static void say_policy(const AcrRunSpec *spec)
     if (!policy)
         return;
     g_autofree char *path = acr_one_line(acr_json_get_string(policy, "path"));
-    acr_verb_say(
-        "the repository has a policy on patches by AI; read it before you open a request:");
-    for (const AcrJson *line = acr_json_first(lines); line; line = acr_json_next(line))
+    acr_verb_say("'%s' is a policy on patches by AI; read it before you open a request", path);
+    for (const AcrJson *line = acr_json_first(lines); line && spec->branch;
+         line = acr_json_next(line))
         acr_verb_say("%s: %s", path, acr_json_string(line));
 }
 

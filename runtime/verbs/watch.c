@@ -99,9 +99,13 @@ static bool wait_a_moment(const AcrHost *host, const Shown *shown)
     return true;
 }
 
-/* Waits until no browser has the page open any more. */
-static void linger(const AcrHost *host, const Shown *shown)
+/* Waits until no browser has the page open any more or, if `until_signal`, until Ctrl-C. */
+static void linger(const AcrHost *host, const Shown *shown, bool until_signal)
 {
+    if (until_signal)
+        acr_console_log(shown->console, "the run is over; Ctrl-C ends the page");
+    while (until_signal && wait_a_moment(host, shown))
+        continue;
     for (guint ms = 0; ms < LINGER_MS && acr_watch_page_is_seen(shown->page); ms += EVERY_MS)
         if (!wait_a_moment(host, shown))
             return;
@@ -147,12 +151,13 @@ static int watch_folder(AcrHost *host, const AcrRunSpec *spec)
             !shown.console && spec->http ? serve_page(host, spec, &shown) : ACR_EXIT_OK;
         if (served != ACR_EXIT_OK)
             return served;
-        if (!shown.console)
+        bool was_first = !shown.console;
+        if (was_first)
             shown.console = acr_console_new(spec);
         show_state(&shown, &state);
         bool is_over = acr_batch_state_of(&state) >= ACR_PART_OVER;
         if (is_over && shown.page)
-            linger(host, &shown);
+            linger(host, &shown, was_first);
         if (is_over)
             return end_watch(&state, shown.console);
         if (!wait_a_moment(host, &shown)) {

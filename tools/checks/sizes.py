@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_435,
     "runtime/serve": 3_330,
     "runtime/task": 6_420,
-    "runtime/verbs": 9_300,
+    "runtime/verbs": 9_330,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

@@ -37,7 +37,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
     rows += [("status", status_words(run.status)), ("script", layout.SCRIPT if run.script else "")]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
-    rows += [("history", "search_history was on: the model could read git's history")] * run.has_history
+    rows += [("history", "the model could read git's history")] * run.has_history
     if evidence:
         said = [RESULTS.get(ran.result, ran.result) for ran in evidence[1:]]
         rows.append(("evidence", f"{layout.REPRODUCER % evidence[0]}: {said[0]} without the patch; {said[1]} with it"))
