@@ -37,7 +37,6 @@ static void take_request(void *ctx, AcrHttpIncoming *incoming)
         return refuse_request(incoming, 405, "only GET\n");
     if (!is_stream && strcmp(path, "/") != 0)
         return refuse_request(incoming, 404, "this server has only the pages '/' and '/events'\n");
-    acr_http_incoming_set_header(incoming, "Cache-Control", "no-store");
     pthread_mutex_lock(&page->lock);
     if (is_stream) {
         acr_http_incoming_begin_events(incoming);

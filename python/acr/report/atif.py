@@ -8,6 +8,7 @@ a model. The last step submits the patch.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import datetime, timezone
 from typing import Any
@@ -146,7 +147,7 @@ def render_atif(run: Run, files: dict[str, bytes], version: str) -> Row:
     sent = cost["input_tokens"] + cost["cached_tokens"] + cost["written_tokens"]
     return {
         "schema_version": VERSION,
-        "session_id": run.name or "run",
+        "session_id": f"{run.name.rpartition('/')[2]}-{hashlib.sha256(files.get(layout.JOURNAL) or b'').hexdigest()[:12]}",
         "agent": {"name": "acr-host", "version": version, **_given(model_name=run.models[0] if run.models else "")},
         "steps": steps,
         "final_metrics": {

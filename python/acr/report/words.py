@@ -70,7 +70,7 @@ def run_markdown(run: Run) -> str:
 def run_cases(run: Run) -> list[Case]:
     """The claims of a run: that there is a patch, and that it is proved."""
     seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
-    suite, why = run.name or "run", run.error or run.why or run.status
+    suite, why = run.name.rpartition("/")[2] or "run", run.error or run.why or run.status
     if run.verdict in SCRIPT_VERDICTS:
         return [(suite, "the issue was reproduced", "passed" if run.script else "failed", why, seconds)]
     has_patch = run.verdict != "none"
