@@ -357,7 +357,8 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->experiments = g_steal_pointer(&best->experiments);
     out->is_validated =
         ((driver->run->validate && best->is_validated) || best->is_free) && !best->doubt;
-    if (out->is_validated && best->proof != ACR_PROOF_VERIFIED) {
+    if (out->is_validated && best->proof != ACR_PROOF_VERIFIED &&
+        !acr_proof_is_against(best->proof)) {
         g_autofree char *why = out->why;
         out->why =
             g_strdup_printf("%s%s%s",

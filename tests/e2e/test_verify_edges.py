@@ -81,7 +81,8 @@ def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case:
     result = case.run(lines, *REFUSING).check(1)
     assert verified(result) == "no (validation rejected the patch)"
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
-    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
+    reason = "the reviewer found the patch right and the test wrong"
+    assert verified(result) == f"no (the --validate command accepts the patch; not verified: {reason})"
     assert [at["request"]["command"] is None for at in case.records("execution")] == [True, True, False, False]
 
 
@@ -104,7 +105,8 @@ def test_a_patch_without_a_reproducer_to_review_it_with_is_validated(case: Case)
     ]
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     assert added(result) == [RIGHT]
-    assert verified(result) == "no (no reproducer was written to review patch 2 with)"
+    reason = "no reproducer was written to review patch 2 with"
+    assert verified(result) == f"no (the --validate command accepts the patch; not verified: {reason})"
     assert case.records("execution")[-1]["request"]["command"] is not None
 
 
