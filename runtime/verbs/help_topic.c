@@ -92,7 +92,7 @@ static int start_help(AcrHost *host, int argc, char **argv)
     const AcrVerb *verb = acr_verb_find(name);
     if (guide)
         return acr_out_exit(print_guide(guide), ACR_EXIT_OK);
-    bool is_general = !*name || *name == '-';
+    bool is_general = argc < 2 || *name == '-';
     if (!is_general && !(verb && verb->summary))
         return refuse_topic(host, name);
     g_autofree char *text = is_general ? acr_usage_text(host) : acr_help_text(verb, false);

@@ -77,6 +77,7 @@ ELSEWHERE = {
     "acr-host tests": ("e2e/test_project_tests.py", '"--patch"'),
     "acr-host localize": ("e2e/test_localize.py", '"--failing-test"'),
     "acr-host mcp --repo": ("e2e/mcp_client.py", '"mcp"'),
+    "acr-host watch out --serve": ("e2e/test_watch.py", '"--serve"'),
     "acr-host doctor --model": ("e2e/test_doctor.py", '"--online"'),
     "acr-host demo": ("e2e/test_first_minute.py", '"demo"'),
 }

@@ -323,3 +323,10 @@ def test_the_page_of_a_run_and_of_hostile_files(host: Host, sample_repo: Repo, t
     os.kill(watching.pid, signal.SIGINT)
     watching.communicate(timeout=30 * SLOWNESS)
     assert watching.returncode == 130
+    (out / "live.json").unlink()
+    finished = host.start("watch", out, "--serve")
+    assert finished.stdout
+    assert Browser(finished.stdout.readline().decode().strip()).ask("/").status == 200
+    os.kill(finished.pid, signal.SIGINT)
+    finished.communicate(timeout=30 * SLOWNESS)
+    assert finished.returncode == 0
