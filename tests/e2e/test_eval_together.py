@@ -465,7 +465,8 @@ class Killed:
 
     def command(self, out: Path) -> list[str]:
         options = ["--dataset", self.folder / "dataset.jsonl", "--predictions", self.folder / "preds.jsonl"]
-        return ["eval", *map(str, options), "--run-id", "r", "--out", str(out), "--jobs", "2", *self.place]
+        more = ["--run-id", "r", "--out", str(out), "--jobs", "2", "--official-only"]
+        return ["eval", *map(str, options), *more, *self.place]
 
     def environment(self, cache: Path) -> dict[str, str]:
         return self.env | {"XDG_CACHE_HOME": str(cache), "TMPDIR": str(self.temporary)}

@@ -73,10 +73,10 @@ def stamp(box: Sandbox, repo: Repo, *options: str, setup: str = "date +%s%N >sta
 
 
 @every(sandboxes.LOCAL)
-def test_one_setup_serves_twenty_executions(box: Sandbox, repo: Repo, compiler: None) -> None:
+def test_one_setup_serves_many_executions(box: Sandbox, repo: Repo, compiler: None) -> None:
     owned(repo, box)
     before = repos.digest(repo.path)
-    shown = {show(box, repo, setup="python3 build.py --editable") for _ in range(20)}
+    shown = {show(box, repo, setup="python3 build.py --editable") for _ in range(5)}
     [(path, _)] = shown
     if box.name != "plain":
         assert path == str(repo.path / "quick" / "__init__.py")
