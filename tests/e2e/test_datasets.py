@@ -1,6 +1,6 @@
 """Rows of other data sets: a made-up task of each, graded in environments and in containers, in files of every format.
 
-The reference patch must resolve a task; an empty and a wrong patch must not. A broken row must not affect other rows.
+The reference patch must resolve a task; a wrong patch must not. A broken row must not affect other rows.
 """
 
 from __future__ import annotations

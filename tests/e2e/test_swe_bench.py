@@ -108,8 +108,7 @@ def check_said(result: Result) -> None:
     assert summary.startswith("3 tasks: 1 with a patch, 1 without, 1 failed; ")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("write", [write_list, write_lines])
+@pytest.mark.parametrize(("write", "jobs"), [(write_list, 1), (write_lines, 2)])
 def test_no_task_stops_another(
     run_host: RunHost,
     repos: Path,
