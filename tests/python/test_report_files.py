@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from acr.byte_fields import pack
-from acr.report import service
+from acr.report import run_page, service
 from acr.report.journal import KEPT, read_journal
 from acr.report.parse_diff import changes, parse
 from acr.report.plain import text_of, visible
@@ -143,3 +143,10 @@ def test_a_run_has_the_command_that_applies_its_patch_and_words_for_codes() -> N
     page = service.run(pack([b"html", b"0", *files])).decode()
     assert "git -C &#x27;/my repo&#x27; apply /out/patch.diff" in page and ">Copy</button>" in page
     assert "the model wrote no edit" in service.run(pack([b"text", b"0", *files])).decode()
+
+
+def test_an_experiment_is_told_in_words() -> None:
+    """Its marker is a random word, and its code is code."""
+    told = "`a` failed with AssertionError: abcdefghijklmnop (line 3)"
+    words = "<span><code>a</code> failed at the marker that acr-host put on line 3</span>"
+    assert str(run_page.experiment_words(told)) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
@@ -57,10 +58,19 @@ def _agrees(value: Any) -> str:
     return "yes" if value is True else "no" if value is False else "not made"
 
 
+_MARKER = re.compile(r"failed with AssertionError: [a-z]{16} \(line (\d+)\)")
+
+
+def experiment_words(value: Any) -> Html:
+    """The words of an experiment, with its code as code, and its marker (a random word) in words."""
+    parts = _MARKER.sub(r"failed at the marker that acr-host put on line \1", line_of(value, 600)).split("`")
+    return tag("span", *(tag("code", part) if at % 2 else part for at, part in enumerate(parts)))
+
+
 def _experiments(run: Run) -> list[Html]:
     """What was changed, what was expected, and what happened."""
     names = ("experiment", "changed", "expected", "happened")
-    rows = [[*(line_of(row.get(name), 600) for name in names), _agrees(row.get("agrees"))]
+    rows = [[*(experiment_words(row.get(name)) for name in names), _agrees(row.get("agrees"))]
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
     seconds = member(run.experiments, "seconds")
     took = f", {seconds:.1f} s" if isinstance(seconds, (int, float)) else ""
