@@ -58,7 +58,9 @@ static guint hang_of(const char *line, guint width)
 {
     guint column = (guint)strspn(line, " "), hang = column;
     const char *text = line + column, *rest = text + strspn(text, "0123456789");
-    if (g_str_has_prefix(text, "acr-host") && text[strcspn(text, ":(,")] == ':')
+    const char *colour = *text == '\033' ? strchr(text, 'm') : NULL;
+    if (g_str_has_prefix(colour ? colour + 1 : text, "acr-host") &&
+        text[strcspn(text, ":(,")] == ':')
         return column + MESSAGE_HANG;
     if (g_str_has_prefix(text, "- ") || g_str_has_prefix(text, "* "))
         hang += 2;

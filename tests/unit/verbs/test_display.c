@@ -81,6 +81,7 @@ TEST("/verbs/screen", lines_are_broken_between_words)
         {"one two three", 9, "one two\nthree"},
         {"one two\n\nthree four five ", 10, "one two\n\nthree four\nfive "},
         {"acr-host run: one two three", 20, "acr-host run: one\n  two three"},
+        {"\033[1macr-host: one two\033[0m", 14, "\033[1macr-host: one\n  two\033[0m"},
         {"- one two three", 9, "- one two\n  three"},
         {"10. one two", 8, "10. one\n    two"},
         {"  -x  one two three", 16, "  -x  one two\n      three"},
