@@ -241,8 +241,9 @@ def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_re
     told = host.run("search", "--json", *on_sample, *shown).check().rows()
     assert all(row["output"].strip().endswith(end) for row, end in zip(told, shown.values())), told
     assert all(row["call"] in shown for row in told)
-    refused = host.run("search", *on_sample, "count(1)", "show(1, 2, 3, 4)").check(1).out
-    assert "usage: count()\n" in refused and "word: str = 'any', number: int = 3, file: str = None)" in refused
+    host.run("search", *on_sample, "count(1)").one_line(2, "usage: count() ")
+    usage = "word: str = 'any', number: int = 3, file: str = None)"
+    host.run("search", *on_sample, "show(1, 2, 3, 4)").one_line(2, usage)
     client = Client(host, *on_sample)
     tools = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
     assert tools["count"]["required"] == [] and tools["show"]["required"] == []
@@ -404,7 +405,7 @@ def grade(run_host: RunHost, folder: Path, log: str, *options: object) -> tuple[
         (folder / f"{name}.jsonl").write_text(json.dumps(value) + "\n", "utf-8")
     files = ["--dataset", folder / "rows.jsonl", "--predictions", folder / "predictions.jsonl", "--out", folder / "out"]
     done = run_host("eval", *files, "--run-id", "r", "--regrade", "--json", *options)
-    done.check(3 if "could be graded on this machine" in done.err else 0)
+    done.check(3 if "no task could be run on this machine" in done.err else 0)
     return done, json.loads(done.stdout)
 
 
