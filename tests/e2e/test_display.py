@@ -241,7 +241,7 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
     host.run(*batch, "--instances", "-[14]$").check(0)
     assert started(tmp_path) == ["bill-1", "bill-4"]
     host.run(*batch, "--instances", names).check(0)
-    assert started(tmp_path) == ["bill-1", "bill-4", "bill-3", "bill-6"]
+    assert started(tmp_path) == ["bill-3", "bill-6", "bill-1", "bill-4"]  # those of the last command come first
     host.run(*batch, "--instances", "nothing").one_line(2, "no task matches 'nothing'")
     host.run(*batch, "--instances", "(").one_line(2, "neither a file nor a valid pattern")
     host.run(*batch, "--slice", "6:").one_line(2, "there are 6 tasks")
@@ -251,7 +251,7 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
         fcntl.flock(lock, fcntl.LOCK_EX)
         host.run(*batch).one_line(2, "another batch is using", "give another --out")
     host.run(*batch, "--slice", "1:2").check(3)
-    assert started(tmp_path)[-1] == "bill-2"
+    assert started(tmp_path)[0] == "bill-2"
     again = host.run(*batch, "--retry-failed").check(3)
     assert "1 task: 0 with a patch, 0 without, 1 failed" in again.err
 
