@@ -48,7 +48,15 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], sandboxes.Engine]]:
+def calls() -> str:
+    """Which system calls podman itself lets through (see sandboxes.podman_environment)."""
+    return "all"
+
+
+@pytest.fixture(scope="session")
+def engines(
+    image: Path, calls: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], sandboxes.Engine]]:
     """engines("podman") -> an engine with the image, started once; skips if a trial shows that the engine does not
     work."""
     started: dict[str, sandboxes.Engine] = {}
@@ -60,7 +68,7 @@ def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         if name not in started:
             try:
                 folder = tmp_path_factory.mktemp(name)
-                started[name] = sandboxes.start(name, folder, {sandboxes.IMAGE: image})
+                started[name] = sandboxes.start(name, folder, {sandboxes.IMAGE: image}, calls=calls)
             except pytest.skip.Exception as skipped:
                 missing[name] = str(skipped)
                 raise

@@ -139,7 +139,7 @@ def no_engine_named(folder: Path) -> Case:
 
 def no_python(folder: Path) -> Case:
     """The one that was asked for is not there."""
-    return Case(["the Python '/nowhere/python' is not there"], ["--python", "/nowhere/python"])
+    return Case(["the Python '/nowhere/python' does not exist"], ["--python", "/nowhere/python"])
 
 
 def setup_fails(folder: Path) -> Case:

@@ -13,6 +13,7 @@ import sandboxes
 from conformance import (  # noqa: F401
     PLAIN,
     SECRET,
+    calls,
     engines,
     gone,
     image,
