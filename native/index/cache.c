@@ -26,7 +26,7 @@ struct AcrIndexCache {
     bool writable;
     char *remark;
     GPtrArray *rows;     /* array of AcrCacheRow: the rows that are not written yet */
-    gsize pending_bytes; /* approximate size in the file of the rows that are not written yet */
+    gsize pending_bytes; /* approximate size that the unwritten rows will have in the file */
     bool reading;        /* acr_index_cache_begin was called, but not yet acr_index_cache_end */
     GHashTable *read;    /* key -> rows; filled by acr_index_cache_begin */
     guint rebuilds;      /* how often this cache was rebuilt; the number is limited */

@@ -8,7 +8,7 @@
 /* ---- Retrieval ------------------------------------------------------------------------------- */
 
 typedef enum {
-    ACR_RETRIEVAL_SELECT,  /* the model chooses calls or names places */
+    ACR_RETRIEVAL_SELECT,  /* the model chooses search calls, or names bug locations */
     ACR_RETRIEVAL_EXTRACT, /* the extract agent turns the answer into JSON */
     ACR_RETRIEVAL_SEARCH,  /* the calls are answered */
     ACR_RETRIEVAL_ANALYSE, /* the model reads the results */

@@ -16,7 +16,7 @@ typedef char *(*Words)(const AcrProgressEvent *event);
 typedef struct {
     const char *name;
     AcrShown shown;
-    Words words; /* makes the text of the event; NULL: its `text` is used */
+    Words words; /* makes the event's text; if NULL, the event's `text` member is used */
     Words held;  /* makes the text of the state; NULL if it is not shown as a state */
     /* If a kind describes a state (until the next event of that kind), it is in live.json: as an
      * object with its members (`group`), or as a member with only its time (`time_key`). */

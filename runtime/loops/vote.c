@@ -27,7 +27,7 @@ static GPtrArray *find_tied(const GPtrArray *candidates)
     return tied;
 }
 
-/* Changes the order for each vote. Every run makes the same changes. */
+/* Shuffles the candidates for each vote, in the same way in every run. */
 static void shuffle(GPtrArray *order, guint vote)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(vote);

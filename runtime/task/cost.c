@@ -10,7 +10,8 @@ struct AcrCost {
     AcrCostSum total;
 };
 
-/* The counters of a sum, and their names in cost.json, result.json and the summary of a batch. */
+/* The counters that are added up, and their names in cost.json, result.json and the summary of a
+ * batch. */
 static const struct {
     const char *name;
     gsize offset;     /* offset of the counter in AcrCostSum; each counter has 64 bits */

@@ -284,7 +284,7 @@ static bool check_conflicts(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Whether a string is UTF-8 in one line. */
+/* Whether a string is valid UTF-8 without line breaks. */
 static bool is_label(const char *text)
 {
     for (const char *at = text; *at; at++)

@@ -1,4 +1,4 @@
-/* acr-host tests: runs a project's tests, and compares them with a patch. */
+/* acr-host tests: runs a project's tests, and compares their outcomes with and without a patch. */
 #include "verbs/test_place.h"
 
 #define SHOWN 20u /* maximum number of test names in a list for a person */
