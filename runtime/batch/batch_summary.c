@@ -3,7 +3,6 @@
 #include "batch/batch_summary.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "layout/layout.h"
@@ -15,14 +14,13 @@
 typedef struct {
     AcrJson *json; /* owned */
     bool is_new;   /* this command added the row; it was not in the file */
-    guint place;   /* position in the data set */
 } Row;
 
 struct AcrBatchSummary {
     char *path;
     AcrJson *about;     /* {"dataset", "models", "options"}; members are missing if unknown */
-    GHashTable *places; /* id of a task -> its position in the data set */
-    GArray *rows;       /* of Row, in the order of the data set */
+    GHashTable *places; /* id of a task -> its position in the batch, from 1 */
+    GArray *rows;       /* of Row, in the order of the batch; those of other tasks come last */
 };
 
 typedef struct {
@@ -97,7 +95,7 @@ void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *fro
     take_about(summary, from->about);
     if (!row)
         return;
-    Row copy = {acr_json_copy(row->json), true, G_MAXUINT};
+    Row copy = {acr_json_copy(row->json), true};
     g_array_append_val(summary->rows, copy);
 }
 
@@ -117,7 +115,7 @@ AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
                                       "'%s' is damaged; move it away and rerun", summary->path));
     take_about(summary, json);
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
-        Row row = {.json = acr_json_copy(at), .place = G_MAXUINT};
+        Row row = {.json = acr_json_copy(at)};
         g_array_append_val(summary->rows, row);
     }
     return g_steal_pointer(&summary);
@@ -133,20 +131,20 @@ void acr_batch_summary_free(AcrBatchSummary *summary)
     ACR_FREE(summary->path, summary);
 }
 
-static gint compare_places(gconstpointer a, gconstpointer b)
+static guint position_of(const AcrBatchSummary *summary, const Row *row)
 {
-    return acr_order(((const Row *)a)->place, ((const Row *)b)->place);
+    gpointer place = g_hash_table_lookup(summary->places, row_text(row, "instance_id"));
+    return place ? GPOINTER_TO_UINT(place) : G_MAXUINT;
 }
 
-/* Sorts the rows; those of tasks outside the batch come last. */
+static gint compare_positions(gconstpointer a, gconstpointer b, gpointer summary)
+{
+    return acr_order(position_of(summary, a), position_of(summary, b));
+}
+
 static void sort_rows(AcrBatchSummary *summary)
 {
-    for (guint i = 0; i < summary->rows->len; i++) {
-        Row *row = &g_array_index(summary->rows, Row, i);
-        gpointer place = g_hash_table_lookup(summary->places, row_text(row, "instance_id"));
-        row->place = place ? GPOINTER_TO_UINT(place) : G_MAXUINT;
-    }
-    g_array_sort(summary->rows, compare_places);
+    g_array_sort_with_data(summary->rows, compare_positions, summary);
 }
 
 /* The options that were given and that decide results; owned. */
@@ -212,12 +210,13 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
     if (known && task->was_over)
         seconds = acr_json_get_double(known->json, "seconds", seconds);
     AcrJson *json = acr_batch_summary_row(task->instance->instance_id, task->result, seconds);
-    if (known)
+    Row row = {json, true};
+    if (known) {
         clear_row(known);
-    else
-        g_array_set_size(summary->rows, summary->rows->len + 1);
-    known = known ? known : &g_array_index(summary->rows, Row, summary->rows->len - 1);
-    *known = (Row){json, true, 0};
+        *known = row;
+        return;
+    }
+    g_array_append_val(summary->rows, row);
     sort_rows(summary);
 }
 
