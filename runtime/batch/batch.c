@@ -267,12 +267,25 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-bool acr_batch_is_finished(const char *out, const AcrInstance *instance, AcrRunSpec *spec)
+/* Whether a task is finished and needs neither money nor time. *spec gets the options of its
+ * run. */
+static bool is_finished(const char *out, const AcrInstance *instance, AcrRunSpec *spec)
 {
     g_autofree char *path = g_build_filename(out, instance->instance_id, NULL);
     g_auto(AcrRunResult) result = {0};
     bool has_result = false;
     return acr_task_read(path, spec, &result, &has_result, NULL) && has_result && !result.error;
+}
+
+GPtrArray *acr_batch_unfinished(const char *out, const GPtrArray *instances)
+{
+    GPtrArray *left = g_ptr_array_new();
+    for (guint i = 0; i < instances->len; i++) {
+        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
+        if (!is_finished(out, instances->pdata[i], &unused))
+            g_ptr_array_add(left, instances->pdata[i]);
+    }
+    return left;
 }
 
 /* Takes the next task to begin. Returns false if there is none. The caller holds the lock. */
@@ -284,8 +297,7 @@ static bool take_task(Batch *batch, guint *out)
         g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
         *out = note->next++;
         if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) ||
-            acr_batch_is_finished(batch->options->spec->out, batch->instances->pdata[*out],
-                                  &unused)) {
+            is_finished(batch->options->spec->out, batch->instances->pdata[*out], &unused)) {
             note->task_begun_ms[*out] = acr_now_ms();
             acr_batch_note_write(note);
             return true;
@@ -317,7 +329,7 @@ static void *run_next_tasks(void *data)
         gint64 start_us = g_get_monotonic_time();
         AcrBatchTask task = {.instance = batch->instances->pdata[number], .result = &result};
         g_auto(AcrRunSpec) kept = acr_run_spec_of(ACR_FOR_RUN);
-        task.was_over = acr_batch_is_finished(batch->options->spec->out, task.instance, &kept);
+        task.was_over = is_finished(batch->options->spec->out, task.instance, &kept);
         run_instance(batch, number, task.was_over ? &kept : NULL, &result);
         task.ms = (g_get_monotonic_time() - start_us) / 1000;
         pthread_mutex_lock(&batch->lock);

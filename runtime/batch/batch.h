@@ -122,9 +122,9 @@ typedef struct {
 void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
-/* Whether a task is finished and needs neither money nor time. *spec gets the options of its
- * run. */
-bool acr_batch_is_finished(const char *out, const AcrInstance *instance, AcrRunSpec *spec);
+/* The tasks that are not finished, because they still need money or time; in order. Owned, with
+ * elements of `instances`. */
+GPtrArray *acr_batch_unfinished(const char *out, const GPtrArray *instances);
 
 /* Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended tasks: the
  * file is rewritten atomically after each task. Lines of instances outside this batch, and of

@@ -243,13 +243,13 @@ static bool lock_batch(const AcrRunSpec *spec, AcrLock **out_lock, GError **erro
                : acr_pass_error(error, &reason);
 }
 
-bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
-                     AcrLock **out_lock, GError **error)
+bool acr_shard_narrow(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
+                      AcrJson **out_note, GError **error)
 {
     Part part = {0};
-    *out_lock = NULL;
-    if (!spec->shard) /* the lock of an evaluation is that of its RUN_ID */
-        return bound->predictions || lock_batch(spec, out_lock, error);
+    *out_note = NULL;
+    if (!spec->shard)
+        return true;
     if (!read_part_note(spec->shard, &part, error))
         return false;
     g_autoptr(AcrJson) note = make_note(rows, bound, part);
@@ -260,9 +260,20 @@ bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *ro
     spec->out = dir;
     keep_own(rows, part);
     share_ceilings(spec, part);
-    g_autofree char *lock = g_build_filename(dir, ACR_FILE_LOCK, NULL);
-    return acr_dir_make(dir, error) && (*out_lock = acr_lock_take(lock, error)) &&
-           write_note(dir, note, part, error) && acr_dataset_keep_failed(rows, spec, error);
+    *out_note = g_steal_pointer(&note);
+    return acr_dataset_keep_failed(rows, spec, error);
+}
+
+bool acr_shard_lock(const AcrRunSpec *spec, const AcrJson *note, AcrLock **out_lock, GError **error)
+{
+    const Part part = {(guint)acr_json_get_int(note, "shard", 0),
+                       (guint)acr_json_get_int(note, "of", 0)};
+    *out_lock = NULL;
+    if (!note)
+        return lock_batch(spec, out_lock, error);
+    g_autofree char *lock = g_build_filename(spec->out, ACR_FILE_LOCK, NULL);
+    return acr_dir_make(spec->out, error) && (*out_lock = acr_lock_take(lock, error)) &&
+           write_note(spec->out, note, part, error);
 }
 
 /* ---- Looking on ---- */

@@ -16,12 +16,16 @@ typedef struct {
 /* Restricts a batch or evaluation to one shard: `spec->shard` is "I/N", or "N" if I comes from
  * the environment (SLURM_ARRAY_TASK_ID, which begins at 1; JOB_COMPLETION_INDEX, which begins at
  * 0). Keeps only the shard's tasks in `rows` (none if there are more shards than tasks, or if
- * --retry-failed finds none), and sets the shard's folder and limits in `spec`. Locks the folder
- * until *out_lock (owned) is freed. Without --shard, only locks the folder of a batch. Errors:
- * DATASET (no such shard; another batch works in `spec->out`, or left shards there), those of
- * acr_lock_take and base. */
-bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
-                     AcrLock **out_lock, GError **error) ACR_MUST_USE;
+ * --retry-failed finds none), and sets the shard's folder and limits in `spec`. Writes nothing.
+ * *out_note (owned) describes the shard; NULL without --shard. Errors: DATASET (no such shard;
+ * another batch left shards in `spec->out`), those of base. */
+bool acr_shard_narrow(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
+                      AcrJson **out_note, GError **error) ACR_MUST_USE;
+/* Locks the folder of a shard or, if `note` is NULL, of a batch until *out_lock (owned) is freed,
+ * and writes the shard's note. Errors: DATASET (another batch works in `spec->out`, or began this
+ * shard), those of acr_lock_take and base. */
+bool acr_shard_lock(const AcrRunSpec *spec, const AcrJson *note, AcrLock **out_lock,
+                    GError **error) ACR_MUST_USE;
 
 /* The number of shards of the batch or evaluation in `out`, according to their folders; 0 if
  * there are none, or if they belong to several batches. */

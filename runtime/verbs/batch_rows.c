@@ -141,25 +141,23 @@ static bool can_plan(const AcrEvalOptions *options, const AcrInstance *task, GEr
     return acr_eval_plan(options, task, &plan, error);
 }
 
-bool acr_batch_rows_check(const AcrBatchRows *rows, GError **error)
+bool acr_batch_rows_check(const AcrBatchRows *rows, const GPtrArray *left, GError **error)
 {
-    const AcrRunSpec *spec = rows->spec;
-    bool is_graded = spec->grade >= 0,
+    bool is_graded = rows->spec->grade >= 0,
          is_run = rows->place &&
                   (!is_graded || rows->running.in_environment != rows->options.in_environment);
-    guint left = 0, bad = 0;
+    guint good = 0, bad = 0;
     g_autoptr(GError) reason = NULL;
-    for (guint i = 0; i < rows->tasks->len; i++) {
-        const AcrInstance *task = rows->tasks->pdata[i], *instance = rows->instances->pdata[i];
-        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
+    for (guint i = 0; i < left->len; i++) {
+        const AcrInstance *instance = left->pdata[i],
+                          *task = g_hash_table_lookup(rows->by_id, instance->instance_id);
         g_autoptr(GError) why = NULL;
-        if (instance->fault || acr_batch_is_finished(spec->out, instance, &unused))
+        if (instance->fault)
             continue;
-        left++;
         if ((!is_graded || can_plan(&rows->options, task, &why)) &&
             (!is_run || can_plan(&rows->running, task, &why)))
-            continue;
-        if (bad++ == 0)
+            good++;
+        else if (bad++ == 0)
             g_set_error(&reason, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s: %s", task->instance_id,
                         why->message);
     }
@@ -169,8 +167,8 @@ bool acr_batch_rows_check(const AcrBatchRows *rows, GError **error)
     if (bad)
         return acr_task_refuse(error, "%s%s; nothing was run", reason->message, also);
     g_autoptr(AcrImages) engine =
-        left && rows->images ? acr_images_open(rows->options.host->interrupt, error) : NULL;
-    return engine || !left || !rows->images;
+        good && rows->images ? acr_images_open(rows->options.host->interrupt, error) : NULL;
+    return engine || !good || !rows->images;
 }
 
 AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,

@@ -146,34 +146,25 @@ static void add_batch_limits(GString *text, const AcrRunSpec *spec, guint tasks,
 }
 
 /* Says which tasks will run, and names the first of them. */
-static void add_tasks(GString *text, const AcrRunSpec *spec, const GPtrArray *instances,
-                      guint finished, const char *first)
+static void add_tasks(GString *text, const AcrRunSpec *spec, guint tasks, const GPtrArray *left)
 {
+    const AcrInstance *first = left->len ? left->pdata[0] : NULL;
     put_row(text, "data set", "%s", spec->dataset);
-    put_row(text, "tasks", "%u%s%s%s; %u finished already, %u at a time", instances->len,
-            first ? ", first " : "", first ? first : "",
-            spec->reproduce_only ? "; only scripts that show the issues" : "", finished,
-            (guint)MIN(spec->tasks_at_once, instances->len));
+    put_row(text, "tasks", "%u%s%s%s; %u finished already, %u at a time", tasks,
+            first ? ", first " : "", first ? first->instance_id : "",
+            spec->reproduce_only ? "; only scripts that show the issues" : "", tasks - left->len,
+            (guint)MIN(spec->tasks_at_once, tasks));
 }
 
-char *acr_dry_run_of_batch(const AcrRunSpec *spec, const GPtrArray *instances, const char *place,
-                           const AcrJson *plan)
+char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray *left,
+                           const char *place, const AcrJson *plan)
 {
     static const char *const graded[] = {[ACR_GRADE_IN_CONTAINER] = ACR_IN_CONTAINER,
                                          [ACR_GRADE_IN_ENVIRONMENT] = ACR_IN_ENVIRONMENT};
     GString *text = g_string_new(NULL);
-    const char *first = NULL;
-    guint finished = 0;
-    for (guint i = 0; i < instances->len; i++) {
-        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
-        const AcrInstance *instance = instances->pdata[i];
-        bool is_over = acr_batch_is_finished(spec->out, instance, &unused);
-        finished += is_over;
-        first = first || is_over ? first : instance->instance_id;
-    }
-    add_tasks(text, spec, instances, finished, first);
+    add_tasks(text, spec, tasks, left);
     add_models(text, plan);
-    add_batch_limits(text, spec, instances->len - finished, acr_json_get(plan, "limits"));
+    add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"));
     put_row(text, "sandbox", "%s",
             spec->verify == ACR_VERIFY_NEVER && !spec->validate
                 ? "none: no code runs (--verify=never)"

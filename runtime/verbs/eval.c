@@ -140,7 +140,9 @@ static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
     g_autofree char *options = acr_eval_bound(spec, is_in_environment(spec), recipes),
                     *digest = acr_predictions_digest(predictions);
     const AcrShardBound bound = {options, digest};
-    if (!acr_shard_enter(spec, &bound, tasks, out_lock, error))
+    g_autoptr(AcrJson) note = NULL;
+    if (!acr_shard_narrow(spec, &bound, tasks, &note, error) ||
+        (note && !acr_shard_lock(spec, note, out_lock, error))) /* else RUN_ID has the lock */
         return false;
     (void)keep_predictions_of(tasks, predictions);
     return true;

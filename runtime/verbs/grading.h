@@ -51,10 +51,11 @@ bool acr_batch_needs_rows(const AcrRunSpec *spec);
  * of batch, eval and py. */
 AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
                                  GError **error) ACR_MUST_USE;
-/* Checks, before a model is paid, that all tasks that are left can be run and graded in their
- * places, and that there is an engine if one of these places is a container. Errors: USAGE of
- * task, those of sandbox. */
-bool acr_batch_rows_check(const AcrBatchRows *rows, GError **error) ACR_MUST_USE;
+/* Checks, before a model is paid, that the tasks of `left` (acr_batch_unfinished) can be run and
+ * graded in their places, and that there is an engine if one of these places is a container.
+ * Errors: USAGE of task, those of sandbox. */
+bool acr_batch_rows_check(const AcrBatchRows *rows, const GPtrArray *left,
+                          GError **error) ACR_MUST_USE;
 void acr_batch_rows_free(AcrBatchRows *rows);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
 /* Callback of AcrBatchOptions: creates the environment of a task, or finds its image. */
@@ -80,7 +81,8 @@ void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;
 
-/* The plan of a batch as lines (dry_run.c); owned. `place` is the word for where code runs (NULL:
- * the options say it), `plan` that of acr_task_plan_models. */
-char *acr_dry_run_of_batch(const AcrRunSpec *spec, const GPtrArray *instances, const char *place,
-                           const AcrJson *plan) ACR_MUST_USE;
+/* The plan of a batch as lines (dry_run.c); owned. `left` are the unfinished ones of `tasks` tasks,
+ * `place` is the word for where code runs (NULL: the options say it), `plan` that of
+ * acr_task_plan_models. */
+char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray *left,
+                           const char *place, const AcrJson *plan) ACR_MUST_USE;

@@ -92,22 +92,10 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* Whether no task needs a model any more. */
-static bool are_finished(const AcrRunSpec *spec, const GPtrArray *instances)
-{
-    for (guint i = 0; i < instances->len; i++) {
-        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
-        if (!acr_batch_is_finished(spec->out, instances->pdata[i], &unused))
-            return false;
-    }
-    return true;
-}
-
-/* Reports errors that would make every task fail, before the first task starts: a wrong name, a
- * missing key, a missing file of answers. *out_digest (owned) is a digest of the options that all
- * tasks share; *out_plan (owned; NULL if all tasks are finished) describes the models. */
-static bool check_models(const AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
-                         char **out_digest, AcrJson **out_plan, GError **error)
+/* Reports names of models that would make every task fail, before anything is written.
+ * *out_digest (owned) is a digest of the options that all tasks share. */
+static bool check_names(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
+                        GError **error)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, error);
     for (guint i = 0; prompts && spec->models[i]; i++) {
@@ -120,9 +108,16 @@ static bool check_models(const AcrHost *host, const AcrRunSpec *spec, const GPtr
                                    spec->models[i]);
     }
     *out_digest = prompts ? acr_meta_digest(spec, prompts) : NULL;
-    return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error)) &&
-           ((!spec->dry_run && are_finished(spec, instances)) ||
-            acr_task_plan_models(spec, host, out_plan, error));
+    return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
+}
+
+/* Reports models that no task could use (a missing key, a missing file of answers), before the
+ * first task starts. A batch without unfinished tasks needs no model. */
+static bool check_batch_models(const AcrHost *host, const AcrRunSpec *spec, const GPtrArray *left,
+                               GError **error)
+{
+    g_autoptr(AcrJson) unused = NULL;
+    return left->len == 0 || acr_task_plan_models(spec, host, &unused, error);
 }
 
 /* Reports the grades when they are complete. */
@@ -161,7 +156,8 @@ static AcrBatchBroker *start_broker(AcrHost *host, AcrRunSpec *spec, AcrConsole 
 }
 
 /* Runs the tasks, and grades their predictions. */
-static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
+static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
+                     const GPtrArray *left)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
@@ -179,7 +175,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     if (rows && is_graded)
         grading = acr_batch_grading_new(rows, &result.spent.cost_microusd, &error);
     if ((needs_rows && !rows) || (is_graded && !grading) ||
-        (rows && !acr_batch_rows_check(rows, &error))) {
+        (rows && !acr_batch_rows_check(rows, left, &error))) {
         acr_console_end(console);
         return acr_verb_fail_grading(host, error);
     }
@@ -244,18 +240,28 @@ static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances
 
 /* Prints what the batch would do, after the checks that it makes itself. */
 static int dry_run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
-                         const AcrJson *plan)
+                         const GPtrArray *left)
 {
     g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJson) plan = NULL;
+    if (!acr_task_plan_models(spec, host, &plan, &error))
+        return acr_verb_fail(host, error);
     bool needs_rows = acr_batch_needs_rows(spec);
     g_autoptr(AcrBatchRows) rows =
         needs_rows ? acr_batch_rows_new(host, spec, instances, &error) : NULL;
-    if (needs_rows && (!rows || !acr_batch_rows_check(rows, &error)))
+    if (needs_rows && (!rows || !acr_batch_rows_check(rows, left, &error)))
         return acr_verb_fail_grading(host, error);
     if (!check_begun_tasks(spec, instances, &error))
         return acr_verb_fail(host, error);
-    g_autofree char *text = acr_dry_run_of_batch(spec, instances, rows ? rows->place : NULL, plan);
+    g_autofree char *text =
+        acr_dry_run_of_batch(spec, instances->len, left, rows ? rows->place : NULL, plan);
     return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+}
+
+static int fail_shard(AcrHost *host, const GError *error)
+{
+    int code = acr_verb_fail(host, error);
+    return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : code;
 }
 
 static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
@@ -263,9 +269,9 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE,
                                                       (const char *const *)spec->instances, &error);
-    g_autoptr(AcrLock) shard = NULL;
+    g_autoptr(AcrLock) lock = NULL;
+    g_autoptr(AcrJson) note = NULL;
     g_autofree char *digest = NULL;
-    g_autoptr(AcrJson) plan = NULL;
     if (!instances || !acr_dataset_narrow(instances, spec, &error)) {
         (void)acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
@@ -274,18 +280,21 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_fail(host, error);
     if (spec->sbfl_only || spec->extract_patches)
         return acr_batch_tools_run(host, spec, instances);
-    if (!check_models(host, spec, instances, &digest, &plan, &error))
+    if (!check_names(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
-    if (spec->dry_run)
-        return dry_run_batch(host, spec, instances, plan);
     const AcrShardBound bound = {.options = digest};
-    if (!acr_shard_enter(spec, &bound, instances, &shard, &error)) {
-        int code = acr_verb_fail(host, error);
-        return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : code;
-    }
+    if (!acr_shard_narrow(spec, &bound, instances, &note, &error))
+        return fail_shard(host, error);
+    g_autoptr(GPtrArray) left = acr_batch_unfinished(spec->out, instances);
+    if (spec->dry_run)
+        return dry_run_batch(host, spec, instances, left);
+    if (!check_batch_models(host, spec, left, &error))
+        return acr_verb_fail(host, error);
+    if (!acr_shard_lock(spec, note, &lock, &error))
+        return fail_shard(host, error);
     if (!check_begun_tasks(spec, instances, &error))
         return acr_verb_fail(host, error);
-    return instances->len > 0 ? run_batch(host, spec, instances)
+    return instances->len > 0 ? run_batch(host, spec, instances, left)
                               : end_without_tasks(host, spec, instances);
 }
 

@@ -507,12 +507,13 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
     assert not (tmp_path / "many" / "preds.jsonl").exists()
 
 
-def test_a_shard_has_the_same_tasks_each_time(
-    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
-) -> None:
-    dataset, out = write_list(tmp_path / "tasks.json", rows[:1]), tmp_path / "out"
-    run = batch(dataset, repos, f"script:{SCRIPT}", out, "--shard", "1/1")
+def test_a_shard_keeps_its_tasks(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
+    dataset, out, answers = write_list(tmp_path / "tasks.json", rows[:1]), tmp_path / "out", tmp_path / "answers.jsonl"
+    answers.write_bytes(SCRIPT.read_bytes())
+    run = batch(dataset, repos, f"script:{answers}", out, "--shard", "1/1")
     run_host(*run).check()
+    answers.unlink()
+    assert "1 with a patch" in run_host(*run).check().err, "a finished shard needs no model"
     other = write_list(tmp_path / "others.json", [rows[0] | {"instance_id": "brook__bill-9"}])
     run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "different tasks")
 

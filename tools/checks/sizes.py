@@ -35,7 +35,7 @@ BUDGETS = {
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
-    "runtime/batch": 2_670,
+    "runtime/batch": 2_690,
     "runtime/eval": 2_985,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,

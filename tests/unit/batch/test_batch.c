@@ -332,7 +332,9 @@ PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
     spec.shard = g_strdup("1/2");
     spec.max_cost = 3000001;
     spec.max_tokens_total = 101;
-    assert_ok(acr_shard_enter(&spec, &bound, rows, &lock, &error), error);
+    g_autoptr(AcrJson) note = NULL, same = NULL;
+    assert_ok(acr_shard_narrow(&spec, &bound, rows, &note, &error), error);
+    assert_ok(acr_shard_lock(&spec, note, &lock, &error), error);
     g_assert_cmpuint(rows->len, ==, 2);
     g_assert_cmpstr(((const AcrInstance *)rows->pdata[1])->instance_id, ==, "c");
     g_assert_cmpint(spec.max_cost, ==, 1500000);
@@ -343,6 +345,7 @@ PLACE_TEST("/batch/shards", a_shard_has_its_tasks_and_its_share)
     g_auto(AcrRunSpec) other = acr_run_spec_of(ACR_FOR_SWE_BENCH);
     other.out = g_strdup(place->dir);
     other.shard = g_strdup("1/2");
-    assert_fails_with(acr_shard_enter(&other, &bound, again, &second, &error), error,
-                      ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
+    assert_ok(acr_shard_narrow(&other, &bound, again, &same, &error), error);
+    assert_fails_with(acr_shard_lock(&other, same, &second, &error), error, ACR_BASE_ERROR,
+                      ACR_BASE_ERROR_BUSY);
 }
