@@ -141,11 +141,15 @@ static bool find_text(AcrReply *reply, const char *text, GHashTable *paths, GErr
 
 /* ---- The answer ---- */
 
+static char *date_of(gint64 seconds)
+{
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(seconds);
+    return time ? g_date_time_format(time, "%Y-%m-%d") : g_strdup("?");
+}
+
 static void append_commit(GString *out, const AcrCommit *commit)
 {
-    g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(commit->time);
-    g_autofree char *date = time ? g_date_time_format(time, "%Y-%m-%d") : g_strdup("?"),
-                    *subject = acr_search_shown(commit->subject);
+    g_autofree char *date = date_of(commit->time), *subject = acr_search_shown(commit->subject);
     g_string_append_printf(out, "%s %.*s %s\n", date, ID_SHOWN, commit->id, subject);
     for (guint i = 0; i < MIN(commit->files->len, MAX_FILES); i++)
         g_string_append_printf(out, "    %s\n", (const char *)commit->files->pdata[i]);
@@ -153,13 +157,13 @@ static void append_commit(GString *out, const AcrCommit *commit)
         g_string_append_printf(out, "    … and %u more files\n", commit->files->len - MAX_FILES);
 }
 
-/* Adds the commits as lines for a person, with those of their files that were asked for. */
-static void write_lines(const AcrLog *log, GHashTable *paths, GString *out)
+/* The commits as lines for a person, with those of their files that were asked for; owned. */
+static char *write_lines(const AcrLog *log, GHashTable *paths)
 {
+    GString *out = g_string_new(NULL);
     for (guint i = 0; i < log->commits->len; i++) {
         const AcrCommit *commit = log->commits->pdata[i];
-        g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(commit->time);
-        g_autofree char *date = time ? g_date_time_format(time, "%Y-%m-%d") : g_strdup("?");
+        g_autofree char *date = date_of(commit->time);
         g_autoptr(GString) files = g_string_new(NULL);
         guint n = 0;
         for (guint k = 0; k < commit->files->len; k++) {
@@ -174,13 +178,13 @@ static void write_lines(const AcrLog *log, GHashTable *paths, GString *out)
         g_string_append_printf(out, "%s%.*s %s %s%s%s%s", i ? "\n" : "", ID_SHOWN, commit->id, date,
                                commit->subject, n ? " (" : "", files->str, n ? ")" : "");
     }
+    return g_string_free(out, FALSE);
 }
 
 /* Appends a sentence that says how many commits were searched. */
 static void append_end(GString *out, const AcrLog *log)
 {
-    g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(log->oldest);
-    g_autofree char *date = time ? g_date_time_format(time, "%Y-%m-%d") : g_strdup("?");
+    g_autofree char *date = date_of(log->oldest);
     if (log->is_full)
         g_string_append_printf(out, "Older commits than these %u are not listed.\n",
                                log->commits->len);
@@ -240,18 +244,17 @@ bool acr_answer_history(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
         return false;
     g_autofree char *name = acr_search_shown(is_definition ? arg.text : text);
     shown = is_definition ? g_strdup(name) : g_strdup_printf("lines with the text %s", name);
-    acr_reply_miss(&reply, write_log(&log, shown), out);
-    out->ok = log.commits->len > 0;
-    if (out->ok && search->mode.lines) {
-        g_autoptr(GString) lines = g_string_new(NULL);
+    bool is_found = log.commits->len > 0;
+    if (is_found && search->mode.lines) {
         append_end(reply.notes, &log);
         out->notes = g_strdup(reply.notes->str);
-        write_lines(&log, paths, lines);
-        g_free(out->output);
-        out->output = g_strdup(lines->str);
+        out->output = write_lines(&log, paths);
+    } else {
+        acr_reply_miss(&reply, write_log(&log, shown), out);
     }
-    if (out->ok) {
-        g_ptr_array_unref(out->places);
+    out->ok = is_found;
+    if (is_found) {
+        g_clear_pointer(&out->places, g_ptr_array_unref);
         out->places = g_steal_pointer(&places);
     }
     return true;
