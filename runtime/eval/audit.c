@@ -38,14 +38,11 @@ static bool has_text(GBytes *output, const char *text)
  * git accepts the patch, or if the script applies none. */
 static char *find_test_patch_error(GBytes *output)
 {
-    static const char mark[] = "\nerror: ";
     g_autofree char *text = acr_bytes_text(output);
     char *at = strstr(text, "+ git apply -v -\n"), *next = at ? strstr(at + 1, "\n+ ") : NULL;
     if (next)
         *next = '\0';
-    const char *said = at ? strstr(at, mark) : NULL;
-    said = said ? said + strlen(mark) : NULL;
-    return said ? g_strchomp(g_strndup(said, strcspn(said, "(\n"))) : NULL;
+    return at ? acr_eval_refusal(at) : NULL;
 }
 
 static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingPlan *plan,

@@ -8,7 +8,6 @@
 #include "eval/images.h"
 
 #define VERDICT_VERSION 3 /* verdicts of another version are computed again */
-#define MAX_REFUSAL_BYTES 300u
 
 typedef struct {
     const AcrEvalOptions *options;
@@ -263,29 +262,13 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
 }
 
-/* The output of the first command that rejected the patch; owned; NULL if there is none. */
-static char *find_refusal(const char *log)
-{
-    static const char mark[] = "error: ";
-    g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
-    for (guint i = 0; lines[i]; i++) {
-        const char *said = lines[i] + strlen(mark);
-        char *advice = strstr(lines[i], " (allow with "); /* names an option of git */
-        if (advice)
-            *advice = '\0';
-        if (g_str_has_prefix(lines[i], mark) && !g_str_has_prefix(said, "while searching for"))
-            return acr_text_shorten(said, MAX_REFUSAL_BYTES);
-    }
-    return NULL;
-}
-
 /* If a run of the tests gives no report, sets the reason and returns true. */
 static bool find_failure(const Work *work, AcrGraded *out)
 {
     const char *failure = NULL;
     if (work->prediction->patch && !work->run.applied_by) {
         failure = "patch_does_not_apply";
-        g_autofree char *said = find_refusal(work->run.log);
+        g_autofree char *said = acr_eval_refusal(work->run.log);
         out->error = g_strconcat("the patch does not apply", said ? ": " : NULL, said, NULL);
     } else if (work->run.timed_out) {
         failure = "time_out";

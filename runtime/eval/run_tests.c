@@ -9,6 +9,7 @@
 #include "project/project.h"
 #include "sandbox/sandbox.h"
 
+#define MAX_REFUSAL_BYTES 300u
 #define MB ((gint64)1024 * 1024)
 #define DEFAULT_WALL_MS ((gint64)1800 * 1000)
 #define DEFAULT_MEMORY (8192 * MB)
@@ -259,6 +260,21 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
     g_autofree char *bin = g_path_get_dirname(python);
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
     return sandbox && run_in_sandbox(options, sandbox, plan, way, bin, out, error);
+}
+
+char *acr_eval_refusal(const char *log)
+{
+    static const char mark[] = "error: ";
+    g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        const char *said = lines[i] + strlen(mark);
+        char *advice = strstr(lines[i], " (allow with "); /* names an option of git */
+        if (advice)
+            *advice = '\0';
+        if (g_str_has_prefix(lines[i], mark) && !g_str_has_prefix(said, "while searching for"))
+            return acr_text_shorten(said, MAX_REFUSAL_BYTES);
+    }
+    return NULL;
 }
 
 bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
