@@ -155,13 +155,6 @@ static void end_table(Guide *self)
 
 /* ---- Lines ---- */
 
-static bool begins_item(const char *text)
-{
-    const char *rest = text + strspn(text, "0123456789");
-    return g_str_has_prefix(text, "- ") || g_str_has_prefix(text, "* ") ||
-           (rest > text && g_str_has_prefix(rest, ". "));
-}
-
 static void put_heading_line(Guide *self, const char *line)
 {
     g_autofree char *text = inline_text(self, line + strspn(line, "# "));
@@ -173,7 +166,7 @@ static void take_line(Guide *self, const char *line)
 {
     const char *text = line + strspn(line, " ");
     bool is_fence = g_str_has_prefix(text, "```");
-    if (is_fence || *text == '#' || *text == '|' || !*text || begins_item(text))
+    if (is_fence || *text == '#' || *text == '|' || !*text || acr_list_mark(text))
         end_paragraph(self);
     if (*text != '|' && self->rows->len)
         end_table(self);

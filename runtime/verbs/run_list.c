@@ -9,10 +9,11 @@
 
 #include "layout/layout.h"
 #include "task/live.h"
+#include "verbs/screen.h"
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 60 /* maximum length of a title in the list, in characters */
+#define MAX_TITLE 60 /* maximum width of a title in the list, in columns */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
@@ -158,15 +159,6 @@ static char *age_text(gint64 seconds)
                              : g_strdup_printf("%d min", (int)(seconds / 60));
 }
 
-/* The title as a row of the list shows it; owned. */
-static char *cut_title(const char *title)
-{
-    if (g_utf8_strlen(title, -1) <= MAX_TITLE)
-        return g_strdup(title);
-    g_autofree char *cut = g_utf8_substring(title, 0, MAX_TITLE - 1);
-    return g_strconcat(cut, "…", NULL);
-}
-
 static char *list_text(const AcrJson *rows)
 {
     GString *text = g_string_new(NULL);
@@ -175,7 +167,7 @@ static char *list_text(const AcrJson *rows)
                    *state = acr_json_get_string(row, "state");
         g_autofree char *age = age_text(acr_json_get_int(row, "age_seconds", 0)),
                         *folder = acr_one_line(acr_json_get_string(row, "folder")),
-                        *title = cut_title(acr_json_get_string(row, "issue")),
+                        *title = acr_text_fit(acr_json_get_string(row, "issue"), MAX_TITLE),
                         *cost = verdict
                                     ? g_strdup_printf(
                                           "%.6f USD",

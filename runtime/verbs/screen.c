@@ -23,7 +23,8 @@ guint acr_screen_width(int fd)
     return width ? (guint)CLAMP(width, MIN_WIDTH, MAX_WIDTH) : 0;
 }
 
-guint acr_letter_width(gunichar letter)
+/* Columns that a character takes. */
+static guint letter_width(gunichar letter)
 {
     return g_unichar_iszerowidth(letter) ? 0 : g_unichar_iswide(letter) ? 2 : 1;
 }
@@ -41,7 +42,7 @@ static const char *next_letter(const char *at, guint *width)
     const char *end = at[0] == '\033' && at[1] == '[' ? strchr(at, 'm') : NULL;
     if (end)
         return end + 1;
-    *width += acr_letter_width(g_utf8_get_char(at));
+    *width += letter_width(g_utf8_get_char(at));
     return g_utf8_next_char(at);
 }
 
@@ -53,19 +54,37 @@ guint acr_text_width(const char *text)
     return width;
 }
 
+char *acr_text_fit(const char *text, guint most)
+{
+    guint width = 0;
+    const char *at = text, *cut = text;
+    for (; *at && width <= most; at = g_utf8_next_char(at)) {
+        width += letter_width(g_utf8_get_char(at));
+        if (width < most)
+            cut = g_utf8_next_char(at); /* leave room for the ellipsis */
+    }
+    g_autofree char *kept = g_strndup(text, (gsize)(cut - text));
+    return width <= most ? g_strdup(text) : g_strconcat(kept, "…", NULL);
+}
+
+guint acr_list_mark(const char *text)
+{
+    guint digits = (guint)strspn(text, "0123456789");
+    if (g_str_has_prefix(text, "- ") || g_str_has_prefix(text, "* "))
+        return 2;
+    return digits && g_str_has_prefix(text + digits, ". ") ? digits + 2 : 0;
+}
+
 /* The column where a continued line begins. */
 static guint hang_of(const char *line, guint width)
 {
-    guint column = (guint)strspn(line, " "), hang = column;
-    const char *text = line + column, *rest = text + strspn(text, "0123456789");
+    guint column = (guint)strspn(line, " ");
+    const char *text = line + column;
     const char *colour = *text == '\033' ? strchr(text, 'm') : NULL;
     if (g_str_has_prefix(colour ? colour + 1 : text, "acr-host") &&
         text[strcspn(text, ":(,")] == ':')
         return column + MESSAGE_HANG;
-    if (g_str_has_prefix(text, "- ") || g_str_has_prefix(text, "* "))
-        hang += 2;
-    else if (rest > text && g_str_has_prefix(rest, ". "))
-        hang += (guint)(rest - text) + 2;
+    guint hang = column + acr_list_mark(text);
     for (const char *at = text; *at;) {
         guint spaces = (guint)strspn(at, " ");
         if (spaces > 1 && at[spaces] && column + spaces <= width / 2)

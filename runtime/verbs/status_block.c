@@ -10,24 +10,6 @@
 #define FREE_COLUMNS 3 /* columns that stay free at the right, so that "^C" does not wrap */
 #define MIN_COLUMNS 8
 
-/* The text, truncated if it is too wide; owned. */
-static char *fit(const char *text, guint most, guint *out_width)
-{
-    guint width = 0;
-    const char *at = text, *cut = text;
-    for (; *at && width <= most; at = g_utf8_next_char(at)) {
-        width += acr_letter_width(g_utf8_get_char(at));
-        if (width < most)
-            cut = g_utf8_next_char(at); /* leave room for the mark of truncation */
-    }
-    *out_width = width;
-    if (width <= most)
-        return g_strdup(text);
-    g_autofree char *kept = g_strndup(text, (gsize)(cut - text));
-    *out_width = most;
-    return g_strconcat(kept, "…", NULL);
-}
-
 void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
 {
     guint rows = 0;
@@ -51,8 +33,9 @@ void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint 
     for (guint i = 0; i < parts->len; i++) {
         const char *text = parts->pdata[i];
         bool begins = *text == '\n';
-        guint width = 0, *line = &block->widths[block->n - 1];
-        g_autofree char *part = fit(text + begins, most, &width);
+        guint *line = &block->widths[block->n - 1];
+        g_autofree char *part = acr_text_fit(text + begins, most);
+        guint width = acr_text_width(part);
         bool fits = *line == 0 || (!begins && *line + BETWEEN_COLUMNS + width <= most);
         if (!fits && block->n == MIN(lines, ACR_STATUS_MAX_LINES))
             return;
