@@ -148,8 +148,8 @@ void acr_budget_free(AcrBudget *budget);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
 #define ACR_SCOPE_TASK "task" /* the scope of a run in a batch: --task-max-cost limits it */
 /* Adds a ledger; if `path` is NULL, it is kept in memory. Error messages call it `scope` ("run",
- * "task", "batch"). A negative member of `ceiling` means no ceiling. Errors: FAILED (the file, its lock,
- * the disk), USAGE (the file is not a ledger). */
+ * "task", "batch"). A negative member of `ceiling` means no ceiling. Errors: FAILED (the file, its
+ * lock, the disk), USAGE (the file is not a ledger). */
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
 /* No call begins or continues after this time (g_get_monotonic_time); 0: no deadline. Error

@@ -15,10 +15,11 @@
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
-/* {"dataset", "models", "options": {those that were given and decide results}, "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
- *            "cost": SUM}],
+/* {"dataset", "models", "options": {those that were given and decide results},
+ *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
+ *             "seconds", "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.
- * A SUM is as in cost.json. Tasks are in the order of the data set. */
+ * A SUM is as in cost.json. The tasks of the last command come first, in its order. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if the file is damaged. */

@@ -99,8 +99,8 @@ typedef struct {
     const AcrGradingTrial *trial; /* a trial with its own script; NULL for the official run */
     const char *const *env;       /* additional variables, "NAME=VALUE"; NULL: none */
 } AcrEvalWay;
-/* git's first reason for rejecting a patch, from the output of its commands; owned; NULL if there is
- * none. */
+/* git's first reason for rejecting a patch, from the output of its commands; owned; NULL if there
+ * is none. */
 char *acr_eval_refusal(const char *log) ACR_MUST_USE;
 /* Applies the patch to a fresh copy of the project, and runs the plan's script in it. Errors:
  * those of sandbox, vcs; FAILED. */

@@ -137,7 +137,8 @@ static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool 
         say_missing(spec, result, console);
 }
 
-/* The result for programs: as in result.json, and with the run folder if the run has begun; owned. */
+/* The result for programs: as in result.json, and with the run folder if the run has begun;
+ * owned. */
 static AcrJson *describe_run_result(const AcrRunSpec *spec, const AcrRunResult *result)
 {
     AcrJson *json = acr_run_result_to_json(result);
