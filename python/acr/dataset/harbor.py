@@ -152,7 +152,7 @@ def _hooks(verifier: dict[str, Any]) -> list[str]:
 def _eval_script(
     folder: Path, place: str, variables: dict[str, Any], hooks: list[str], seconds: float, is_separate: bool
 ) -> str:
-    """The script that runs the verifier in the container, after the patch. It passes on no environment variable of the machine."""
+    """The script that runs the verifier in the container, after the patch, with none of the machine's variables."""
     values = {name: re.sub(r"\$\{\w+(?::-([^}]*))?\}", r"\1", str(value)) for name, value in variables.items()}
     back = "git apply -R /tmp/patch.diff || patch -R -p1 -i /tmp/patch.diff"
     lines = [

@@ -5,10 +5,10 @@ sets with most fields come first), "image" (templates; the first whose fields ex
 "statement" (the text of the issue), "folder" of the project, "activates" conda's environment there, "before" and "test"
 (fields with commands) or "test_text", "adds_files" (the test files follow the command), "parser" (the field with its
 name) or "parser_text", "parser_source" (its Python code), "python", "pip", "install", "counts" ("passed": skipped tests
-count as failed; "not failed": PASS_TO_PASS tests count as passed unless they fail), "strips_times" from test names, "results" (the file that
-the set's own harness writes), "reversed" (the patch breaks the code), "sets_tests" (a field whose last line installs
-the hidden tests), "run_scripts" (the field with the files for the scripts in the folder run_scripts beside the data).
-The user's tables in $XDG_CONFIG_HOME/acr-host/datasets come first.
+count as failed; "not failed": PASS_TO_PASS tests count as passed unless they fail), "strips_times" from test names,
+"results" (the file that the set's own harness writes), "reversed" (the patch breaks the code), "sets_tests" (a field
+whose last line installs the hidden tests), "run_scripts" (the field with the files for the scripts in the folder
+run_scripts beside the data). The user's tables in $XDG_CONFIG_HOME/acr-host/datasets come first.
 """
 
 from __future__ import annotations

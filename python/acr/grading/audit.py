@@ -1,8 +1,8 @@
 """Whether a task can be graded here: what several runs with the reference patch and without a patch show.
 
-The class of a task: "sound" (the reference patch always resolves it, and no patch never does), "flaky" (now and then),
-"accepts_empty" (an empty patch resolves it), "broken" (the reference patch never resolves it), "environment" (broken, and no test could be read: the machine is at fault, and "why" gives the reason). Runs with another test order or day decide nothing, because
-an evaluation keeps the order and the day is always another; the tests that depend on them are listed.
+The class of a task: "sound" (the reference patch always resolves it, no patch never), "flaky" (now and then),
+"accepts_empty" (an empty patch resolves it), "broken" (the reference patch never does, or the test patch does not
+apply), "environment" (no test could be read). Runs with another order or day only list what depends on them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ MAX_LISTED = 20
 
 
 def judge(argument: bytes) -> bytes:
-    """{"reference", "empty": [{"failure", "tests", "rejected": why the test patch does not apply, "order", "day"}], "history": whether the repository holds the fix}, as
-    runtime/eval/audit.c sends it -> {"class", "why", …} (JSON)."""
+    """{"reference", "empty": [{"failure", "tests", "rejected" (the test patch), "order", "day"}], "history": whether the
+    repository holds the fix}, as runtime/eval/audit.c sends it -> {"class", "why", …} (JSON)."""
     told = json.loads(argument)
     reference, empty = told["reference"], told["empty"]
     standard = [run for run in reference if not _is_reordered(run)]
