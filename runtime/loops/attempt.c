@@ -345,8 +345,10 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         out->why = g_steal_pointer(&best->why);
     }
     if (best->diff && !out->why && !driver->run->max_attempts)
-        out->why = g_strdup("nothing judged the patch, because --attempts is 0 and no script is "
-                            "written; use --validate, --regressions, or more attempts");
+        out->why = g_strdup(best->is_validated || best->is_free
+                                ? "no script was written, because --attempts is 0"
+                                : "nothing judged the patch, because --attempts is 0 and no script "
+                                  "is written; use --validate, --regressions, or more attempts");
     out->status = best->status;
     out->diff = g_steal_pointer(&best->diff);
     out->overlay = g_steal_pointer(&best->overlay);

@@ -163,10 +163,15 @@ static void take_final_report(const char *dir, const char *part, const char *nam
 
 /* ---- Evaluations ---- */
 
-static gint64 modified_s(const char *path)
+#define NS_PER_S 1000000000
+
+/* When a file was last changed, in nanoseconds; 0 if there is none. */
+static gint64 modified_ns(const char *path)
 {
     GStatBuf status;
-    return g_stat(path, &status) == 0 ? (gint64)status.st_mtime : 0;
+    if (g_stat(path, &status) != 0)
+        return 0;
+    return (gint64)status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
 }
 
 /* The folder of an evaluation; owned. */
@@ -215,19 +220,19 @@ static bool choose_evaluation(const char *dir, const char *wanted, char **out_id
     g_autoptr(GPtrArray) places = list_places(dir);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GString) ids = g_string_new(NULL);
-    gint64 newest_s = -1;
+    gint64 newest_ns = -1;
     for (guint i = 0; i < places->len; i++) {
         g_autofree char *top = evaluation_path(places->pdata[i], NULL);
         g_autoptr(GPtrArray) names = list_names(top, NULL, MAX_TASKS);
         for (guint j = 0; j < names->len; j++) {
             const char *name = names->pdata[j];
             g_autofree char *path = g_build_filename(top, name, ACR_FILE_SUMMARY, NULL);
-            gint64 at_s = modified_s(path);
+            gint64 at_ns = modified_ns(path);
             if (g_hash_table_add(seen, g_strdup(name)))
                 g_string_append_printf(ids, "%s%s", ids->len ? ", " : "", name);
-            if (wanted ? strcmp(name, wanted) != 0 : at_s <= newest_s)
+            if (wanted ? strcmp(name, wanted) != 0 : at_ns <= newest_ns)
                 continue;
-            newest_s = at_s;
+            newest_ns = at_ns;
             g_free(*out_id);
             *out_id = g_strdup(name);
         }
@@ -290,20 +295,20 @@ static void take_many(const char *dir, const char *part, const char *run_id, Acr
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
     g_autofree char *end = g_strdup_printf(".%s.json", run_id ? run_id : "");
     const char *newest = NULL;
-    gint64 newest_s = -1;
+    gint64 newest_ns = -1;
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
         g_autofree char *path = g_build_filename(dir, name, NULL);
-        gint64 at_s = g_str_has_suffix(name, end) ? modified_s(path) : -1;
+        gint64 at_ns = g_str_has_suffix(name, end) ? modified_ns(path) : -1;
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, part, name, files);
         else if (strcmp(name, ACR_FILE_SUMMARY) == 0 ||
                  (!run_id && strcmp(name, ACR_FILE_SHARD) != 0 &&
                   strcmp(name, ACR_FILE_GRADES) != 0))
             take_final_report(dir, part, name, files);
-        else if (run_id && at_s > newest_s) {
+        else if (run_id && at_ns > newest_ns) {
             newest = name;
-            newest_s = at_s;
+            newest_ns = at_ns;
         }
     }
     if (newest)
@@ -355,8 +360,8 @@ static void take_about(const char *dir, const char *run_id, AcrReportFiles *file
     acr_json_set_string(about, "run_id", run_id);
     g_autofree char *whole = run_id ? evaluation_path(dir, run_id) : NULL,
                     *path = g_build_filename(meta || !whole ? dir : whole, ACR_FILE_SUMMARY, NULL);
-    gint64 at_s = modified_s(path);
-    g_autoptr(GDateTime) time = at_s ? g_date_time_new_from_unix_utc(at_s) : NULL;
+    gint64 at_ns = modified_ns(path);
+    g_autoptr(GDateTime) time = at_ns ? g_date_time_new_from_unix_utc(at_ns / NS_PER_S) : NULL;
     g_autofree char *day = time ? g_date_time_format(time, "%Y-%m-%d") : NULL;
     acr_json_set_string(about, "date", day);
     g_autofree char *text = acr_json_print(about);

@@ -484,7 +484,7 @@ const AcrOption acr_options[] = {
     {"events", 0, ACR_OPTION_TEXT, AT(events), ISSUE, RARE, "FD|FILE",
      .help = "Stream events as JSON lines to a file descriptor or a file"},
     {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
-     .help = "Print no progress and no summary on stderr"},
+     .help = "Print no progress and no costs on stderr, only the outcome"},
     /* ---- What a batch sets for its tasks ---- */
     {"place", 0, ACR_OPTION_TEXT, AT(place), ISSUE, .flags = INNER},
     {"batch-broker", 0, ACR_OPTION_TEXT, AT(batch_broker), ISSUE, .flags = INNER | ACR_OPTION_SECRET},

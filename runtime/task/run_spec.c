@@ -323,10 +323,11 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
     if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
         return true; /* the user only wants to see or clear the cache */
+    if (on_issue && !spec->issue_file && !spec->issue_text)
+        return acr_task_refuse(error, "give the issue with --issue FILE or --issue-text TEXT%s",
+                               spec->models ? "" : ", and the model with --model PROVIDER/NAME");
     if (!check_required(spec, error) || !check_conflicts(spec, error))
         return false;
-    if (on_issue && !spec->issue_file && !spec->issue_text)
-        return acr_task_refuse(error, "give the issue with --issue FILE or --issue-text TEXT");
     if (spec->tag && !is_label(spec->tag))
         return acr_task_refuse(error, "--tag must be UTF-8 without control characters");
     if (spec->setup && !*spec->setup)

@@ -156,7 +156,7 @@ static void check_model(Doctor *doctor, const AcrLimits *limits, const char *nam
     AcrModelFacts facts;
     int status = 0;
     if (!model) {
-        add_check(doctor, check, FAILED, "see acr-host run --help-all", error->message);
+        add_check(doctor, check, FAILED, "see acr-host help models-and-money", error->message);
         return;
     }
     acr_model_facts(model, &facts);

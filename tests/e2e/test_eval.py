@@ -153,7 +153,7 @@ def test_what_is_graded_again_needs_no_script(host: Host, folder: Path) -> None:
     row = {key: value for key, value in ROW.items() if key not in ("eval_script", "image")} | {"repo": "own/none"}
     lines(folder / "dataset.jsonl", [row])
     result = grade(host, folder).check(3)
-    assert 'is not a known project, and the row has no "eval_script"\n' in result.out and "(0.0%" not in result.err
+    assert 'is not a known project: add "eval_script", or' in result.out and "(0.0%" not in result.err
     saved(folder, PASSED)
     for more in ([], ["--sandbox", "environment"]):
         assert json.loads(grade(host, folder, "--regrade", "--json", *more).check().stdout)["resolved_ids"] == [

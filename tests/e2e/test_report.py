@@ -227,7 +227,7 @@ def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Pat
         graded = tmp_path / "logs" / "run_evaluation" / name
         (graded / "m" / "a").mkdir(parents=True)
         (graded / "summary.json").write_text(json.dumps({"models": ["m"], "dataset": "d.jsonl", "instances": {}}))
-        os.utime(graded / "summary.json", (10**9 - age, 10**9 - age))
+        os.utime(graded / "summary.json", ns=(10**18 + 9 - age, 10**18 + 9 - age))
         (tmp_path / f"m.{name}.json").write_text(json.dumps({"resolved_ids": ["a"] if age else [], "error_ids": ["b"]}))
         (graded / "m" / "a" / "verdict.json").write_text(json.dumps({"official_resolved": True, "why": "it cheats"}))
     newest = run_host("report", tmp_path, "--json").check()

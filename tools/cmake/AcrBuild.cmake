@@ -16,7 +16,7 @@ set(CMAKE_C_EXTENSIONS ON) # gnu17
 set(acr_library_warnings -Wformat-signedness -Wjump-misses-init -Wmissing-prototypes -Wold-style-definition
   -Wpointer-arith -Wredundant-decls -Wundef -Wwrite-strings -Wduplicated-cond -Wduplicated-branches -Wlogical-op)
 if(ACR_SANITIZE)
-  target_compile_options(acr_options INTERFACE -fsanitize=${ACR_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(acr_options INTERFACE -fsanitize=${ACR_SANITIZE} -fno-omit-frame-pointer -g1)
   target_link_options(acr_options INTERFACE -fsanitize=${ACR_SANITIZE})
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND ACR_SANITIZE MATCHES "address") # in the program it starts in less time
     target_link_options(acr_options INTERFACE -static-libasan -static-libubsan)

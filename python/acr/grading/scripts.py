@@ -43,7 +43,7 @@ def specification(row: dict) -> dict:
     nothing is installed again. Raises UnknownProject."""
     project = project_of(row)
     if not project:
-        raise UnknownProject(f"'{row.get('repo')}' is not a known project, and the row has no \"eval_script\"")
+        raise UnknownProject(f"'{row.get('repo')}' is not a known project: add \"eval_script\", or --environments FILE")
     exceptions = (other for other in project.get("except", ()) if row.get("version") in other["versions"])
     return {"before": [], "install": ":", **project, **next(exceptions, {})}
 
