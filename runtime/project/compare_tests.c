@@ -23,7 +23,8 @@
 #define SLACK_MS 60000
 /* maximum number of suspects to confirm; further suspects stay unconfirmed */
 #define MAX_AGAIN 20u
-#define MAX_STOPPED 3u /* the same maximum after a run that was stopped at a failure */
+#define PYTEST_FAILURES 1 /* exit code of pytest and unittest after failed tests */
+#define MAX_STOPPED 3u    /* the same maximum after a run that was stopped at a failure */
 
 /* The state of a check, for the searches for broken and for fixed tests. */
 typedef struct {
@@ -34,6 +35,7 @@ typedef struct {
     GPtrArray *regressions; /* ids of tests */
     AcrTestComparison *out;
     gint64 deadline_us;
+    bool ends_early; /* two runs broke off with the patch, so the tests that they omit say little */
 } Work;
 
 static bool is_in(const GPtrArray *texts, const char *text)
@@ -93,10 +95,11 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
         if (agrees)
             continue;
         bool is_late = run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
-        g_ptr_array_add(is_removed ? work->out->removed
-                        : is_late  ? work->out->unconfirmed
-                                   : work->out->unstable,
-                        g_strdup(id));
+        if (is_removed || is_late || !work->ends_early)
+            g_ptr_array_add(is_removed ? work->out->removed
+                            : is_late  ? work->out->unconfirmed
+                                       : work->out->unstable,
+                            g_strdup(id));
         g_ptr_array_remove(suspects, id);
     }
     return true;
@@ -153,7 +156,8 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     gint64 whole_ms = left_ms(work);
     guint rounds = 0, most = work->run->is_stopped ? MAX_STOPPED : MAX_AGAIN;
     for (; bad_with && suspects->len > most; g_ptr_array_set_size(suspects, suspects->len - 1))
-        g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
+        if (!work->ends_early)
+            g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
     for (; rounds < ROUNDS(work, bad_with) && suspects->len > 0; rounds++) {
         if (left_ms(work) <= (rounds < MIN_ROUNDS ? 0 : whole_ms / 2))
             break;
@@ -164,20 +168,44 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     return confirm_alone(work, bad_with, rounds, suspects, confirmed, error);
 }
 
-/* If two runs break off at the same test, the patch breaks that test, even if it passes alone. */
+/* Whether a run ended before all tests had run, and neither a limit nor a failing test ended it. */
+static bool broke_off(const AcrTestRun *run)
+{
+    return !acr_test_run_is_whole(run) && !run->timed_out && !run->limit &&
+           (run->running || run->exit_code != PYTEST_FAILURES);
+}
+
+/* The test to blame if two runs with the patch broke off: the one that was running in both, or the
+ * first that neither of them reached; borrowed; NULL if there is none. */
+static const char *find_end(const AcrTestRun *before, const AcrTestRun *one,
+                            const AcrTestRun *other)
+{
+    if (one->running && g_strcmp0(one->running, other->running) == 0 &&
+        acr_test_is_good(acr_test_run_outcome(before, one->running)))
+        return one->running;
+    for (guint i = 0; i < before->ids->len; i++) {
+        const char *id = before->ids->pdata[i];
+        if (acr_test_is_good(acr_test_run_outcome(before, id)) &&
+            !g_hash_table_contains(one->tests, id) && !g_hash_table_contains(other->tests, id))
+            return id;
+    }
+    return NULL;
+}
+
+/* If two runs break off with the patch, it breaks a test, even if each test passes alone. */
 static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 {
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
-    bool has_ended =
-        run->running && !run->timed_out && !run->limit && acr_test_run_is_whole(before);
     g_auto(AcrTestRun) again = {0};
-    if (!has_ended || !acr_test_is_good(acr_test_run_outcome(before, run->running)))
+    if (!broke_off(run) || !acr_test_run_is_whole(before))
         return true;
     asked->time_ms = bound_ms(work);
     if (!acr_project_run(work->project, asked, &again, error))
         return false;
-    if (!again.timed_out && !again.limit && g_strcmp0(again.running, run->running) == 0)
-        g_ptr_array_add(work->regressions, g_strdup(run->running));
+    const char *id = broke_off(&again) ? find_end(before, run, &again) : NULL;
+    work->ends_early = id != NULL;
+    if (id)
+        g_ptr_array_add(work->regressions, g_strdup(id));
     return true;
 }
 
@@ -288,8 +316,9 @@ static void describe_runs(const Work *work)
             out, id,
             result && result->message ? result->message
             : result                  ? "the cause of the failure is unknown"
-                     : "the test no longer runs: its file, or a file that it imports, cannot be "
-                       "imported, or the test run ended early");
+            : work->ends_early ? "with the patch, the test run breaks off at this test or before it"
+                               : "the test no longer runs: its file, or a file that it imports, "
+                                 "cannot be imported, or the test run ended early");
     }
 }
 
@@ -329,7 +358,7 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
     acr_test_comparison_init(&found);
     gint64 deadline_us = g_get_monotonic_time() + project->time_ms * 1000,
            run_ms = MAX(project->time_ms / 2, project->time_ms - CONFIRM_MS);
-    Work work = {project, baseline, overlay, &run, regressions, &found, deadline_us};
+    Work work = {project, baseline, overlay, &run, regressions, &found, deadline_us, false};
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_autoptr(AcrJson) order = acr_project_order(
         project, project->near ? project->near : (const char *const *)changed, error);

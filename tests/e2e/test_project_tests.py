@@ -335,6 +335,19 @@ def test_a_patch_that_ends_the_tests_process_breaks_them(
     assert row["regressions"] == [f"tests.test_end.EndTest.test_{n}" for n in broken] and row["removed"] == []
 
 
+DYING = "import time\n\n\ndef note(n):\n    if n > 3 + time.time_ns() // 1000 % 16:\n        raise ValueError(n)\n"
+
+
+def test_a_patch_with_which_the_runner_dies_is_refused(host: Host, make_repo: MakeRepo) -> None:
+    """Each time at another test, as in the repository of a plugin or of the runner itself; each test passes alone."""
+    plugin = "import plug\n\nseen = []\n\n\ndef pytest_runtest_logreport(report):\n    seen.append(1)\n    plug.note(len(seen) // 3)\n"
+    tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert n >= 0\n"
+    repo = make_repo({"plug.py": "def note(n):\n    pass\n", "conftest.py": plugin, "tests/test_n.py": tests})
+    row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", diff_of(repo, {"plug.py": DYING}), code=1)
+    assert len(row["regressions"]) == 1 and row["unconfirmed"] == [] and len(row["not_run"]) > 5
+    assert row["messages"][row["regressions"][0]].endswith("the test run breaks off at this test or before it")
+
+
 @pytest.mark.parametrize(
     "options,code,words",
     [
