@@ -13,7 +13,8 @@
 
 #include "search/reply_private.h"
 
-#define ANY_CASE "(?i)"                /* prefix that makes a pattern ignore case */
+#define ANY_CASE "(?i)" /* prefix that makes a pattern ignore case */
+#define WORD_CHARACTER "[\\p{L}\\p{M}\\p{N}_]"
 #define MATCH_LIMIT 10000000u          /* PCRE2's own limit of steps for one starting position */
 #define DEPTH_LIMIT 100000u            /* PCRE2's own limit of nesting */
 #define HEAP_LIMIT_KIB (32u * 1024)    /* memory limit of one match without JIT, in KiB */
@@ -220,17 +221,22 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
     return true;
 }
 
-char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case, GError **error)
+char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case, bool is_whole,
+                         GError **error)
 {
     g_autoptr(GString) out = g_string_new(is_any_case ? "re:" ANY_CASE : "re:");
+    g_string_append(out, is_whole ? "(?<!" WORD_CHARACTER ")(?:" : "");
     for (const char *at = text; *at; at++) {
         if (!is_pattern && (guchar)*at < 0x80 && !g_ascii_isalnum(*at))
             g_string_append_c(out, '\\');
         g_string_append_c(out, *at);
     }
-    g_auto(Pattern) pattern = {0};
+    g_string_append(out, is_whole ? ")(?!" WORD_CHARACTER ")" : "");
+    g_auto(Pattern) given = {0}, pattern = {0};
     g_autofree char *why = NULL;
-    if (pattern_init(&pattern, acr_pattern_of(out->str), &why))
+    /* "a)(b" is invalid, although it is valid between our parentheses */
+    if ((!is_pattern || pattern_init(&given, text, &why)) &&
+        pattern_init(&pattern, acr_pattern_of(out->str), &why))
         return g_strdup(out->str);
     acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL, "cannot search for '%s': %s",
                   text, why);

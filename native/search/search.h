@@ -134,6 +134,7 @@ typedef struct {
     guint column;
     /* number of the result to which the line belongs, in the order in which results are shown */
     guint place;
+    bool is_context; /* the line is shown only because it is near a line with the text */
 } AcrShownLine;
 
 struct AcrAnswer {
@@ -171,8 +172,10 @@ typedef struct {
     /* a file argument may be a glob pattern, a folder, or a file of any type, or several of these,
      * one a line */
     bool globs;
-    bool exact;       /* a name of another kind than requested does not count */
-    guint most;       /* search_history lists at most this number of commits; 0: its default */
+    bool exact; /* a name of another kind than requested does not count */
+    guint most; /* search_history lists at most this number of commits; 0: its default */
+    /* number of lines of context shown around each line with a text, before and after it */
+    guint before, after;
     const char *only; /* search for callers only in these files; borrowed; NULL: in all files */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
@@ -249,8 +252,8 @@ GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_
  * Borrowed from `names`; NULL if there is none. */
 const char *acr_nearest_name(const char *word, const char *const *names);
 /* The argument with which search_code searches for a text or a pattern, with or without regard
- * to case; owned. Errors: BAD_CALL (the pattern is invalid). */
-char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case,
+ * to case, anywhere or only as whole words; owned. Errors: BAD_CALL (the pattern is invalid). */
+char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case, bool is_whole,
                          GError **error) ACR_MUST_USE;
 /* The version of PCRE2; owned (g_free). */
 char *acr_search_library(void) ACR_MUST_USE;

@@ -11,8 +11,8 @@ static void free_line(void *data)
     ACR_FREE(line->text, line);
 }
 
-static void add_shown_line(const AcrReply *reply, const AcrMatch *match, guint place,
-                           AcrContent *content, AcrAnswer *out)
+static AcrShownLine *add_shown_line(const AcrReply *reply, const AcrMatch *match, guint place,
+                                    AcrContent *content, AcrAnswer *out)
 {
     gsize len;
     const char *text = acr_content_line(content, match->line, &len);
@@ -25,6 +25,7 @@ static void add_shown_line(const AcrReply *reply, const AcrMatch *match, guint p
     if (!line->column) /* the line belongs to a definition */
         line->column = (guint)strspn(line->text, " \t") + 1;
     g_ptr_array_add(out->lines, line);
+    return line;
 }
 
 static int compare_matches(const void *left, const void *right)
@@ -49,6 +50,28 @@ static guint first_match(const GArray *matches, gsize entry, guint32 line)
     return low;
 }
 
+/* Adds the context before or after match `at`, but no line that is another match or its context. */
+static void add_context(const AcrReply *reply, guint at, bool is_after, guint place,
+                        AcrContent *content, AcrAnswer *out)
+{
+    const AcrMatch *all = (const AcrMatch *)(void *)reply->matches->data, *match = all + at,
+                   *end = all + reply->matches->len, *next = match + 1;
+    const AcrSearchMode *mode = &reply->search->mode;
+    while (next < end && next->entry == match->entry && next->line == match->line)
+        next++;
+    bool has_next = next < end && next->entry == match->entry && place + 1 < mode->most,
+         has_previous = at && match[-1].entry == match->entry;
+    guint32 from = match->line > mode->before ? match->line - mode->before : 1,
+            to = MIN(match->line + mode->after, acr_content_n_lines(content));
+    AcrMatch line = {.entry = match->entry};
+    from = is_after       ? match->line + 1
+           : has_previous ? MAX(from, match[-1].line + mode->after + 1)
+                          : from;
+    to = !is_after ? match->line - 1 : has_next ? MIN(to, next->line - 1) : to;
+    for (line.line = from; line.line <= to; line.line++)
+        add_shown_line(reply, &line, place, content, out)->is_context = true;
+}
+
 /* Makes each line with a match a separate result. Returns false if the hit has no such line. A
  * line belongs to the first hit that contains it. */
 static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *content,
@@ -61,8 +84,11 @@ static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *c
             break;
         bool is_taken = match->column == 0 ||
                         (at && match[-1].entry == match->entry && match[-1].line == match->line);
-        if (!is_taken && match->line <= acr_content_n_lines(content))
-            add_shown_line(reply, match, (*place)++, content, out);
+        if (!is_taken && match->line <= acr_content_n_lines(content)) {
+            add_context(reply, at, false, *place, content, out);
+            add_shown_line(reply, match, *place, content, out);
+            add_context(reply, at, true, (*place)++, content, out);
+        }
         match->column = 0;
     }
     return at > begin;

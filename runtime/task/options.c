@@ -74,10 +74,18 @@ const AcrOption acr_options[] = {
      .help = "Treat TEXT as a regular expression"},
     {"ignore-case", 'i', ACR_OPTION_FLAG, AT(any_case), ACR_FOR_SEARCH, 0, NULL,
      .help = "Ignore case when searching for TEXT"},
+    {"word-regexp", 'w', ACR_OPTION_FLAG, AT(whole_words), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Search for TEXT only as whole words"},
     {"tests", 't', ACR_OPTION_FLAG, AT(with_tests), ACR_FOR_SEARCH, 0, NULL,
      .help = "Search test files, too"},
     {"limit", 0, ACR_OPTION_COUNT, AT(limit), ACR_FOR_SEARCH, 0, "N",
      .help = "Show at most N results, each in full", 1, G_MAXINT32},
+    {"after-context", 'A', ACR_OPTION_COUNT, AT(context_after), ACR_FOR_SEARCH, 0, "N",
+     .help = "Show N lines after each line with TEXT", 0, G_MAXINT32},
+    {"before-context", 'B', ACR_OPTION_COUNT, AT(context_before), ACR_FOR_SEARCH, 0, "N",
+     .help = "Show N lines before each line with TEXT", 0, G_MAXINT32},
+    {"context", 'C', ACR_OPTION_COUNT, AT(context_around), ACR_FOR_SEARCH, 0, "N",
+     .help = "Show N lines before and after each line with TEXT", 0, G_MAXINT32},
     {"all", 0, ACR_OPTION_FLAG, AT(show_all), ACR_FOR_SEARCH, 0, NULL,
      .help = "Show every definition in full (default: the first 3 in full, the rest on one line each)"},
     {"files-with-matches", 'l', ACR_OPTION_FLAG, AT(files_only), ACR_FOR_SEARCH, 0, NULL,
@@ -499,33 +507,41 @@ const AcrOption acr_options[] = {
 const guint acr_n_options = G_N_ELEMENTS(acr_options);
 
 const AcrOptionGroup acr_option_groups[] = {
-    {"Input", "issue issue-text dataset predictions repo repos rev patch instance instances slice "
-              "shard shuffle split "
-              "retry-failed reproduce-only sbfl-only extract-patches in regex ignore-case tests "
-              "failing-test "
-              "hidden-tests extension candidate issue-before "
-              "issue-api instance-id "
-              "trust-git-links"},
-    {"Model", "model system json-mode schema tools effort service-tier batch-api temperature "
-              "context rounds tries "
-              "attempts samples fallback-model prompts repo-notes history "
-              "prices retries base-url key-command key-file header online"},
+    {"Input",
+     "issue issue-text dataset predictions repo repos rev patch instance instances slice "
+     "shard shuffle split "
+     "retry-failed reproduce-only sbfl-only extract-patches in regex ignore-case word-regexp tests "
+     "failing-test "
+     "hidden-tests extension candidate issue-before "
+     "issue-api instance-id "
+     "trust-git-links",
+     0},
+    {"Model",
+     "model system json-mode schema tools effort service-tier batch-api temperature "
+     "context rounds tries "
+     "attempts samples fallback-model prompts repo-notes history "
+     "prices retries base-url key-command key-file header online",
+     ~(guint)ACR_FOR_SEARCH},
+    {"Context", "after-context before-context context", ACR_FOR_SEARCH},
     {"Verification",
      "verify validate regressions test-cmd sbfl trace probe formula imports grade run-id rules "
-     "regrade baseline "
-     "official-only repeat audit ignore-unknown"},
+     "regrade baseline official-only repeat audit ignore-unknown",
+     0},
     {"Sandbox",
      "python environment sandbox image setup setup-network network base-image image-template "
-     "dockerfiles no-pull cache "
-     "environments"},
+     "dockerfiles no-pull cache environments",
+     0},
     {"Limits",
      "max-cost max-time max-tokens-total max-answer-tokens max-tokens task-max-cost task-max-time "
      "task-max-tokens timeout answer-time test-time setup-timeout extension-time memory processes "
-     "output-limit min-free jobs fail-fast ledger"},
-    {"Output", "out resume prune yes apply dry-run format output limit all count "
-               "files-with-matches vimgrep list json compare branch assisted-by push "
-               "open base no-draft "
-               "forge api-url template "
-               "once serve http port tag events clear no-cache verbose quiet"},
-    {NULL, NULL},
+     "output-limit min-free jobs fail-fast ledger",
+     0},
+    {"Output",
+     "out resume prune yes apply dry-run format output limit all count "
+     "files-with-matches vimgrep list json compare branch assisted-by push "
+     "open base no-draft "
+     "forge api-url template "
+     "once serve http port tag events clear no-cache verbose quiet",
+     0},
+    {NULL, NULL, 0},
 };

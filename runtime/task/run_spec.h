@@ -134,7 +134,8 @@ typedef struct {
 
     /* Only for `search`. */
     char *in_file;
-    bool regex, any_case, with_tests, files_only, counts_only, vimgrep;
+    bool regex, any_case, whole_words, with_tests, files_only, counts_only, vimgrep;
+    gint64 context_around, context_before, context_after; /* numbers of lines */
     gint64 limit;  /* number of results; ACR_UNSET: all, but only the first are shown in full */
     bool show_all; /* show all results in full */
 
@@ -233,6 +234,7 @@ extern const guint acr_n_options;
  * Each option that users can set is in exactly one group; the last row has no heading. */
 typedef struct {
     const char *heading, *names;
+    guint verbs; /* the AcrForVerb bits of the verbs that have this group; 0: all */
 } AcrOptionGroup;
 extern const AcrOptionGroup acr_option_groups[];
 

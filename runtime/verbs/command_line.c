@@ -1,5 +1,6 @@
 /* Parses argv into a verb's spec, according to the table of options. Accepts "--name value",
- * "--name=value", "-n value" and "-nvalue"; after "--" everything is an argument. */
+ * "--name=value", "-n value", "-nvalue" and several flags "-nm"; after "--" everything is an
+ * argument. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -69,6 +70,9 @@ static bool take_short(Parser *parser, AcrRunSpec *spec, const char *word, GErro
     const AcrOption *option = find_letter(word[0], parser->verb->takes);
     if (!option)
         return acr_task_refuse(error, "there is no option -%s", word);
+    if (option->type == ACR_OPTION_FLAG && word[1] && word[1] != '=') /* -iw is -i -w */
+        return take_value(parser, spec, option, NULL, error) &&
+               take_short(parser, spec, word + 1, error);
     return take_value(parser, spec, option, word[1] ? word + 1 : NULL, error);
 }
 

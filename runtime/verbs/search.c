@@ -19,9 +19,6 @@ typedef struct {
     char *wrong; /* what is wrong with an argument that should be a call; owned */
 } Search;
 
-/* Where a question is answered. If nothing is found in one place, the next is searched. */
-enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
-
 /* How to parse a call and how to show its answer. */
 typedef struct {
     const AcrRunSpec *spec; /* its options */
@@ -116,29 +113,37 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
     return is_paged ? acr_out_paged(text->str) : acr_out_safe(text->str);
 }
 
+/* Whether the results are printed without their context. */
+static bool is_list(const AcrRunSpec *spec)
+{
+    return spec->files_only || spec->counts_only || spec->vimgrep;
+}
+
 static bool is_for_person(const Manner *manner)
 {
     const AcrRunSpec *spec = manner->spec;
-    bool is_list = spec->files_only || spec->counts_only || spec->vimgrep;
-    return !spec->json && (manner->is_words || is_list || isatty(STDOUT_FILENO));
+    return !spec->json && (manner->is_words || is_list(spec) || isatty(STDOUT_FILENO));
 }
 
 static bool run_call(Search *self, const AcrCall *call, const Manner *manner, AcrAnswer *out,
                      GError **error)
 {
     const AcrRunSpec *spec = manner->spec;
-    bool is_person = is_for_person(manner);
-    acr_search_set_mode(self->workspace->search,
-                        (AcrSearchMode){.lines = is_person,
-                                        .tests = spec->with_tests || manner->width >= IN_TESTS,
-                                        .others = manner->width >= IN_ALL_FILES,
-                                        .literal = manner->is_words || is_person,
-                                        .globs = spec->in_file != NULL,
-                                        .exact = manner->is_exact,
-                                        .most = !is_person        ? 0
-                                                : spec->limit > 0 ? (guint)spec->limit
-                                                                  : G_MAXINT,
-                                        .only = spec->in_file});
+    bool is_person = is_for_person(manner), is_bare = !is_person || is_list(spec);
+    acr_search_set_mode(
+        self->workspace->search,
+        (AcrSearchMode){.lines = is_person,
+                        .tests = spec->with_tests || manner->width >= IN_TESTS,
+                        .others = manner->width >= IN_ALL_FILES,
+                        .literal = manner->is_words || is_person,
+                        .globs = spec->in_file != NULL,
+                        .exact = manner->is_exact,
+                        .most = !is_person        ? 0
+                                : spec->limit > 0 ? (guint)spec->limit
+                                                  : G_MAXINT,
+                        .before = is_bare ? 0 : acr_search_context(spec, spec->context_before),
+                        .after = is_bare ? 0 : acr_search_context(spec, spec->context_after),
+                        .only = spec->in_file});
     return acr_search_run(self->workspace->search, call, out, error);
 }
 
@@ -307,11 +312,17 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
         self->has_missed = true; /* answer_question says that it is a file */
         return ACR_OUT_WRITTEN;
     }
+    if (!named.is_found && !manner->spec->json && !manner->spec->in_file && !strchr(name, '.')) {
+        self->has_missed = true;
+        acr_search_tell_nothing(name, &named.missed);
+        return ACR_OUT_WRITTEN;
+    }
     if (!named.is_found)
         return print_answer(self, named.missed_call, &named.missed, manner);
     if (is_text)
-        acr_verb_say("no class or function is named '%s'; these lines hold the text", name);
-    tell_width(manner);
+        acr_search_tell_text(name, manner->width);
+    else if (!named.found.notes || !*named.found.notes) /* otherwise the notes say it */
+        tell_width(manner);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
 }
 
@@ -412,9 +423,8 @@ static int answer_arguments(Search *self)
         out = is_plain ? answer_plain(self, &error) : answer_words(self, words, &error);
         return end_search(self, out, 0, error);
     }
-    if (self->spec->in_file || self->spec->regex || self->spec->any_case)
-        return acr_verb_usage(
-            "--in, --regex and --ignore-case need a name or a text to search for");
+    if (self->spec->in_file || acr_search_is_text(self->spec))
+        return acr_verb_usage("-g, -e, -i, -w, -A, -B and -C need a name or a text to search for");
     for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
         out = answer_line(self, *at, &error);
     g_autofree char *wrong = g_steal_pointer(&self->wrong);
@@ -433,8 +443,8 @@ static const char prompt_help[] =
     "FILE:10-20           lines of a file\n"
     "list                 every call with its arguments\n"
     "quit                 end (or Ctrl-D)\n"
-    "Options may follow: -l files, -c counts, -t tests too, -e a pattern, --all, -g FOLDER or "
-    "FILE.\n";
+    "Options may follow: -l files, -c counts, -t tests too, -e a pattern, -w whole words,\n"
+    "-C N lines of context, --all, -g FOLDER or FILE.\n";
 
 /* Handles a line that is a command, such as help. Returns false if the line is not a command. */
 static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
@@ -470,16 +480,7 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     AcrRunSpec asked = *self->spec; /* borrows the members of the spec and of `options` */
     AcrOut out = ACR_OUT_FAILED;
     if (acr_search_typed_words(&acr_verb_search, line, &options, &words, &reason)) {
-        asked.in_file = options.in_file;
-        asked.limit = options.limit > 0 ? options.limit : asked.limit;
-        asked.regex = asked.regex || options.regex;
-        asked.any_case = asked.any_case || options.any_case;
-        asked.with_tests = asked.with_tests || options.with_tests;
-        asked.show_all = asked.show_all || options.show_all;
-        asked.files_only = asked.files_only || options.files_only;
-        asked.counts_only = asked.counts_only || options.counts_only;
-        asked.vimgrep = asked.vimgrep || options.vimgrep;
-        asked.json = asked.json || options.json;
+        acr_search_add_options(&asked, &options);
         acr_search_question(self->workspace->search, words, &asked, &question);
         asked.in_file = options.in_file ? options.in_file : self->spec->in_file;
         out = answer_question(self, &question, &asked, &reason);
@@ -542,7 +543,7 @@ static bool check_request(const AcrRunSpec *spec, GError **error)
     char **words = spec->arguments;
     bool is_word = words[0] && acr_search_is_word(words[0]);
     g_auto(AcrCall) call = {0};
-    bool is_pattern = spec->regex || spec->any_case;
+    bool is_pattern = acr_search_is_text(spec);
     if (words[0] ? !*words[0] : spec->in_file || is_pattern)
         return acr_task_refuse(error, "give a name or a text to search for");
     if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)

@@ -3,6 +3,9 @@
 
 #include "verbs/verbs_private.h"
 
+/* Where a question is answered. If nothing is found in one place, the next is searched. */
+enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
+
 /* ---- Words (search_words.c) ---- */
 
 /* number of lines before and after the line in "line FILE:NUMBER" */
@@ -13,6 +16,10 @@ bool acr_search_is_word(const char *word);
 /* Makes the call that the words and the options --in and --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
+/* Whether an option is given that applies only to a search for text. */
+bool acr_search_is_text(const AcrRunSpec *spec);
+/* The number of lines of context, where `own` is the option for one side. */
+guint acr_search_context(const AcrRunSpec *spec, gint64 own);
 /* The file and lines in "FILE:NUMBER" or "FILE:FROM-TO". */
 typedef struct {
     gsize file_len; /* length of FILE in bytes, at the beginning of the text */
@@ -56,6 +63,8 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
                             char ***out_words, GError **error) ACR_MUST_USE;
+/* Adds the options of a typed line to those of the command. */
+void acr_search_add_options(AcrRunSpec *asked, const AcrRunSpec *typed);
 /* The search calls with their signatures, one on each line; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 
@@ -68,6 +77,11 @@ AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
  * results, on stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
+
+/* Says that the results are lines with a text that is not the name of a definition. */
+void acr_search_tell_text(const char *name, guint width);
+/* Says that nothing has that name and no line contains it, and what the answer suggests. */
+void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 
 /* ---- Lines (search_input.c) ---- */
 

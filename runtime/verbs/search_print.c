@@ -13,7 +13,7 @@ typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *lines; /* of AcrShownLine */
     const char *mark;       /* the text to emphasise, or NULL */
-    bool is_screen, has_colour;
+    bool is_screen, has_colour, has_context;
     GString *out;
     const char *file; /* file of the last heading */
     guint last_line, last_place;
@@ -56,28 +56,32 @@ static void put_heading(Printer *self, const AcrShownLine *line, bool is_block)
         g_string_append(self->out, self->file ? "\n" : "");
         put_text(self, "\033[35m", line->file);
         g_string_append_c(self->out, '\n');
-    } else if (line->place != self->last_place && (is_block || self->was_block)) {
+    } else if (self->has_context
+                   ? line->line != self->last_line + 1
+                   : line->place != self->last_place && (is_block || self->was_block)) {
         g_string_append(self->out, "--\n");
     } else if (line->place == self->last_place && line->line > self->last_line + 1) {
         g_string_append(self->out, "…\n"); /* separates signatures */
+    }
+}
+
+static void put_line(Printer *self, const AcrShownLine *line, bool is_block)
+{
+    char mark = line->is_context ? '-' : ':';
+    if (self->is_screen && !self->spec->vimgrep) {
+        put_heading(self, line, is_block);
+    } else {
+        bool is_next = g_strcmp0(self->file, line->file) == 0 && line->line == self->last_line + 1;
+        g_string_append(self->out, self->has_context && self->file && !is_next ? "--\n" : "");
+        put_text(self, "\033[35m", line->file);
+        g_string_append_c(self->out, mark);
     }
     self->file = line->file;
     self->last_place = line->place;
     self->last_line = line->line;
     self->was_block = is_block;
-}
-
-static void put_line(Printer *self, const AcrShownLine *line, bool is_block)
-{
-    if (self->is_screen && !self->spec->vimgrep) {
-        put_heading(self, line, is_block);
-        put_number(self, line->line);
-    } else {
-        put_text(self, "\033[35m", line->file);
-        g_string_append_c(self->out, ':');
-        put_number(self, line->line);
-    }
-    g_string_append_c(self->out, ':');
+    put_number(self, line->line);
+    g_string_append_c(self->out, mark);
     if (self->spec->vimgrep) {
         put_number(self, line->column);
         g_string_append_c(self->out, ':');
@@ -166,12 +170,32 @@ static char *without_tags(const char *told)
     return g_strdup(text->str);
 }
 
+static void print_told(const char *told)
+{
+    g_autofree char *text = without_tags(told);
+    if (*text)
+        acr_verb_tell("%s%s", text, g_str_has_suffix(text, "\n") ? "" : "\n");
+}
+
+void acr_search_tell_text(const char *name, guint width)
+{
+    static const char *const places[] = {"lines", "lines of tests", "lines of other file types"};
+    acr_verb_say("no class or function is named '%s'; these %s contain it", name, places[width]);
+}
+
+void acr_search_tell_nothing(const char *name, const AcrAnswer *missed)
+{
+    const char *rest = strchr(missed->output, '\n');
+    acr_verb_say("no class or function is named '%s', and no line contains it; try a part of the "
+                 "name, or -i to ignore case",
+                 name);
+    print_told(rest ? rest + 1 : "");
+}
+
 /* Prints notes about the results on stderr. */
 static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
 {
-    g_autofree char *notes = without_tags(answer->notes ? answer->notes : "");
-    if (*notes)
-        acr_verb_tell("%s", notes);
+    print_told(answer->notes ? answer->notes : "");
     if (n > limit)
         acr_verb_say("%u of %u results are shown; --limit N shows more", limit, n);
     else if (shortened)
@@ -183,17 +207,18 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
                       GString *out)
 {
     if (!answer->lines) { /* nothing was found, or the answer has no code */
+        if (!answer->ok)
+            return print_told(answer->output);
         g_autofree char *told = without_tags(answer->output);
-        if (answer->ok) {
-            g_string_append_printf(out, "%s\n", told);
-            tell_about(answer, 0, 0, 0);
-        } else
-            acr_verb_tell("%s%s", told, g_str_has_suffix(told, "\n") ? "" : "\n");
-        return;
+        g_string_append_printf(out, "%s\n", told);
+        return tell_about(answer, 0, 0, 0);
     }
     Printer self = {.spec = spec, .lines = answer->lines, .mark = mark, .out = out};
     guint limit = spec->limit > 0 ? (guint)spec->limit : G_MAXUINT;
-    guint in_full = spec->vimgrep ? 0 : spec->show_all || spec->limit > 0 ? limit : SHOWN_IN_FULL;
+    self.has_context = !spec->vimgrep && (acr_search_context(spec, spec->context_before) ||
+                                          acr_search_context(spec, spec->context_after));
+    bool is_full = spec->show_all || spec->limit > 0 || self.has_context;
+    guint in_full = spec->vimgrep ? 0 : is_full ? limit : SHOWN_IN_FULL;
     const AcrShownLine *last =
         answer->lines->len ? g_ptr_array_index(answer->lines, answer->lines->len - 1) : NULL;
     self.is_screen = isatty(STDOUT_FILENO);

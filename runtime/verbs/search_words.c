@@ -96,6 +96,21 @@ static AcrCall named_call(const Kind *kind, const char *text, const char *file)
     return call_of(kind->call_in_class, dot + 1, class_name, NULL);
 }
 
+guint acr_search_context(const AcrRunSpec *spec, gint64 own)
+{
+    return (guint)MAX(own != ACR_UNSET ? own : spec->context_around, 0);
+}
+
+static bool has_context(const AcrRunSpec *spec)
+{
+    return MAX(MAX(spec->context_before, spec->context_after), spec->context_around) != ACR_UNSET;
+}
+
+bool acr_search_is_text(const AcrRunSpec *spec)
+{
+    return spec->regex || spec->any_case || spec->whole_words || has_context(spec);
+}
+
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error)
 {
@@ -103,15 +118,18 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
     bool is_code = kind && strcmp(kind->word, "code") == 0;
     if (!kind || !text || !*text)
         return refuse_words(kind ? kind : &kinds[0], error);
-    bool is_pattern = spec->regex || spec->any_case;
-    if (is_pattern && !is_code)
-        return acr_task_refuse(error, "--regex and --ignore-case work only with 'code TEXT'");
+    bool is_pattern = spec->regex || spec->any_case || spec->whole_words;
+    if (acr_search_is_text(spec) && !is_code)
+        return acr_task_refuse(error, "-e, -i, -w, -A, -B and -C work only with 'code TEXT'");
+    if (has_context(spec) && spec->json)
+        return acr_task_refuse(error, "--json shows no lines, so -A, -B and -C do not apply to it");
     if (spec->in_file && !kind->call_in_file)
         return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
     if (strcmp(kind->word, "line") == 0)
         return line_call(kind, text, spec->json, out, error);
     g_autofree char *pattern =
-        is_pattern ? acr_search_pattern(text, spec->regex, spec->any_case, error) : NULL;
+        is_pattern ? acr_search_pattern(text, spec->regex, spec->any_case, spec->whole_words, error)
+                   : NULL;
     if (is_pattern && !pattern)
         return false;
     *out = named_call(kind, pattern ? pattern : text, spec->in_file);
@@ -235,7 +253,7 @@ void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec
     if (has_word) {
         out->word = find_kind(words[0], strlen(words[0]))->word;
         out->text = g_strdup(words[1]);
-    } else if (spec->regex || spec->any_case) {
+    } else if (acr_search_is_text(spec)) {
         out->word = "code";
         out->text = g_strdup(words[0] + (!spec->regex && words[0][0] == '/'));
     } else {
@@ -266,8 +284,9 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
 static bool is_typed_option(const char *word)
 {
     return word[0] == '-' &&
-           (g_ascii_isalpha(word[1]) ? !word[2] || word[1] == 'g'
-                                     : word[1] == '-' && g_ascii_isalpha(word[2]));
+           (g_ascii_isalpha(word[1])
+                ? !word[strspn(word + 1, "AaBCceilwt0123456789") + 1] || !word[2] || word[1] == 'g'
+                : word[1] == '-' && g_ascii_isalpha(word[2]));
 }
 
 /* Whether the last words of several can only be places (WHERE). */
@@ -306,6 +325,26 @@ bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *o
     g_ptr_array_insert(words, has_word, g_strdup(what));
     *out_words = g_strdupv((char **)words->pdata);
     return *rest || acr_task_refuse(error, "give a name or a text to search for");
+}
+
+void acr_search_add_options(AcrRunSpec *asked, const AcrRunSpec *typed)
+{
+    asked->in_file = typed->in_file;
+    asked->limit = typed->limit > 0 ? typed->limit : asked->limit;
+    asked->regex = asked->regex || typed->regex;
+    asked->any_case = asked->any_case || typed->any_case;
+    asked->whole_words = asked->whole_words || typed->whole_words;
+    asked->with_tests = asked->with_tests || typed->with_tests;
+    asked->show_all = asked->show_all || typed->show_all;
+    asked->files_only = asked->files_only || typed->files_only;
+    asked->counts_only = asked->counts_only || typed->counts_only;
+    asked->vimgrep = asked->vimgrep || typed->vimgrep;
+    asked->json = asked->json || typed->json;
+    if (has_context(typed)) { /* it replaces all context of the command */
+        asked->context_around = typed->context_around;
+        asked->context_before = typed->context_before;
+        asked->context_after = typed->context_after;
+    }
 }
 
 AcrJson *acr_search_list_json(const AcrCalls *calls)

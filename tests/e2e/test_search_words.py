@@ -95,14 +95,16 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
-        (["class", "Box", "--regex"], "--regex and --ignore-case work only with 'code TEXT'"),
-        (["-i", "class", "Box"], "--regex and --ignore-case work only with 'code TEXT'"),
+        (["class", "Box", "--regex"], "-e, -i, -w, -A, -B and -C work only with 'code TEXT'"),
+        (["-iC2", "class", "Box"], "-e, -i, -w, -A, -B and -C work only with 'code TEXT'"),
+        (["put", "-C1", "--json"], "--json shows no lines"),
+        (["-we", "a)|(b"], "cannot search for 'a)|(b': it is not a valid pattern"),
         (["-e", "["], "cannot search for '[': it is not a valid pattern"),
         ([""], "give a name or a text to search for"),
         (["put", "box.py", "b"], "no file matches 'b'"),
         (["methd", "put"], "no file matches 'put'; did you mean 'method' as the first word?"),
-        (["--in", "x", 'search_class("Box")'], "--in, --regex and --ignore-case need a name or a text"),
-        (["--in", "x", 'search_class("Box"'], "--in, --regex and --ignore-case need a name or a text"),
+        (["--in", "x", 'search_class("Box")'], "-C need a name or a text"),
+        (["-A1", 'search_class("Box"'], "-C need a name or a text"),
     ],
 )
 def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str], said: str) -> None:
@@ -139,6 +141,22 @@ TEST = {
         ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("begin --vimgrep", "use.py:6:16:        native.begin()\n"),
         ("nativ -c", "use.py:2\n"),
+        ("valu . -w", None),
+        ("-wi VALUE . -c", "app.toml:1\ndoc/conf.py:1\ndoc/value.txt:1\n"),
+        ("-we the.val[a-z]+ doc/", "doc/value.txt:1:the value\n"),
+        ("put box.py -A1 -w --vimgrep", "app/box.py:2:9:    def put(self, x):\napp/box.py:6:5:def put(x):\n"),
+        (
+            "self.x -C1 --limit 1",
+            "app/box.py-2-    def put(self, x):\napp/box.py:3:        self.x = x\napp/box.py-4-\n",
+        ),
+        ("x, --before-context 1 -A 0", "app/shelf.py-1-def put(x):\napp/shelf.py:2:    return (x,)\n"),
+        (
+            "def box.py shelf.py -B1 --context=2",
+            "app/box.py-1-class Box:\napp/box.py:2:    def put(self, x):\napp/box.py-3-        self.x = x\n"
+            "app/box.py-4-\napp/box.py-5-\napp/box.py:6:def put(x):\napp/box.py-7-    return [x]\n"
+            "--\napp/shelf.py:1:def put(x):\napp/shelf.py-2-    return (x,)\n",
+        ),
+        ("return app/ -B1 --limit 1 -A9", "app/box.py-6-def put(x):\napp/box.py:7:    return [x]\n"),
         ("-i SELF.X --vimgrep", "app/box.py:3:9:        self.x = x\n"),
         (r"-e \s+native\.b --vimgrep", "use.py:6:1:        native.begin()\n"),
         ("TestBox -c", "tests/test_box.py:1\n"),
@@ -153,9 +171,9 @@ TEST = {
         ("line box.py:2-3", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
     ],
 )
-def test_people_get_path_line_and_text(host: Host, make_repo: Make, words: str, shown: str) -> None:
-    found = host.run("search", "--repo", str(make_repo(FILES | TEST)), *words.split()).check()
-    assert found.out == shown
+def test_people_get_path_line_and_text(host: Host, make_repo: Make, words: str, shown: str | None) -> None:
+    found = host.run("search", "--repo", str(make_repo(FILES | TEST)), *words.split()).check(shown is None)
+    assert found.out == (shown or "")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +190,19 @@ def test_people_get_path_line_and_text(host: Host, make_repo: Make, words: str, 
 def test_what_is_only_similar_is_no_result(host: Host, repo: Repo, words: list[str], option: str) -> None:
     missed = host.run("search", "--repo", str(repo), option, *words).check(1)
     assert rows(missed)[0][1] == [] if option == "--json" else missed.out == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("zzz", "no class or function is named 'zzz', and no line contains it; try a part of the name, or -i"),
+        ("nativ", "no class or function is named 'nativ'; these lines contain it"),
+        ("key", "There is no function or method named key. It is not defined outside the tests; these lines use"),
+    ],
+)
+def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Make, word: str, said: str) -> None:
+    found = host.run("search", "--repo", str(make_repo(FILES | TEST)), word)
+    assert found.err.count("\n") == 1 and said in found.err, found.err
 
 
 def test_a_path_alone_is_told_how_it_is_read(host: Host, repo: Repo) -> None:

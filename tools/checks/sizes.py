@@ -27,7 +27,7 @@ BUDGETS = {
     "native/money": 1_760,
     "native/patch": 8_280,
     "native/sandbox": 6_960,
-    "native/search": 6_600,
+    "native/search": 6_620,
     "native/spectrum": 180,
     "native/vcs": 6_650,
     "python/acr": 13_780,
@@ -44,8 +44,8 @@ BUDGETS = {
     "runtime/py": 1_920,
     "runtime/report": 1_435,
     "runtime/serve": 3_330,
-    "runtime/task": 6_420,
-    "runtime/verbs": 9_330,
+    "runtime/task": 6_440,
+    "runtime/verbs": 9_380,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from write import EXITS, Row, help_of
 
-GROUPS = ["Input", "Model", "Verification", "Sandbox", "Limits", "Output"]
+GROUPS = ["Input", "Model", "Context", "Verification", "Sandbox", "Limits", "Output"]
 MADE = "<!-- Written by tools/manual/reference.py from the program's tables; do not edit. -->"
 
 
