@@ -19,7 +19,8 @@ import repos
 import sandboxes
 from graded import LOGS, make_root
 from host import Host, Result
-from test_eval_trust import FIXED, PYTEST_NEW, PYTEST_OLD, SHOP, VERSION, copy_pytest, diff, make_environment
+from setups import make_environment, packages_of
+from test_eval_trust import FIXED, PYTEST_NEW, PYTEST_OLD, SHOP, VERSION, copy_pytest, diff
 
 FAIL, PASS = "tests/test_shop.py::test_total", "tests/test_shop.py::test_name"
 TEST = "python -m pytest -rA -p no:cacheprovider"
@@ -70,8 +71,8 @@ class Shop:
             for repo in ("own/pytest", "iterative/dvc")
         ]
         (folder / "recipes.json").write_text(json.dumps(recipes))
-        make_environment(folder / "cache", {"python": VERSION, "pip": ["own", "pytest"]})
-        make_environment(folder / "cache", {"python": VERSION, "pip": ["pytest"]})
+        for pip in (["own", "pytest"], ["pytest"]):
+            copy_pytest(packages_of(make_environment(folder / "cache", {"python": VERSION, "pip": pip})))
 
     def row(self, which: str) -> dict[str, Any]:
         row = {"instance_id": f"own__shop-{which}", "repo": "own/pytest", "problem_statement": "It sums wrong."}

@@ -10,7 +10,7 @@ import pytest
 import verifying
 from host import ROOT, Host
 from repos import Repo, make_repo
-from setups import make_venv
+from setups import make_environment, packages_of
 from verifying import guard, line, test_line
 
 sys.path.append(str(ROOT / "python"))
@@ -34,14 +34,12 @@ def checkout(tmp_path: Path) -> Repo:
     return make_repo(tmp_path / "fork", SYMPY)
 
 
-def make_environment(cache: Path, repo: str, version: str) -> Path:
-    """An environment as if made before; its Python can import `only_here`."""
-    (recipe,) = [at for at in environments.built_in_recipes() if at["repo"] == repo and version in at["versions"]]
-    python = make_venv(cache / "acr-host" / "environments" / environments.key_of(recipe))
-    folder = python.parents[1]
-    (site,) = folder.glob("lib/*/site-packages")
-    (site / "only_here.py").write_text("found = True\n")
-    (folder / "acr-host-ready").touch()
+def make_sympy(cache: Path) -> Path:
+    """The environment of sympy 1.7; its Python can import `only_here`."""
+    recipes = environments.built_in_recipes()
+    (recipe,) = [at for at in recipes if at["repo"] == "sympy/sympy" and "1.7" in at["versions"]]
+    python = make_environment(cache, recipe)
+    (packages_of(python) / "only_here.py").write_text("found = True\n")
     return python
 
 
@@ -49,7 +47,7 @@ def make_environment(cache: Path, repo: str, version: str) -> Path:
 @pytest.mark.parametrize("name", ["auto", "sympy", "sympy/sympy@1.7"])
 def test_code_runs_in_the_environment_of_a_recipe(host: Host, checkout: Repo, tmp_path: Path, name: str) -> None:
     """Everything that a run runs; its folder says where, and resumes."""
-    python = make_environment(tmp_path / "cache", "sympy/sympy", "1.7")
+    python = make_sympy(tmp_path / "cache")
     script, out = tmp_path / "answers.jsonl", tmp_path / "out"
     script.write_text("".join(json.dumps(line) + "\n" for line in [guard(), test_line(SCRIPT)]))
     words = ["reproduce", "--repo", checkout, "--issue-text", "half", "--model", f"script:{script}", "--out", out]
@@ -69,7 +67,7 @@ def test_code_runs_in_the_environment_of_a_recipe(host: Host, checkout: Repo, tm
 @needs_bubblewrap
 def test_a_broken_environment_is_said(host: Host, checkout: Repo, tmp_path: Path) -> None:
     """A missing package or runner, no tests, a Python that does not run, or one that is gone: never a silent pass."""
-    python = make_environment(tmp_path / "cache", "sympy/sympy", "1.7")
+    python = make_sympy(tmp_path / "cache")
     edit = "<file>sympy/core/basic.py</file><original>n // 2</original><patched>n / 2</patched>"
     place = '{"API_calls": [], "bug_locations": [{"file": "sympy/core/basic.py", "method": "half"}]}'
     lines = [line("search", "half"), line("extract", place), line("patch", edit)]

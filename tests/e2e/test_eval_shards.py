@@ -17,6 +17,7 @@ import repos
 import sandboxes
 from graded import CODE, FIX, LOGS, lines
 from host import Host, Result
+from setups import make_environment
 
 RUN = "trial"
 SLURM = Path(__file__).parents[2] / "tools" / "cluster" / "slurm.sh"
@@ -60,6 +61,7 @@ class Evaluation:
         self.predict(PATCHES)
         lines(folder / "tasks.jsonl", self.rows)
         (folder / "recipes.json").write_text(json.dumps([RECIPE]))
+        make_environment(folder / "cache", RECIPE)
 
     def predict(self, patches: dict[int, str | None]) -> None:
         """A prediction for each task that has a patch, or an empty one."""

@@ -21,6 +21,7 @@ import sandboxes
 from graded import CODE, FIX, LOGS, lines, make_root
 from host import Host, Result
 from runs import CHANGED, ISSUE, script_lines, write_script
+from setups import make_environment
 from verifying import processes
 
 START, END = ">>>>> Start Test Output", ">>>>> End Test Output"
@@ -201,8 +202,10 @@ SOLVED, UNSOLVED, EMPTY, GONE = "brook__bill-1", "brook__bill-2", "brook__bill-3
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the environment is made once."""
-    return tmp_path_factory.mktemp("cache")
+    """Where the recipe's environment is."""
+    folder = tmp_path_factory.mktemp("cache")
+    make_environment(folder, RECIPE)
+    return folder
 
 
 @dataclass
@@ -328,9 +331,7 @@ def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
     result = in_environment(batch, "--grade=environment").check()
     assert result.out.splitlines()[1].split()[:2] == [SOLVED, "resolved"]
     place = place_of(batch)
-    (made,) = [
-        path for path in (batch.cache / "acr-host" / "environments").glob("*/lib/*/site-packages/charset_normalizer")
-    ]
+    (made,) = batch.cache.glob("acr-host/environments/*/lib/*/site-packages/charset_normalizer")
     assert Path(place["python"]).parts[:-2] == made.parts[:-4]
     assert (place["sandbox"], place["test_cmd"]) == ("bubblewrap", RECIPE["test"])
     assert "tests" not in json.loads((batch.out / SOLVED / "result.json").read_text())  # nobody asked for them
@@ -370,10 +371,8 @@ def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
         assert tests == {"why": row["not_compared"]} and tests["why"]
     batch.out = batch.folder / "elsewhere"
     result = batch.graded("--instance", names[0], "--regressions")
-    assert (
-        "--grade runs the tests in the environment, but the runs themselves do not use it; add --sandbox auto"
-        in result.err
-    )
+    said = "--grade runs the tests in the environment, but the runs themselves do not use it; add --sandbox auto"
+    assert said in result.err
 
 
 def test_a_batch_without_grades_prints_none(batch: Batch) -> None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,7 @@ import repos
 import sandboxes
 from graded import LOGS
 from host import ROOT, Host, Result
-
-sys.path.append(str(ROOT / "python"))
-from acr.grading.environments import key_of  # noqa: E402
+from setups import make_environment, packages_of
 
 CASES = ROOT / "tests" / "cases" / "eval_trust"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -265,14 +261,6 @@ def recipe(project: str) -> dict[str, Any]:
     return {"repo": f"own/{project}", "versions": ["1"], "python": VERSION, "pip": ["own"], "test": test}
 
 
-def make_environment(cache: Path, described: dict[str, Any]) -> None:
-    """The environment of a recipe, with this test's own pytest, so that no registry is asked."""
-    place = cache / "acr-host" / "environments" / key_of(described)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
-    copy_pytest(Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)})))
-    (place / "acr-host-ready").touch()
-
-
 def copy_pytest(library: Path) -> None:
     """Copies this test's own pytest, and what it needs, into a folder of packages."""
     for name in (
@@ -307,7 +295,7 @@ class Bench:
             for name, project in PROJECTS.items()
         }
         (folder / "recipes.json").write_text(json.dumps([recipe(name) for name in PROJECTS]))
-        make_environment(self.cache, recipe("pytest"))
+        copy_pytest(packages_of(make_environment(self.cache, recipe("pytest"))))
 
     def row(self, project: str, name: str) -> dict[str, Any]:
         about, repo = PROJECTS[project], self.repos[project]

@@ -100,7 +100,7 @@ def sandbox_options() -> list[str]:
 
 
 def processes(marker: str) -> list[str]:
-    """Command lines that contain a marker, except the program's own."""
+    """Command lines of which a word is the marker, which is never so in the program's own; all if the marker is empty."""
     found = []
     for entry in Path("/proc").iterdir():
         try:

@@ -13,18 +13,21 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Runs the target on a copy of the bytes, so that a sanitizer notices reads past the end. */
-static void run_on(const char *data, gsize len)
+/* Runs the target on a copy of the bytes, so that a sanitizer notices reads past the end. The start
+ * of one file is often that of another; such an input runs once. */
+static void run_on(GHashTable *done, const char *data, gsize len)
 {
     uint8_t *copy = malloc(len ? len : 1);
 
     g_assert(copy);
-    memcpy(copy, data, len);
-    LLVMFuzzerTestOneInput(copy, len);
+    if (g_hash_table_add(done, g_bytes_new(data, len))) {
+        memcpy(copy, data, len);
+        LLVMFuzzerTestOneInput(copy, len);
+    }
     free(copy);
 }
 
-static gboolean run_file(const char *path)
+static gboolean run_file(GHashTable *done, const char *path)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *data = NULL;
@@ -35,13 +38,13 @@ static gboolean run_file(const char *path)
         return FALSE;
     }
     for (gsize cut = 1; cut < CUTS; cut++)
-        run_on(data, len * cut / CUTS);
-    run_on(data, len);
+        run_on(done, data, len * cut / CUTS);
+    run_on(done, data, len);
     return TRUE;
 }
 
 /* Returns the number of files that were run, or prints an error and returns -1. */
-static int run_folder(const char *folder)
+static int run_folder(GHashTable *done, const char *folder)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GDir) dir = g_dir_open(folder, 0, &error);
@@ -55,7 +58,7 @@ static int run_folder(const char *folder)
     while ((name = g_dir_read_name(dir))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
 
-        if (!run_file(path))
+        if (!run_file(done, path))
             return -1;
         files++;
     }
@@ -66,13 +69,15 @@ static int run_folder(const char *folder)
 
 int main(int argc, char **argv)
 {
+    g_autoptr(GHashTable) done =
+        g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, NULL);
     int total = 0;
 
     if (LLVMFuzzerInitialize && LLVMFuzzerInitialize(&argc, &argv) != 0)
         return 1;
-    run_on("", 0);
+    run_on(done, "", 0);
     for (int i = 1; i < argc; i++) {
-        int files = run_folder(argv[i]);
+        int files = run_folder(done, argv[i]);
 
         if (files < 0)
             return 1;
