@@ -100,7 +100,10 @@ def test_the_sound_tasks_are_a_data_set_and_a_list(audit: Audit) -> None:
         told = audit.run(*more, *([] if options else ["--instances", str(sound)]), out="again", **options).check()
         assert json.loads(told.stdout)["submitted_ids"] == sorted(names)
     told = host.run("report", str(audit.folder / "out"), "--instances", str(sound), "-f", "json").check()
-    assert [row["task"] for row in json.loads(told.stdout)["tasks"]] == sorted(names)
+    rows = json.loads(told.stdout)["tasks"]
+    assert [(row["task"], row["outcome"]) for row in rows] == [(name, "sound") for name in sorted(names)]
+    every = json.loads(host.run("report", str(audit.folder / "out"), "-f", "json").check().stdout)
+    assert every["counts"] == {"sound": 3, "broken": 2, "flaky": 1, "accepts_empty": 1, "environment": 1}
 
 
 def test_an_audit_is_kept_and_takes_the_reference_alone(audit: Audit, tmp_path: Path) -> None:

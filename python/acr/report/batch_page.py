@@ -42,13 +42,14 @@ class Task:
     run_seconds: float = 0
     grade_seconds: float = 0
     page: str = ""  # the page of its run, from the batch's folder
-    failing: list[str] = field(
-        default_factory=list
-    )  # tests of the issue, or of the project, that failed when it was graded
+    failing: list[str] = field(default_factory=list)  # tests that failed when it was graded
+    audited: dict[str, Any] = field(default_factory=dict)  # the class of the task in an audit, and why
     other: str = ""  # grade or verdict in the other folder
 
     @property
     def outcome(self) -> str:
+        if self.audited:
+            return line_of(self.audited.get("class"), 60)
         has_failed = self.status == "failed" and self.verdict in ("", "none", "not_reproduced")
         return ("doubted" if self.doubt else self.grade) or ("failed" if has_failed else self.verdict)
 
@@ -59,6 +60,8 @@ class Task:
 
     @property
     def why(self) -> str:
+        if self.audited:
+            return line_of(self.audited.get("why"), 1000)
         if self.grade not in ("resolved", "unresolved", "error"):
             return self.run_why or ("there is no patch" if self.grade == "empty_patch" else "")
         told = {key: line_of(self.graded.get(key), 1000) for key in ("failure", "error")}
@@ -100,6 +103,7 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task = _task(found, name)
         task.grade_seconds = seconds_of(member(row, "seconds"))
         task.failure = line_of(member(row, "failure"), 60) or task.failure
+        task.audited = member(row, "audit") if isinstance(member(row, "audit"), dict) else {}
         task.graded = task.graded or {"error": member(row, "error"), "why": member(row, "doubt")}
 
 
@@ -198,7 +202,7 @@ def _sums(tasks: list[Task]) -> str:
 
 def _rate(tasks: list[Task]) -> str:
     """How many of the graded tasks are resolved, with Wilson's 95 % interval, and the cost of each resolved task."""
-    graded = [task for task in tasks if task.grade]
+    graded = [task for task in tasks if task.grade and not task.audited]
     n, resolved = len(graded), sum(task.grade == "resolved" for task in graded)
     if not n:
         return ""
@@ -241,14 +245,8 @@ def _about(about: object) -> str:
     listed = ", ".join(line_of(each, 200) for each in models[:20]) if isinstance(models, list) else ""
     history = "with search_history" if member(about, "search_history") is True else ""
     run_id = line_of(member(about, "run_id"), 200)
-    parts = (
-        listed,
-        history,
-        line_of(member(about, "dataset"), 300),
-        run_id and f"run {run_id}",
-        line_of(member(about, "date"), 30),
-    )
-    return ", ".join(filter(None, parts))
+    parts = [listed, history, line_of(member(about, "dataset"), 300), run_id and f"run {run_id}"]
+    return ", ".join(filter(None, [*parts, line_of(member(about, "date"), 30)]))
 
 
 def render_batch(
@@ -283,7 +281,7 @@ def render_batch(
         sides = tag("p", f"now: {named[0]}", tag("br"), f"before: {named[1]}")
         sections.insert(1, section("changed", "Compared", sides, _changed(tasks)))
     resolved = sum(task.grade == "resolved" for task in tasks)
-    title = count_of(len(tasks), "task") + (f", {resolved} resolved" if any(task.grade for task in tasks) else "")
+    title = count_of(len(tasks), "task") + (f", {resolved} resolved" if _rate(tasks) else "")
     made = _about(about)
     return page(f"{title}: {made}" if made else title, tag("p", said), sections, version, is_live)
 

@@ -48,9 +48,9 @@ def verdict_of(result: object) -> str:
 
 
 def kind_of(outcome: str) -> str:
-    """The colour class of an outcome of a run or a grading."""
-    good = ("resolved", "verified", "validated", "reproduced")
-    return "good" if outcome in good else "warn" if outcome in ("unverified", "doubted") else "bad"
+    """The colour class of an outcome of a run, a grading or an audit."""
+    good = ("resolved", "verified", "validated", "reproduced", "sound")
+    return "good" if outcome in good else "warn" if outcome in ("unverified", "doubted", "flaky") else "bad"
 
 
 def status_words(status: str) -> str:
