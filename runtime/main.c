@@ -93,7 +93,7 @@ static bool can_open_files(void)
     return n == NEEDED_FILES;
 }
 
-/* More than the buffers of nested calls need. The threads that we start get the same size. */
+/* Suffices for the buffers of nested calls. The threads that we start get a stack of this size. */
 #define NEEDED_STACK_BYTES (256ul * 1024)
 
 static bool has_stack(void)

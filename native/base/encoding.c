@@ -11,7 +11,7 @@
 #define BOM_LEN 3
 #define UTF8 "utf-8"
 #define LATIN1 "latin-1"
-#define COOKIE_MAX 40 /* characters of an encoding's name; all real names are shorter */
+#define COOKIE_MAX 40 /* maximum length of an encoding's name; all real names are shorter */
 
 /* Python's names of encodings that iconv lacks or interprets differently; here '-' stands for
  * '_'. Shift JIS maps to CP932, because iconv's SHIFT_JIS decodes two bytes to a yen sign and an

@@ -293,7 +293,7 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
         failures = ok ? 0 : failures + 1;
         if (failures == MAX_FAILURES_IN_A_ROW)
             return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
-                                 "cannot parse more files: %s", why->message);
+                                 "parsing stopped after repeated failures: %s", why->message);
     }
     return true;
 }

@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* the start of a peer is worth its time only for this number of files */
+/* for fewer files per peer, starting another peer takes longer than it saves */
 #define FILES_PER_PEER 12u
-/* for this number of files, outlining takes much longer than the start of all peers */
+/* from this number of files on, all peers are started at once */
 #define FILES_AT_ONCE 96u
 #define MAX_STARTS_LOST 3u     /* maximum number of peers in a row that end before they are ready */
 #define START_TIMEOUT_MS 60000 /* how long a peer may take to become ready */

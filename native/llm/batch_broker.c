@@ -472,7 +472,7 @@ static bool poll_batch(AcrBatchBroker *broker, Batch *batch, GError **error)
               g_hash_table_size(batch->keys));
     pthread_mutex_lock(&broker->lock);
     end_batch(broker, batch, 0,
-              "this call was in several batches, and each of them ended without its answer");
+              "several batches contained this call, but none of them answered it");
     pthread_mutex_unlock(&broker->lock);
     return true;
 }
@@ -497,7 +497,7 @@ static void ask_for_batch(AcrBatchBroker *broker, Batch *batch)
     batch->next_us = g_get_monotonic_time() + steps_us(broker, POLL_STEPS);
     if (ok)
         return;
-    tell_user(broker, "cannot read batch %s: %s", batch->id ? batch->id : "of unknown id",
+    tell_user(broker, "cannot read batch %s: %s", batch->id ? batch->id : "without an id",
               error->message);
     if (batch->failures < MAX_FAILURES)
         return;

@@ -20,8 +20,8 @@ typedef struct AcrBatchBroker AcrBatchBroker;
 typedef struct {
     /* the file in which the broker saves what it sends and receives; created if it is missing */
     const char *path;
-    /* unit of time in milliseconds: requests are pooled for 2 units, batches polled every 15; 0:
-     * 1,000 */
+    /* unit of time in milliseconds: requests are pooled for 2 units, and batches are polled every
+     * 15 units; 0: 1,000 */
     gint64 scale_ms;
     const char *ca_file;
     const AcrInterrupt *interrupt;

@@ -65,13 +65,12 @@ const char *acr_model_answer_problem(const AcrModelAnswer *answer)
 {
     bool is_empty = !*answer->content && !answer->tools;
     if (g_strcmp0(answer->finish, "length") == 0)
-        return is_empty ? "it used all its tokens for thinking and wrote no answer; raise "
-                          "--max-answer-tokens"
-                        : "it was cut off at its limit of tokens (finish reason \"length\")";
+        return is_empty ? "the model used all its tokens for thinking; raise --max-answer-tokens"
+                        : "the model reached its token limit (finish reason \"length\")";
     if (g_strcmp0(answer->finish, "content_filter") == 0)
-        return "a content filter cut it off (finish reason \"content_filter\")";
+        return "a content filter stopped the model (finish reason \"content_filter\")";
     if (is_empty && answer->thoughts)
-        return "it contains only thoughts, no answer";
+        return "the model wrote only thoughts, no answer";
     return NULL;
 }
 

@@ -107,8 +107,8 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-/* Reserves the amount. While other calls hold reservations, without which at least the amount
- * `least` would fit, waits for them. */
+/* Reserves the amount. If only the reservations of other calls keep the amount `least` from
+ * fitting, waits until these calls settle. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const AcrAmount *least,
                     const char *note, guint64 *out_id, gint64 *out_wait_ms, GError **error)
 {

@@ -25,7 +25,7 @@ static GHashTable *read_prices_file(const char *path, GError **error)
         return g_steal_pointer(&rows);
     return ACR_NULL(
         acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s", path,
-                      failure ? failure->message : "it contains no price for any model"));
+                      failure ? failure->message : "the file contains no price for any model"));
 }
 
 /* The date of the table is in the row "sample_spec", which readers of this format skip. */

@@ -219,8 +219,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Whether a path is that of a test. A path is not, if product code imports it, or if it is one
- * of the run's bug locations. */
+/* Whether a path is that of a test. A file that product code imports, or that is one of the run's
+ * bug locations, does not count as a test. */
 static bool is_test(Work *work, const char *path)
 {
     const AcrPatchContext *context = work->context;

@@ -8,8 +8,8 @@
 
 /* maximum number of bytes that are searched without success, over all files */
 #define MAX_SEARCHED (40u * 1024 * 1024)
-/* a quote that exceeds the file this many times is not searched; line numbers and escapes can
- * make quotes longer than the file */
+/* A quote may be longer than its file, because of line numbers and escapes. A quote that is more
+ * than this many times as long as the file is not searched for. */
 #define MAX_TIMES_FILE 16u
 
 /* The clues by which one of several places is chosen. All members are borrowed. */

@@ -140,8 +140,8 @@ static bool is_inner(const Skip *skip, gsize from, gsize to)
     return true;
 }
 
-/* Fills one row of the table. For each line of the file, this is the alignments that match the
- * line to quote line t. */
+/* Fills one row of the table: for each line of the file, the alignments that match the line to
+ * quote line t. */
 static void fill_row(Skip *skip, gsize t, const Way *old, Way *now)
 {
     for (gsize f = 0; f < skip->file->n; f++) {

@@ -12,7 +12,7 @@
 #define ACR_PATCH_MAX_CUTS 1000u
 /* a quote with more lines than this is not searched by similarity */
 #define ACR_SIMILAR_MAX_QUOTE_LINES 400u
-/* Maximum of the number of quote lines times the number of file lines: 400 lines in a file of
+/* Maximum product of the numbers of quote lines and file lines, such as 400 lines in a file of
  * 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
 

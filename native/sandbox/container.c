@@ -357,7 +357,7 @@ static void tell_walls(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
     if (acr_engine_walls(state->engine) == ACR_WALLS_NONE && !state->has_told)
-        acr_sandbox_remark(sandbox, "only the engine's own filter of system calls applies: "
+        acr_sandbox_remark(sandbox, "only the engine's own system call filter applies, because "
                                     "acr-host cannot add its filter to this image");
     state->has_told = true;
 }

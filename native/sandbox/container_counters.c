@@ -7,7 +7,7 @@
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
-/* each read may take this long after the command; there are a few reads */
+/* time limit of each of the few reads after the command */
 #define READ_MS (5 * 1000)
 #define MAX_TEXT_BYTES 4096u
 

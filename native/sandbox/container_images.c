@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* maximum time in which a step of a build prints nothing */
+/* a step of a build that prints nothing for this long is given up */
 #define SILENCE_MS ((gint64)900 * 1000)
 #define WORK_MS ((gint64)4 * 3600 * 1000)
 #define MAX_LINE_BYTES ((gsize)256 * 1024)

@@ -61,10 +61,10 @@ static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char 
         return NULL;
     if (has_entry(snapshot, ".venv/pyvenv.cfg") || has_entry(snapshot, ".venv/bin/python") ||
         has_entry(snapshot, ".venv"))
-        *out_not = "it is a file of the project itself";
+        *out_not = "it belongs to the project itself";
     else if (!g_file_test(git, G_FILE_TEST_EXISTS))
-        *out_not =
-            "without git it may be a file of the project itself; name it with --python to use it";
+        *out_not = "it may belong to the project, which is not a git repository; use --python if "
+                   "you trust it";
     else if (!g_file_test(config, G_FILE_TEST_IS_REGULAR))
         *out_not = "it has no pyvenv.cfg";
     else if (!is_program(path))
@@ -115,7 +115,7 @@ static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const cha
     }
     if (path && work_tree && acr_path_is_below(path, work_tree) &&
         has_entry(snapshot, path + strlen(work_tree) + 1)) {
-        *out_not = "it is a file of the project itself";
+        *out_not = "it belongs to the project itself";
         return NULL;
     }
     return g_steal_pointer(&path);

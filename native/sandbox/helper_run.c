@@ -16,7 +16,7 @@
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
 #define WEIGH_EVERY_US (500 * 1000)
-/* in one of this number of samples, search for open files, which takes longer */
+/* every FILES_EVERYth sample also searches for open files, which takes longer */
 #define FILES_EVERY 2u
 /* one of bubblewrap's two processes may have ended before the last sample */
 #define BUBBLEWRAPS 1u

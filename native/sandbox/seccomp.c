@@ -33,7 +33,7 @@
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
 #else
-#error "the system calls of this machine's architecture are not known"
+#error "acr-host does not know the system calls of this architecture"
 #endif
 
 /* Defined here because the headers may be older than the kernel. The numbers are the same on all

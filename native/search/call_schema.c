@@ -61,18 +61,17 @@ static AcrJson *place_schema(void)
     acr_schema_add(schema, "file", typed("string", "Path in the repository"), true);
     acr_schema_add(schema, "start", typed("integer", "First line, from 1"), true);
     acr_schema_add(schema, "end", typed("integer", "Last line, included"), true);
-    acr_schema_add(schema, "class", name_or_null("The class that holds it, dotted if nested"),
-                   true);
-    acr_schema_add(schema, "func", name_or_null("The innermost function that holds it"), true);
+    acr_schema_add(schema, "class", name_or_null("The enclosing class, dotted if nested"), true);
+    acr_schema_add(schema, "func", name_or_null("The innermost enclosing function"), true);
     return schema;
 }
 
 AcrJson *acr_answer_schema(void)
 {
     AcrJson *schema = object_schema();
-    AcrJson *results = typed("array", "Every place that was found");
+    AcrJson *results = typed("array", "All places found");
     acr_json_set(results, "items", place_schema());
-    acr_schema_add(schema, "call", typed("string", "The call that is answered"), true);
+    acr_schema_add(schema, "call", typed("string", "The search call that was made"), true);
     acr_schema_add(schema, "ok", typed("boolean", "Whether code was found"), true);
     acr_schema_add(schema, "output", typed("string", "The answer as a model reads it"), true);
     acr_schema_add(schema, "results", results, true);

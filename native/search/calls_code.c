@@ -124,7 +124,8 @@ static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch
         return false;
     if (literal.hits->len)
         g_string_append_printf(
-            out, "The text itself stands in the code; this finds it: re:\\Q%s\\E\n", shown);
+            out, "The code contains this text literally; to find it, search for re:\\Q%s\\E\n",
+            shown);
     return true;
 }
 

@@ -6,7 +6,7 @@
 
 #include "search/search_private.h"
 
-/* a NUL in this number of bytes at the beginning marks a file of another type as binary */
+/* a file of another type is binary if there is a NUL in its first BINARY_LOOKED_AT bytes */
 #define BINARY_LOOKED_AT 8000u
 
 void acr_content_free(AcrContent *content)

@@ -79,7 +79,7 @@ static const char *words_for_uses(AcrUsesWhere where)
 {
     return where == ACR_USES_PYTHON
                ? "It is not defined outside the tests; these lines use the name:"
-               : "No Python file outside the tests holds it; these are lines of other files:";
+               : "No Python file outside the tests contains it; these lines of other files do:";
 }
 
 /* Adds definitions of the name in another case, and uses of the name. The order is: one
@@ -93,13 +93,13 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
         g_array_set_size(folded, 0);
     AcrUsesFound found;
     if (folded->len) {
-        note_missing(reply, missing, "What differs in upper and lower case alone is shown.");
+        note_missing(reply, missing, "Names that differ only in upper and lower case are shown.");
         acr_reply_add_symbol(reply, g_array_index(folded, guint32, 0), ACR_VIEW_SIGNATURES, 0);
     }
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
     if (found.word && folded->len)
-        acr_reply_note(reply, "Lines that use %s as written follow it.", word);
+        acr_reply_note(reply, "Lines that use %s in this spelling follow.", word);
     else if (found.word)
         note_missing(reply, missing, words_for_uses(found.where));
     if (found.word && found.where == ACR_USES_OTHERS)
@@ -157,7 +157,7 @@ bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope 
     }
     note_missing(reply, sentence,
                  scope->files || scope->classes ? "It is defined elsewhere:"
-                                                : "This is what has that name:");
+                                                : "These have that name:");
     add_near(reply, ids, scope);
     return true;
 }

@@ -206,13 +206,13 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
     g_autofree char *path =
         pattern.cut ? acr_search_shown(acr_search_path(reply->search, pattern.first_cut)) : NULL;
     if (pattern.cut)
-        acr_reply_note(reply,
-                       "The pattern takes too many steps: %u file%s searched only in part (%s).",
+        acr_reply_note(reply, "The pattern is too slow: %u file%s searched only in part (%s).",
                        pattern.cut, pattern.cut == 1 ? " was" : "s were", path);
     if (i < entries->len && !reply->overfull)
-        acr_reply_note(reply,
-                       "%u of %u files were not searched: the steps of one search were used up.",
-                       entries->len - i, entries->len);
+        acr_reply_note(
+            reply,
+            "%u of %u files were not searched, because the search reached its limit of steps.",
+            entries->len - i, entries->len);
     guint32 matches_empty = 0;
     pcre2_pattern_info(pattern.code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
     if (matches_empty && reply->hits->len == 0)

@@ -252,7 +252,7 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
     }
     g_array_sort(found, compare_candidates);
     for (guint i = 0; i < MIN(found->len, ACR_SEARCH_SUGGESTIONS); i++) {
-        g_string_append(out, i ? "" : "Files with a name near to it:\n");
+        g_string_append(out, i ? "" : "Files with a similar name:\n");
         acr_render_heading(out, g_array_index(found, Candidate, i).name, NULL, NULL, "\n");
         g_string_append_c(out, '\n');
     }
@@ -297,7 +297,7 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
                                     : "Files of other types are too many to search; name a "
                                       "folder to search in.\n");
     else if (*text)
-        g_string_append_printf(out, "%s stands in no Python file outside the tests%s.\n", shown,
+        g_string_append_printf(out, "No Python file outside the tests contains %s%s.\n", shown,
                                others ? "" : ", which are not searched");
     if (files > LISTED_OCCURRENCES)
         g_string_append_printf(out, "… and in %u more.\n", files - LISTED_OCCURRENCES);

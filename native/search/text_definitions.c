@@ -121,7 +121,7 @@ static bool find_text_defs(AcrReply *reply, gsize entry, guint kinds, const char
                       .func = def.is_class ? NULL : kept};
         if (reply->hits->len == 0 && !reply->matches)
             acr_reply_note(reply,
-                           "Read from the text alone: the file is a test or cannot be parsed.");
+                           "Found by text search, because the file is a test or cannot be parsed.");
         if (!acr_reply_add(reply, &hit))
             break;
     }

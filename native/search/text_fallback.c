@@ -52,7 +52,7 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
         return true;
     g_autofree char *shown = acr_search_shown(found.word);
     acr_reply_note(reply, "The text as a whole is not in the code; these are lines with %s%s.",
-                   shown, words->len > 1 ? ", those first that share most of its words" : "");
+                   shown, words->len > 1 ? ", best matches first" : "");
     return true;
 }
 
@@ -61,7 +61,7 @@ bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *
 {
     gsize n_notes = reply->notes->len;
     if (files && files->entries->len == 0)
-        acr_reply_note(reply, "There is no file of the name that was given.");
+        acr_reply_note(reply, "There is no file of that name.");
     const AcrScope scope = {.files = files && files->entries->len ? files : NULL},
                    whole = {.files = scope.files, .absent = !files};
     AcrUsesFound found;
@@ -225,7 +225,7 @@ static bool append_use(AcrReply *reply, const char *word, GError **error)
     if (other.hits->len == 0)
         return true;
     acr_reply_sort(&other);
-    g_string_append_printf(reply->tail, "As a word of its own %s is used here:\n", word);
+    g_string_append_printf(reply->tail, "%s is used as a whole word here:\n", word);
     return acr_reply_show(reply, &g_array_index(other.hits, AcrHit, 0), 2048, reply->tail, error);
 }
 

@@ -74,7 +74,7 @@ static void append_diff_header(GString *out, const char *path, const Side *old, 
     g_string_append_c(out, '\n');
 }
 
-/* git treats a file as binary if this number of bytes at its beginning contains a NUL */
+/* git treats a file as binary if there is a NUL in its first BINARY_WINDOW bytes */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)

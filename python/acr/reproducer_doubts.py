@@ -120,9 +120,9 @@ def _runs_nothing(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if started:
             return
     if not foreign:
-        yield sys.maxsize, "the script imports nothing of the project, and starts nothing"
+        yield sys.maxsize, "the script neither imports the project nor starts a process"
     elif "*" not in foreign and not any(_uses(node, foreign) for node in ast.walk(tree)):
-        yield sys.maxsize, "the script looks at what it imports of the project, and runs none of it"
+        yield sys.maxsize, "the script imports the project but runs none of its code"
 
 
 def _first(name: str) -> str:

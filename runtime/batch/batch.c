@@ -71,9 +71,9 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
-    /* published results were made without the repository's notes */
+    /* as in published results, which can then be compared */
     task.repo_notes = ACR_REPO_NOTES_NEVER;
-    /* published results were made without the repository's history */
+    /* as in published results; the history may contain the fix */
     if (spec->history == ACR_UNSET)
         task.history = ACR_HISTORY_NEVER;
     task.instance_id = instance->instance_id;

@@ -285,7 +285,7 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
         ACR_INT("tasks", all.tasks), ACR_JSON("by_status", count_by(summary, false, "status")),
         ACR_JSON("by_verdict", count_by(summary, false, "verdict")),
         ACR_JSON("by_error_class", count_by(summary, false, "error_class")),
-        /* without the error of adding */
+        /* rounds away the error of repeated addition */
         ACR_JSON("seconds", acr_json_new_double(floor(all.seconds * 1000 + 0.5) / 1000)),
         ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
     acr_json_set(json, "tasks", tasks);

@@ -11,8 +11,8 @@
 /* The batch or the models to which the result in a run folder belongs. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether to rewrite the line of a task. It is kept if it belongs to other models, or to a task
- * of another batch. */
+/* Whether to rewrite the line of a task. A line of other models, or of a task of another batch, is
+ * kept. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)

@@ -133,7 +133,8 @@ static bool take_kept_grade(const Work *work, AcrGraded *out)
     return true;
 }
 
-/* Reads the saved verdict, whose trust, times and memory --regrade cannot find out again. */
+/* Reads the saved verdict. --regrade keeps its trust, times and memory, because it runs no tests
+ * that could measure them again. */
 static void take_saved_verdict(Work *work)
 {
     work->saved = read_verdict(work);

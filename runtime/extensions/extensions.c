@@ -452,9 +452,9 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
     return g_steal_pointer(&json);
 }
 
-/* Calls each function in the extension's list `list`. Appends a line with the function's name
- * and its answer to *out_text. A check that gives no answer lets no patch through: its line says
- * why the patch is not checked. */
+/* Calls each function in the extension's list `list`. Appends a line with the function's name and
+ * its answer to *out_text. A check that gives no answer rejects the patch; its line says why the
+ * patch was not checked. */
 static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
                      AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {

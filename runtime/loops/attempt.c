@@ -192,7 +192,7 @@ static AcrAttemptEvent do_review(Driver *driver)
         return event_of(driver, step);
     if (!open_patch(work))
         return ACR_ATTEMPT_ON_REFUSED;
-    acr_step_unproved(work, "no reproducer was written to review patch %u with",
+    acr_step_unproved(work, "patch %u was not reviewed, because no reproducer was written",
                       work->writer.latest->number);
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
@@ -331,7 +331,7 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
 {
     AcrAttemptWork *work = &driver->work;
     if (driver->machine.state == ACR_ATTEMPT_STOPPED && open_patch(work) && !work->unproved)
-        work->unproved = g_strdup("the run was stopped before it was judged");
+        work->unproved = g_strdup("the run was stopped before the patch was judged");
     settle_latest(work);
     AcrCandidate *best = acr_candidates_best(driver->candidates, ACR_ANY_ATTEMPT);
     *out = (AcrOutcome){.why = g_steal_pointer(&driver->reason),
@@ -371,7 +371,7 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     if (best->doubt && best->proof == ACR_PROOF_NONE) {
         g_free(out->why);
         out->why = g_strdup_printf("%s the patch, but %s",
-                                   driver->run->validate ? "the validation accepts"
+                                   driver->run->validate ? "the --validate command accepts"
                                                          : "the project's tests accept",
                                    best->doubt);
     }

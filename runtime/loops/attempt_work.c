@@ -99,7 +99,7 @@ AcrStep acr_step_run_aside(AcrAttemptWork *work, const AcrTrial *trial, const Ac
                            GError **error)
 {
     g_autofree char *kept = g_strdup(work->unproved);
-    AcrStep step = acr_step_run(work, trial, "code cannot be run for the model", out, error);
+    AcrStep step = acr_step_run(work, trial, "cannot run code for the model", out, error);
     if (step == ACR_STEP_UNAVAILABLE) {
         g_free(work->unproved);
         work->unproved = g_steal_pointer(&kept);

@@ -189,7 +189,7 @@ AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_c
  * tracer, and sets work->calls. A failure of the sandbox is not an error. */
 AcrStep acr_step_trace(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Compares the reproducer's calls without and with the latest patch, for the reviewer. *out is
- * owned, and "" if unknown. */
+ * owned; "" if the calls are unknown. */
 AcrStep acr_step_compare_traces(AcrAttemptWork *work, char **out, GError **error) ACR_MUST_USE;
 
 /* ---- Snippets of the model (probe.c) --------------------------------------------------------- */
@@ -324,8 +324,8 @@ char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
 
 /* ---- The review (review.c) ------------------------------------------------------------------- */
 
-/* Lets the reviewer judge the latest patch and script, and their writers rewrite them, until
- * both are right and the validation accepts the patch, or the rounds are used up. Returns DONE
+/* Lets the reviewer judge the latest patch and script, and their writers rewrite them, until both
+ * are right and the --validate command accepts the patch, or the rounds are used up. Returns DONE
  * if the last patch is approved, NOT_DONE if it is not, and UNAVAILABLE if the review could not
  * continue. */
 AcrStep acr_review_run(AcrAttemptWork *work, GError **error) ACR_MUST_USE;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define DROPPED "(The oldest turns of this conversation are left out, since it grew too long.)"
+#define DROPPED "(The oldest turns of this conversation were removed because it became too long.)"
 #define FIRST_TURN 2u /* the system prompt and the issue come before it */
 #define TURN 2u       /* number of messages in a turn: an answer, and the message after it */
 
@@ -18,13 +18,14 @@ static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults 
     const char *headings = results->headings->str;
     g_autofree char *cut = bytes ? acr_text_shorten(results->full->str, bytes) : NULL;
     g_autofree char *shown =
-        bytes ? g_strdup_printf("%s\n\n(The results are cut, since the conversation grew too long. "
-                                "Make single calls again to see more.)",
-                                cut)
-              : g_strdup_printf("(The code that was shown here is left out, since the conversation "
-                                "grew too long. What was found:\n%s%sMake a call again to see its "
-                                "code.)",
-                                headings, g_str_has_suffix(headings, "\n") ? "" : "\n");
+        bytes ? g_strdup_printf(
+                    "%s\n\n(The results are shortened because the conversation became too long. To "
+                    "see the whole result of a call, make that call again by itself.)",
+                    cut)
+              : g_strdup_printf(
+                    "(The code was removed from this message because the conversation became too "
+                    "long. What was found:\n%s%sTo see the code again, repeat the call.)",
+                    headings, g_str_has_suffix(headings, "\n") ? "" : "\n");
     g_autofree char *message =
         acr_prompts_render(run->prompts, ACR_PROMPT_SEARCH_RESULTS, "results", shown, NULL);
     const char *now = acr_conversation_message(retrieved->conversation, results->message)->content;

@@ -65,10 +65,9 @@ bool acr_dead_end_useless(AcrDeadEnd *end, guint weight)
 {
     end->useless += weight;
     return end->useless >= ACR_DEAD_END_USELESS &&
-           give_up_model(
-               end, false,
-               "no answer of the model led to code: no call found any, and no answer could be "
-               "read");
+           give_up_model(end, false,
+                         "the model found no code: none of its calls found any, and none of its "
+                         "answers could be parsed");
 }
 
 void acr_dead_end_useful(AcrDeadEnd *end)

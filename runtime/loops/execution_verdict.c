@@ -155,7 +155,7 @@ static char *judge_failure(const Traceback *traceback, const char *line, const c
     if (!line && told) {
         g_autofree char *shown = acr_text_shorten(told, MAX_SHOWN);
         *out_result = ACR_TEST_REPRODUCED;
-        return g_strdup_printf("the script tells of %s and exits with %d", shown, exit_code);
+        return g_strdup_printf("the script prints %s and exits with %d", shown, exit_code);
     }
     if (!line)
         return g_strdup_printf("the script exits with %d, but no exception ended it: an "

@@ -188,7 +188,7 @@ static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GP
                       .experiment = acr_json_get_string(run, "name"),
                       .input = file ? NULL : fields->pdata[1],
                       .env = env};
-    AcrStep step = acr_step_run(work, &trial, "the experiments cannot be made", &executed, error);
+    AcrStep step = acr_step_run(work, &trial, "the experiments cannot be run", &executed, error);
     if (step == ACR_STEP_DONE)
         add_outcome(made, executed);
     return step;

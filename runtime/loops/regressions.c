@@ -79,7 +79,7 @@ static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Sa
         acr_agent_tell(conversation, work->run->prompts, ACR_PROMPT_REGRESSION_RETRY, "problem",
                        problem, NULL);
     }
-    out->reason = g_strdup_printf("no answer of the reviewer can be read in %u", ANSWER_TRIES);
+    out->reason = g_strdup_printf("the reviewer gave no valid answer in %u tries", ANSWER_TRIES);
     return true;
 }
 

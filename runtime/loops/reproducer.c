@@ -162,7 +162,8 @@ static AcrStep no_script(AcrAttemptWork *work, GError *reason, GError **error)
 {
     g_autofree char *words = last_script_words(work),
                     *what = g_strdup_printf("no reproducer in this try%s%s%s", words ? ": " : "",
-                                            words ? words : "", words ? "; no other answer" : "");
+                                            words ? words : "",
+                                            words ? "; the model gave no further answer" : "");
     return acr_step_no_answer(work, what, reason, error);
 }
 

@@ -43,8 +43,8 @@ static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEven
     return step == ACR_STEP_UNAVAILABLE ? ACR_REVIEW_ON_UNAVAILABLE : ACR_REVIEW_ON_NOT_WRITTEN;
 }
 
-/* Whether the script speaks against the patch. A script that is broken both without and with the
- * patch, such as one that imports a missing module, does not. */
+/* Whether the script counts against the patch. A script that is broken both without and with the
+ * patch, such as one that imports a missing module, does not count. */
 static bool is_refuted(const Driver *driver)
 {
     AcrTestResult before = driver->work->reproducer.before.result,
@@ -140,7 +140,8 @@ static bool read_review(Driver *driver, const char *answer)
     if (!acr_agent_review_read(answer, read, &driver->problem))
         return false;
     if (read->patch_correct && read->test_correct && is_refuted(driver))
-        driver->problem = g_strdup("it finds both right, but the script fails with the patch");
+        driver->problem =
+            g_strdup("the review calls patch and test right, but the script fails with the patch");
     return !driver->problem;
 }
 

@@ -304,8 +304,8 @@ bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates)
     return false;
 }
 
-/* Doubts given patches if all scripts fail with every patch. If a reviewer has approved one of
- * the patches nevertheless, the scripts are wrong, so doubts none. */
+/* Doubts the given patches if all scripts fail with every patch, unless a reviewer has approved one
+ * of the patches: then the scripts are wrong. */
 static void doubt_given(const AcrAttemptWork *work, const GPtrArray *scripts)
 {
     const GPtrArray *all = work->candidates;
@@ -425,9 +425,9 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
         by = g_strdup_printf("it passes %u of %u reproducers, the next best patch %u", best->passes,
                              scripts, rival->passes);
     else if (acr_candidate_expected(best) != acr_candidate_expected(rival))
-        by = g_strdup_printf("with it %u tests fail as the issue expects, with the next best patch "
-                             "%u",
-                             acr_candidate_expected(best), acr_candidate_expected(rival));
+        by = g_strdup_printf(
+            "%u tests fail with it as the issue expects, %u with the next best patch",
+            acr_candidate_expected(best), acr_candidate_expected(rival));
     else if (best->changes_examples != rival->changes_examples)
         by = g_strdup("it changes what the issue's examples print, and the next best patch does "
                       "not");

@@ -116,9 +116,8 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
     return true;
 }
 
-/* Takes a cached baseline. If there is none, waits for the process that is making it. If no
- * process is, takes the lock, and this process makes the baseline. If locking fails, this
- * process makes it, too. */
+/* Takes a cached baseline, or waits for the process that is making it. If no process is making it,
+ * or if locking fails, this process must make it. */
 static bool take_or_lock(const AcrProject *project, const char *path, AcrBaseline *out,
                          AcrLock **out_lock)
 {
@@ -210,10 +209,10 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
         g_autofree char *line = explain_run(&run);
         guint bad = acr_test_run_count(&run, ACR_TESTED_FAILED) +
                     acr_test_run_count(&run, ACR_TESTED_ERROR);
-        g_autofree char *why = run.timed_out && !bad
-                                   ? g_strdup("no test finished before the timeout")
-                               : run.ids->len > 0 ? g_strdup_printf("no test passes (%s)", line)
-                                                  : g_strdup_printf("it runs no tests (%s)", line);
+        g_autofree char *why =
+            run.timed_out && !bad ? g_strdup("no test finished before the timeout")
+            : run.ids->len > 0    ? g_strdup_printf("no test passes (%s)", line)
+                                  : g_strdup_printf("the command runs no tests (%s)", line);
         add_tried(out, plan, why);
         if (out->plan && run.ids->len <= out->run.ids->len)
             return true;

@@ -211,8 +211,8 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 
 /* ---- Suspects ---- */
 
-/* Whether the timeout came before the test could run. If a test's file cannot be imported, this
- * does not count as left out. */
+/* Whether the timeout came before the test could run. A test whose file cannot be imported does not
+ * count as left out. */
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&

@@ -165,6 +165,6 @@ AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorke
         return acr_sandbox_open(options, error);
     return ACR_NULL(acr_set_error(
         error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP,
-        "none of the %u set-ups that the project's files name works%s; give --setup CMD: %s",
-        order->len, options->setup_network ? "" : " without --setup-network", first->message));
+        "all %u set-ups found in the project's files failed%s; give --setup CMD: %s", order->len,
+        options->setup_network ? "" : " without --setup-network", first->message));
 }

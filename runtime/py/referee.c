@@ -93,7 +93,7 @@ void acr_referee_worker_start(AcrRefereeWorker *worker)
 {
     pthread_mutex_lock(&worker->turn);
     if (!worker->peer.pid && !start_referee(worker, NULL))
-        g_debug("the referee's process cannot be started yet");
+        g_debug("cannot start the referee's process yet; the next question tries again");
     pthread_mutex_unlock(&worker->turn);
 }
 

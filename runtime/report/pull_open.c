@@ -183,7 +183,9 @@ static bool refuse_status(const AcrPullServer *server, int status, const AcrJson
                    : NULL;
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "%s answered with status %d: %s%s", server->host, status,
-                         status >= 300 && status < 400 ? "it has moved" : why, hint ? hint : "");
+                         status >= 300 && status < 400 ? "its API has moved; correct --api-url"
+                                                       : why,
+                         hint ? hint : "");
 }
 
 /* Sends a GET, or a POST of `body`, and returns the JSON of the answer; owned. */

@@ -80,8 +80,7 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request, GE
     if (needed + room <= window->tokens)
         return true;
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                         "not sent: some %" G_GINT64_FORMAT
-                         " tokens, and room for an answer, do not fit "
-                         "the context of %" G_GINT64_FORMAT,
+                         "not sent: about %" G_GINT64_FORMAT
+                         " tokens and the answer exceed the context of %" G_GINT64_FORMAT,
                          needed, window->tokens);
 }

@@ -150,7 +150,7 @@ static void add_tasks(GString *text, const AcrRunSpec *spec, guint tasks, const 
 {
     const AcrInstance *first = left->len ? left->pdata[0] : NULL;
     put_row(text, "data set", "%s", spec->dataset);
-    put_row(text, "tasks", "%u%s%s%s; %u finished already, %u at a time", tasks,
+    put_row(text, "tasks", "%u%s%s%s; %u already finished, %u in parallel", tasks,
             first ? ", first " : "", first ? first->instance_id : "",
             spec->reproduce_only ? "; only scripts that show the issues" : "", tasks - left->len,
             (guint)MIN(spec->tasks_at_once, tasks));

@@ -112,7 +112,7 @@ static bool refuse_status(const Page *page, int status, GError **error)
                           ? "the issue does not exist, or it is not public"
                       : status == 401 || status == 403 || status == 429
                           ? "the server refuses access; set a token, or try again later"
-                      : status >= 300 && status < 400 ? "it has moved"
+                      : status >= 300 && status < 400 ? "the issue has moved; give its new address"
                                                       : "the server failed";
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "%s answered with status %d: %s (%s%s%s)", page->host, status, why,

@@ -106,7 +106,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     bool is_list = (spec->verb & ACR_FOR_SEARCH) && spec->list;
     bool is_test = (spec->verb & ACR_FOR_EXTENSIONS) && g_strcmp0(spec->arguments[0], "test") == 0;
     if ((spec->verb & ACR_FOR_EXTENSIONS) && !spec->repo && !is_test)
-        spec->repo = find_repository(NULL); /* its files are no extensions */
+        spec->repo = find_repository(NULL); /* extensions must not be inside this repository */
     if (((spec->verb & looks) || is_test) && !spec->repo && !is_about_cache && !is_task &&
         !is_list && !(spec->repo = find_repository(error)))
         return false;

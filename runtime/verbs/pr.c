@@ -15,7 +15,7 @@ static void add_plan(GString *text, const AcrJson *out)
 {
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
     const char *ref = acr_json_get_string(branch, "ref");
-    g_string_append(text, "\n---- dry run: none of this is done ----\n");
+    g_string_append(text, "\n---- dry run: the steps below are not performed ----\n");
     if (!branch)
         g_string_append(text, "no branch, because --branch NAME was not given\n");
     if (branch)

@@ -309,7 +309,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
     }
     if (!named.is_found && !manner->spec->json &&
         acr_search_has_file(self->workspace->search, name)) {
-        self->has_missed = true; /* answer_question says that it is a file */
+        self->has_missed = true; /* answer_question will say that the name is a file */
         return ACR_OUT_WRITTEN;
     }
     if (!named.is_found && !manner->spec->json && !manner->spec->in_file && !strchr(name, '.')) {

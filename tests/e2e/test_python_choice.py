@@ -170,7 +170,7 @@ def test_an_environment_of_the_projects_own_files_is_not_trusted(box: Sandbox, r
     repo.commit({}, "with an environment")
     prefix, said = choice(box, repo.path)
     assert prefix == "/usr"
-    assert said[1].endswith("is not used: it is a file of the project itself")
+    assert said[1].endswith("is not used: it belongs to the project itself")
 
 
 def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> Non
     make_venv(folder / ".venv")
     prefix, said = choice(box, folder)
     assert prefix == "/usr"
-    assert said[1].endswith("without git it may be a file of the project itself; name it with --python to use it")
+    assert said[1].endswith("it may belong to the project, which is not a git repository; use --python if you trust it")
 
 
 def test_a_python_does_not_show_the_whole_home(box: Sandbox, repo: Repo) -> None:

@@ -33,8 +33,8 @@ HONEST = {
 def test_a_script_that_runs_nothing_of_the_project_is_doubted(starts: str) -> None:
     source = f"import os\n{starts}\nassert os.path.getsize('app.py') == 7\n"
     told = [field.decode() for field in unpack(reproducer_doubts.find(source.encode()))]
-    looks = "the script looks at what it imports of the project, and runs none of it"
-    none = "the script imports nothing of the project, and starts nothing"
+    looks = "the script imports the project but runs none of its code"
+    none = "the script neither imports the project nor starts a process"
     assert told == ([looks] if "import" in starts and "app" in starts else [] if starts else [none])
 
 

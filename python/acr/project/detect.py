@@ -154,7 +154,7 @@ def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
         for command, folder, is_of_tests in guides.commands(name, texts[name]):
             if is_of_tests and _may_test(command, paths | commands.seen_from(folder, paths)):
                 before = f"cd {folder} && " if folder else ""
-                found.append({**commands.whole(before + command), "why": f"a last guess: {name} says so"})
+                found.append({**commands.whole(before + command), "why": f"tried last: {name} says so"})
     return found[:2]
 
 
@@ -210,7 +210,7 @@ def _guessed(paths: list[str], texts: dict[str, str]) -> Iterator[dict]:
         for target, _, where in configs.makefile(texts.get(name, "")):
             if target not in ("test", "tests", "check", "unittest", "unittests", "pytest"):
                 continue
-            yield {**commands.whole(f"make {target}"), "why": f"a last guess: {where}"}
+            yield {**commands.whole(f"make {target}"), "why": f"tried last: {where}"}
             return
 
 

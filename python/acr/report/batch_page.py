@@ -208,7 +208,7 @@ def _rate(tasks: list[Task]) -> str:
         return ""
     share, low, high = (100 * part for part in (resolved / n, *wilson(resolved, n)))
     cost = f", {usd(round(sum(task.cost for task in tasks) / resolved))} for each" if resolved else ""
-    return f"; resolved {resolved} of {n} ({share:.1f} %, 95 %: {low:.1f} to {high:.1f} %){cost}"
+    return f"; resolved {resolved} of {n} ({share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
 
 
 def _changed(tasks: list[Task]) -> Html:

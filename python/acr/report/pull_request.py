@@ -80,7 +80,7 @@ def _tests(tests: Any) -> list[str]:
         return []
     broken, expected = tests.get("regressions"), rows_of(tests.get("expected"))
     count = len(broken) if isinstance(broken, list) else 0
-    more = f"; {len(expected)} fail as the issue asks" if expected else ""
+    more = f"; {len(expected)} fail as the issue expects" if expected else ""
     line = f"regressions: {count or 'none'} among {number_of(tests.get('compared'))} tests that passed before{more}"
     rows = [f"  - fails now: {code(name)}" for name in (broken[:10] if isinstance(broken, list) else [])]
     for name in [name for name in tests if name not in ("regressions", "expected")][:20]:

@@ -41,7 +41,7 @@ def _summary(run: Run) -> Html:
 
 
 def _execution(title: str, found: Execution) -> Html:
-    ended = "it had no exit code" if found.exit is None else f"exit code {found.exit}"
+    ended = "no exit code" if found.exit is None else f"exit code {found.exit}"
     limit = f", stopped by the limit of {found.limit}" if found.limit else ""
     return tag("div", tag("h3", title), tag("p", f"{RESULTS.get(found.result, found.result)} ({ended}{limit})"),
                tag("p", found.why), pre(found.output, f"output {title}"))  # fmt: skip

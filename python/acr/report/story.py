@@ -32,7 +32,7 @@ _STATUSES = {
     "APPLICABLE_PATCH": "the patch can be applied",
     "NO_PATCH": "the model wrote no edit",
     "RAW_PATCH_BUT_UNPARSED": "the model's edits could not be read",
-    "RAW_PATCH_BUT_UNMATCHED": "the model's edits quote code that is not there, or that stands in several places",
+    "RAW_PATCH_BUT_UNMATCHED": "the model's edits quote code that is missing or occurs several times",
     "MATCHED_BUT_BREAKS_SYNTAX": "the edits break the syntax",
     "MATCHED_BUT_EMPTY_DIFF": "the edits change nothing",
     "MATCHED_BUT_EMPTY_ORIGIN": "an edit does not say what it replaces",

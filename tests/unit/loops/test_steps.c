@@ -333,7 +333,7 @@ STAGE_TEST("/loops/steps", lost_sandbox_proves_nothing, YES)
     g_autofree char *doubt = NULL;
     g_ptr_array_add(stage->given, NULL);
     g_assert_cmpint(prove(stage, &doubt, &error), ==, ACR_STEP_DONE);
-    g_assert_cmpstr(doubt, ==, "the experiments cannot be made: the disk is gone");
+    g_assert_cmpstr(doubt, ==, "the experiments cannot be run: the disk is gone");
 }
 
 STAGE_TEST("/loops/steps", what_python_cannot_judge_is_an_error_and_no_proof, YES)
