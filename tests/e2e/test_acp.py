@@ -19,7 +19,7 @@ KINDS = {"plan", "tool_call", "tool_call_update", "agent_thought_chunk", "agent_
 
 
 def _answer(editor: Editor, request: Message, **outcome: str) -> Message:
-    """Answer the question of a permission; the next message."""
+    """Answer a permission request; return the next message."""
     assert request["method"] == "session/request_permission", request
     editor.send(id=request["id"], result={"outcome": outcome})
     return editor.receive()
@@ -124,7 +124,7 @@ def test_wrong_messages_are_refused(host: Host, sample_repo: Repo, tmp_path: Pat
     assert editor.receive()["error"]["code"] == -32600
     for method, params, code in (
         ("session/fork", {}, -32601),
-        ("session/cancel", {"sessionId": session}, -32601),  # it is a notification
+        ("session/cancel", {"sessionId": session}, -32601),  # a notification gets no answer
         ("session/new", {"cwd": "relative"}, -32602),
         ("session/new", {"cwd": str(tmp_path / "none")}, -32602),
         ("session/new", {}, -32602),
@@ -136,7 +136,7 @@ def test_wrong_messages_are_refused(host: Host, sample_repo: Repo, tmp_path: Pat
     ):
         assert editor.code(method, **params) == code, (method, params)
     editor.send(method="session/cancel", params={"sessionId": "none"})
-    editor.send(id=77, result={"outcome": {"outcome": "selected", "optionId": "apply"}})  # nobody has asked
+    editor.send(id=77, result={"outcome": {"outcome": "selected", "optionId": "apply"}})  # no permission was requested
     editor.send(method="$/anything")
     assert editor.result("session/new", cwd=str(sample_repo.path / "brookbill"), mcpServers=[])["sessionId"] != session
     assert editor.end() == 0

@@ -42,7 +42,7 @@ def hanging() -> Iterator[LoopbackOpenAI]:
 
 
 def children(pid: int) -> list[str]:
-    """The processes below one."""
+    """The child processes of a process."""
     done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
     return done.stdout.split()
 
@@ -205,7 +205,7 @@ def test_sessions_do_not_mix(host: Host, editor: Editor, tmp_path: Path) -> None
 
 
 def test_a_repository_whose_name_is_no_text(editor: Editor, tmp_path: Path) -> None:
-    """It has no name in this protocol: a link to it is refused, and its runs are not listed."""
+    """The protocol cannot express such a name: a link to it is refused, and its runs are not listed."""
     repo, name = make_sample(tmp_path / "plain"), os.fsencode(tmp_path) + b"/\xff\xfe"
     os.rename(repo.path, name)
     (tmp_path / "link").symlink_to(os.fsdecode(name))
@@ -269,7 +269,7 @@ NOT_ALLOWED: list[Message] = [
 def test_only_a_clear_yes_writes(editor: Editor, sample_repo: Repo) -> None:
     session = editor.open(sample_repo)
     for number, answer in enumerate(NOT_ALLOWED):
-        prompt = editor.prompt(session)  # of the same issue: the finished run is read again
+        prompt = editor.prompt(session)  # the issue is the same, so the finished run is read again
         asked = editor.receive()
         editor.send(id=asked["id"], **answer)
         told = editor.receive()
@@ -313,7 +313,7 @@ def test_a_cancelled_question_is_not_answered_by_a_yes(editor: Editor, sample_re
 
 
 def test_the_patch_of_a_stopped_run_is_not_offered(host: Host, sample_repo: Repo) -> None:
-    """To write it would go on with the run, which may choose another patch."""
+    """Writing it would resume the run, which may choose another patch."""
     lines = runs.script_lines()
     with LoopbackOpenAI(lines * 2) as server:
         for at in range(len(lines), 3 * len(lines)):
@@ -369,7 +369,7 @@ def test_a_signal_ends_program_and_run(
 
 
 def test_a_client_that_dies_ends_the_run(host: Host, sample_repo: Repo, hanging: LoopbackOpenAI) -> None:
-    """Its end of the output is closed, while it would still write."""
+    """The client closes its end of the output while the program is still writing."""
     ours, theirs = os.pipe()
     editor = Editor(host, QUICK, model=hanging.model, env=hanging.environment, stdout=theirs)
     os.close(theirs)
@@ -386,7 +386,7 @@ def test_a_client_that_dies_ends_the_run(host: Host, sample_repo: Repo, hanging:
 
 
 def test_a_client_that_does_not_read(host: Host, sample_repo: Repo) -> None:
-    """The pipe fills; the end of the input still ends the program."""
+    """The pipe fills up; the end of the input still ends the program."""
     ours, theirs = os.pipe()
     fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
     editor = Editor(host, QUICK, stdout=theirs)

@@ -34,7 +34,7 @@ PRICES = {
         "max_output_tokens": 4096,
     }
 }
-COST_MICROUSD = 600 * 3 + 120 + 50 * 15  # of USAGE by PRICES
+COST_MICROUSD = 600 * 3 + 120 + 50 * 15  # the cost of USAGE at PRICES
 
 
 def line(content: str, **more: Any) -> dict[str, Any]:
@@ -50,14 +50,14 @@ def server(loopback_openai: Serve) -> LoopbackOpenAI:
 
 @pytest.fixture
 def prices(tmp_path: Path) -> Path:
-    """A file that says what the server's model costs."""
+    """A file with the prices of the server's model."""
     path = tmp_path / "prices.json"
     path.write_text(json.dumps(PRICES), encoding="utf-8")
     return path
 
 
 class Ask:
-    """ask(...) of a server's model: the result; and with --json, the object."""
+    """ask(...) runs `ask` with a server's model; json() returns the object that --json prints."""
 
     def __init__(self, run: RunHost, server: LoopbackOpenAI) -> None:
         self.run, self.server = run, server
@@ -67,7 +67,7 @@ class Ask:
         return self.run("ask", "--model", self.server.model, *args, env=env, **more)
 
     def json(self, *args: object, exit: int = 0, **more: Any) -> dict[str, Any]:
-        """The one object on stdout; nothing is on stderr."""
+        """The only object on stdout; stderr must be empty."""
         result = self("--json", *args, **more).check(exit)
         assert result.err == "", result.told()
         assert result.out.count("\n") == 1 and result.out.endswith("\n"), result.told()
@@ -177,7 +177,7 @@ def test_cost_of_an_unknown_model_is_null_unless_stated(run_host: RunHost, loopb
 
 
 def refusal(status: int, code: str) -> Failure:
-    """A refusal of OpenAI's shape that repeats the key."""
+    """An error in OpenAI's format that repeats the key."""
     error = {"message": f"no: {KEY}", "type": code, "code": code, "param": None}
     return Failure("status", status, {}, {"error": error})
 
@@ -272,7 +272,7 @@ def test_ceiling_of_money_and_tokens(ask: Ask, server: LoopbackOpenAI, prices: P
 
 
 def test_a_ledger_that_cannot_be_opened(ask: Ask, server: LoopbackOpenAI, tmp_path: Path) -> None:
-    """The environment's fault, before anything is sent."""
+    """This is an environment error, and nothing is sent."""
     for path in (tmp_path, tmp_path / "no" / "such"):
         error = ask.json("--ledger", path, "--max-cost", "1", "hi", exit=3)["error"]
         assert str(path) in error["message"] and error["attempts"] == 0
@@ -285,7 +285,7 @@ def test_an_answer_is_shrunk_to_what_is_left(ask: Ask, server: LoopbackOpenAI, p
 
 
 def test_missing_key(run_host: RunHost) -> None:
-    """Found before anything is sent."""
+    """The error is found before anything is sent."""
     env = {"OPENAI_API_KEY": None, "OPENAI_BASE_URL": None}
     args = ("ask", "--model", "openai/gpt-4.1", "hi")
     run_host(*args, env=env).one_line(3, "OPENAI_API_KEY")
@@ -379,7 +379,7 @@ def test_input_that_is_no_text(ask: Ask, server: LoopbackOpenAI) -> None:
 
 
 def test_input_that_cannot_be_read(ask: Ask, tmp_path: Path) -> None:
-    """A folder, say: told as any other failure is."""
+    """For example, a folder; it is reported like any other failure."""
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
         ask(stdin=folder).one_line(3, "standard input")

@@ -37,12 +37,12 @@ ERROR_KEYS = {"class", "message", "http_status", "request_id", "attempts"}
 UNKNOWN = dict.fromkeys(USAGE_KEYS)
 
 
-LOCAL = ("vllm", "llamacpp", "ollama")  # servers of one's own, which cost nothing on this machine
+LOCAL = ("vllm", "llamacpp", "ollama")  # servers that users run themselves; on this machine they cost nothing
 
 
 @dataclass
 class Outcome:
-    """What came of a case."""
+    """The outcome of a case."""
 
     row: Scenario
     dialect: Dialect
@@ -52,7 +52,7 @@ class Outcome:
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     violations: list[str] = field(default_factory=list)
-    elsewhere: int = 0  # connections to the server that is not to be asked
+    elsewhere: int = 0  # connections to the server that must not be contacted
 
     def object(self) -> dict[str, Any]:
         """The one JSON object on stdout. Errors: AssertionError."""
@@ -66,21 +66,21 @@ class Outcome:
 
 @contextlib.contextmanager
 def nobody() -> Iterator[str]:
-    """The address of a port on which nothing listens; it is held, so that no server of another case gets it meanwhile."""
+    """The address of a port on which nothing listens. The port stays bound, so that no other case's server gets it."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{sock.getsockname()[1]}"
 
 
 def environment(row: Scenario, name: str, root: str, refused: str) -> dict[str, str | None]:
-    """The variables of a case; `root` answers, `refused` does not."""
+    """The variables of a case; the server at `root` answers, the one at `refused` refuses connections."""
     peer: Peer = PEERS[name]
     key: str | None = KEY
     if row.peer == "nobody":
         root = refused
     elif row.peer == "nowhere":
         root = "http://no-such-host.invalid:8080"
-    elif row.peer == "no_key":  # a server on this machine may need none
+    elif row.peer == "no_key":  # a server on this machine needs no key
         key, root = None, "http://no-such-host.invalid:8080"
     elif row.peer == "bad_key":
         key = f"{KEY}\nX-Other: 1"
@@ -98,7 +98,7 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     whole = row.suffix == "-nostream"
     server = StrictServer(plays, [dialect], allow_whole=whole).start()
     other = StrictServer(plays, [dialect])
-    if any("{other}" in value for play in row.plays for _, value in play.headers):  # else nothing tells its address
+    if any("{other}" in value for play in row.plays for _, value in play.headers):  # without it, the address is unknown
         server.tokens["other"] = other.start().root
     try:
         command = ["ask", "--model", peer.prefix + row.model_name, "--system", SYSTEM]
@@ -117,14 +117,14 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     return made
 
 
-# Upper bounds are for calls by themselves; here many run at once, beside other tests. What they are to find takes minutes.
+# Upper bounds hold for single calls. Many run here at once, and the errors to be found take minutes.
 PATIENCE = 10 * max(SLOWNESS, 1)
 
 # ---- What is wrong with an outcome ----
 
 
 def problems(outcome: Outcome) -> Iterator[str]:
-    """What an outcome has wrong, a line each."""
+    """The errors in an outcome, one per line."""
     expect, result = outcome.expect, outcome.result
     yield from outcome.violations
     if outcome.elsewhere:
@@ -229,7 +229,7 @@ def _wrong_error(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
 def _wrong_counts(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
     expect, count = outcome.expect, len(outcome.requests)
     wanted = count if expect.attempts is None else expect.attempts
-    # An attempt's time may be over before a busy machine lets the server see it, or begin its answer.
+    # On a busy machine, an attempt may time out before the server sees the request or begins its answer.
     may_be_unseen = made.get("class") == "timeout" and "timeout" in expect.error
     if made["attempts"] != wanted and not ((wanted == -1 or may_be_unseen) and made["attempts"] >= count):
         yield f"attempts {made['attempts']} of {count} requests"
@@ -243,7 +243,7 @@ def _wrong_counts(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
 
 
 def expected_usage(outcome: Outcome) -> dict[str, int | None]:
-    """What the usage is to be."""
+    """The expected usage."""
     kind, dialect = outcome.expect.usage, outcome.dialect
     split = dialect.name in ("anthropic", "bedrock")
     full = dialect.usage_expected()
@@ -288,14 +288,14 @@ def title(case: tuple[Scenario, str]) -> str:
 
 
 def slowness(case: tuple[Scenario, str]) -> tuple[bool, int]:
-    """What is slow comes first."""
+    """A sort key that puts slow cases first."""
     plays = case[0].plays
     waits = bool(case[0].args) or any(play.before or play.pause for play in plays)
     return not waits, -max((play.fill for play in plays), default=0)
 
 
 class Outcomes:
-    """All cases, being played; asked for one by one."""
+    """All cases, which run in the background; indexing waits for one."""
 
     def __init__(self, home: Path, cases: list[tuple[Scenario, str]]) -> None:
         self.host = Host(home)
@@ -332,7 +332,7 @@ def outcomes(
 
 
 def tell(outcome: Outcome, wrong: list[str]) -> str:
-    """A row of the table, and the run."""
+    """A row of the table and its run, for a failure message."""
     row, expect = outcome.row, outcome.expect
     wanted = "/".join(expect.error) or "answer"
     cells = [row.name, outcome.dialect.name, f"wanted {wanted}", "; ".join(wrong)]
@@ -352,7 +352,7 @@ PLAIN = (
 
 
 def cases() -> Iterator[Any]:
-    """All cases. Each row is ordinarily tested in one dialect, the next in the next one; the plainest in each."""
+    """All cases. By default each row is tested in one dialect, the next row in the next dialect; `full` tests all."""
     for number, row in enumerate(SCENARIOS):
         names = [name for name in row.dialects if name in PEERS]
         for name in names:

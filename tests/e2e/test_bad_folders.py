@@ -38,7 +38,7 @@ Serve = Callable[..., LoopbackOpenAI]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers that mend a repository of TINY."""
+    """Answers that fix a repository of TINY."""
     return write_script(tmp_path / "tiny.jsonl")
 
 
@@ -52,7 +52,7 @@ def tiny(make_repo: Make) -> Repo:
 
 
 def _strange(folder: Path, kind: str, elsewhere: Path) -> None:
-    """Make `folder` one of the things that are no run folder."""
+    """Turn `folder` into one of several things that are not run folders."""
     if kind == "file":
         folder.write_text("mine")
         return
@@ -98,7 +98,7 @@ KINDS = [
 def test_a_folder_that_is_no_run_folder_is_not_touched(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, kind: str
 ) -> None:
-    """Whatever it holds, and wherever that leads; a dry run says so of a meta.json, too."""
+    """Its contents and the targets of its links stay unchanged; a dry run also reports a foreign meta.json."""
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
     _strange(out, kind, elsewhere)
@@ -112,7 +112,7 @@ def test_a_folder_that_is_no_run_folder_is_not_touched(
 
 
 def test_a_read_only_place_is_told(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """As the parent of a new run folder, and as a run folder that is begun already."""
+    """The parent of a new run folder is read-only, or an existing run folder is."""
     place = tmp_path / "place"
     with read_only(place):
         run_host(*tiny_run(tiny, place / "out", script)).one_line(ENVIRONMENT, str(place))
@@ -126,7 +126,7 @@ def test_a_read_only_place_is_told(run_host: Run, tiny: Repo, script: Path, tmp_
 
 
 def test_a_disk_that_fills_up_in_mid_run_loses_nothing(run_host: Run, sample_repo: Repo, tmp_path: Path) -> None:
-    """At whatever step it is full, it is said; with space again the run ends as ever."""
+    """A full disk is reported at any step; with free space, the run ends with the usual result."""
     run_host(*sample_run(sample_repo, tmp_path / "plain")).check()
     told: set[str] = set()
     for kilobytes in (8, 40, 80, 96, 112, 128, 144, 160, 176, 192):
@@ -145,7 +145,7 @@ def test_a_disk_that_fills_up_in_mid_run_loses_nothing(run_host: Run, sample_rep
 
 @pytest.mark.parametrize("limit", [1000, 8000, 20_000])
 def test_a_limit_on_file_sizes_loses_nothing(run_host: Run, sample_repo: Repo, tmp_path: Path, limit: int) -> None:
-    """As a quota, it is an error of the write and no signal; without it the run ends as ever."""
+    """Like a quota, the limit causes a write error, not a signal; without it the run ends with the usual result."""
     out, plain = tmp_path / "out", tmp_path / "plain"
     limits = (limit, limit)
     result = run_host(
@@ -178,7 +178,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
     tmp_path: Path,
     change: list[str],
 ) -> None:
-    """In a finished folder and in one that is to be gone on with; neither is touched."""
+    """In a finished and in an unfinished folder; neither is changed."""
     out = tmp_path / "out"
     arguments = tiny_run(tiny, out, script)
     run_host(*arguments).check()
@@ -194,7 +194,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
 def test_another_issue_prompt_or_repository_is_refused_by_name(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """Texts are compared too."""
+    """The texts are compared, too."""
     out, prompts = tmp_path / "out", tmp_path / "prompts"
     arguments = tiny_run(tiny, out, script)
     run_host(*arguments).check()
@@ -208,7 +208,7 @@ def test_another_issue_prompt_or_repository_is_refused_by_name(
 
 
 def test_two_runs_never_share_a_folder(host: Host, loopback_openai: Serve, tmp_path: Path, sample_repo: Repo) -> None:
-    """The second names the first one's process; the first ends well."""
+    """The second names the process of the first; the first finishes normally."""
     server = loopback_openai(SCRIPT)
     arguments = sample_run(sample_repo, tmp_path / "out", server.model)
     gate = threading.Event()
@@ -232,7 +232,7 @@ def test_two_runs_never_share_a_folder(host: Host, loopback_openai: Serve, tmp_p
 
 
 def test_a_journal_that_is_a_folder_is_told(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """As is one that is a symbolic link: nothing is written through it."""
+    """The same holds for a symbolic link: nothing is written through it."""
     out, arguments = tmp_path / "out", tiny_run(tiny, tmp_path / "out", script)
     run_host(*arguments).check()
     take_back(out, 1)
@@ -247,7 +247,7 @@ def test_a_journal_that_is_a_folder_is_told(run_host: Run, tiny: Repo, script: P
 
 
 def test_a_lock_that_leads_elsewhere_harms_nothing(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """A run folder from a stranger may hold links."""
+    """A run folder from a stranger may contain links."""
     out, precious = tmp_path / "out", tmp_path / "precious"
     run_host(*tiny_run(tiny, out, script)).check()
     precious.write_text("mine")
@@ -287,7 +287,7 @@ def test_a_run_folder_inside_the_repository_stays_out_of_sight(run_host: Run, ti
 def test_apply_writes_what_the_patch_says_and_nothing_else(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """Modes are kept, the index is not written, and a second time changes nothing."""
+    """Modes stay, the index is not written, and applying again changes nothing."""
     (tiny.path / "app.py").chmod(0o755)
     (tiny.path / "untracked.txt").write_text("mine")
     index = (tiny.path / ".git" / "index").read_bytes()
@@ -304,7 +304,7 @@ def test_apply_writes_what_the_patch_says_and_nothing_else(
 
 
 def _changed(tiny: Repo, elsewhere: Path, how: str) -> None:
-    """Change app.py behind the run's back."""
+    """Change app.py while the run does not notice."""
     app = tiny.path / "app.py"
     if how == "edited":
         app.write_text(TINY["app.py"] + "# mine\n")
@@ -326,7 +326,7 @@ def _changed(tiny: Repo, elsewhere: Path, how: str) -> None:
 def test_apply_refuses_what_has_changed_meanwhile(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, how: str
 ) -> None:
-    """It says which file, and writes nothing; the patch stays in the folder."""
+    """The message names the file, nothing is written, and the patch stays in the folder."""
     arguments = tiny_run(tiny, tmp_path / "out", script)
     run_host(*arguments).check()
     _changed(tiny, tmp_path / "elsewhere.py", how)
@@ -344,7 +344,7 @@ def test_apply_refuses_what_has_changed_meanwhile(
 
 
 def test_apply_does_not_go_with_a_revision(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """It is a mistake of usage, told before anything is begun."""
+    """This usage error is reported before the run begins."""
     arguments = [*tiny_run(tiny, tmp_path / "out", script), "--apply", "--rev", "HEAD"]
     run_host(*arguments).one_line(USAGE, "--apply", "--rev")
     assert not (tmp_path / "out").exists()

@@ -27,7 +27,7 @@ from repos import Repo
 from runs import ISSUE
 
 NONE, USAGE, ENVIRONMENT = 1, 2, 3
-# Of 20 bytes. With sanitizers half: still more than every ceiling below that of an answer, the largest being 8 MiB.
+# Lines of 20 bytes. Half as many with sanitizers, which still exceeds every limit except that of an answer.
 HUGE_LINES = 1 << 18
 Run = Callable[..., Result]
 Make = Callable[..., Repo]
@@ -35,7 +35,7 @@ Make = Callable[..., Repo]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers that mend a repository of TINY."""
+    """Answers that fix a repository of TINY."""
     return write_script(tmp_path / "tiny.jsonl")
 
 
@@ -50,7 +50,7 @@ def tiny(make_repo: Make) -> Repo:
 
 @pytest.mark.parametrize("verb", ["run", "search", "patch", "index"])
 def test_a_repository_that_is_not_there_is_named(run_host: Run, tmp_path: Path, verb: str) -> None:
-    """Every verb says which folder it did not find."""
+    """Every verb names the missing folder."""
     repo, out = tmp_path / "nowhere", tmp_path / "out"
     rest = {
         "run": sample_run(repo, out)[1:],
@@ -66,7 +66,7 @@ def test_a_repository_that_is_not_there_is_named(run_host: Run, tmp_path: Path, 
 def test_a_revision_that_is_not_there_is_named(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, rev: str
 ) -> None:
-    """Whatever stands for no commit is refused before a folder is made."""
+    """A name of no commit is rejected before a folder is created."""
     arguments = tiny_run(tiny, tmp_path / "out", script)
     run_host(*arguments, f"--rev={rev}").one_line(ENVIRONMENT, f"'{rev}'" if rev else "--rev is empty")
     assert not (tmp_path / "out").exists()
@@ -76,7 +76,7 @@ def test_a_revision_that_is_not_there_is_named(
 def test_a_repository_without_a_commit_has_nothing_to_work_on(
     run_host: Run, make_repo: Make, script: Path, tmp_path: Path, rev: list[str]
 ) -> None:
-    """Neither its tree nor its HEAD; no folder is left that later runs would be bound to."""
+    """Neither its tree nor HEAD can be used, and no run folder remains to which later runs would be bound."""
     repo, out = make_repo({}), tmp_path / "out"
     words = ["commit"] if rev else ["no Python files"]
     run_host(*tiny_run(repo, out, script), *rev).one_line(ENVIRONMENT, *words)
@@ -86,7 +86,7 @@ def test_a_repository_without_a_commit_has_nothing_to_work_on(
 def test_a_repository_without_python_has_nothing_to_work_on(
     run_host: Run, make_repo: Make, script: Path, tmp_path: Path
 ) -> None:
-    """Tests alone are no code; once there is some, the same command works."""
+    """Tests alone do not count as code; once there is code, the same command works."""
     repo, out = (
         make_repo({"a.txt": "x", "tests/test_a.py": "x = 1\n"}),
         tmp_path / "out",
@@ -98,7 +98,7 @@ def test_a_repository_without_python_has_nothing_to_work_on(
 
 
 def test_the_objects_of_a_sha256_repository_are_refused(run_host: Run, script: Path, tmp_path: Path) -> None:
-    """By name, before a folder is made; its working tree is read as a folder."""
+    """The message names the format, and no run folder is created; its working tree is read as a plain folder."""
     path = tmp_path / "sha256"
     path.mkdir()
     repo = Repo(path)
@@ -133,7 +133,7 @@ def test_an_issue_that_cannot_be_used(
     content: bytes | None,
     word: str,
 ) -> None:
-    """It is told before anything is begun."""
+    """The error is reported before the run begins."""
     issue = tmp_path / "issue.md"
     if content is not None:
         issue.write_bytes(content)
@@ -147,7 +147,7 @@ def test_an_issue_that_cannot_be_used(
 def test_an_issue_that_is_not_utf8_is_read_as_latin1_and_said_so(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """The run goes on, and its folder holds the text as it was understood."""
+    """The run continues, and its folder contains the decoded text."""
     issue, out = tmp_path / "issue.md", tmp_path / "out"
     issue.write_bytes(b"half(4) \xe9tait 1\n")
     model = f"script:{script}"
@@ -174,7 +174,7 @@ def test_an_issue_that_is_not_utf8_is_read_as_latin1_and_said_so(
 def test_a_malformed_script_names_the_line(
     run_host: Run, tiny: Repo, tmp_path: Path, bad: str, words: list[str]
 ) -> None:
-    """Before a folder is made."""
+    """The error is reported before a folder is created."""
     lines = [json.dumps(line) for line in TINY_ANSWERS[:2]] + [bad]
     path = tmp_path / "bad.jsonl"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
@@ -184,7 +184,7 @@ def test_a_malformed_script_names_the_line(
 
 
 def test_a_missing_script_is_named(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """Before a folder is made."""
+    """The error is reported before a folder is created."""
     arguments = tiny_run(tiny, tmp_path / "out", tmp_path / "none.jsonl")
     run_host(*arguments).one_line(USAGE, "none.jsonl")
     assert not (tmp_path / "out").exists()
@@ -192,7 +192,7 @@ def test_a_missing_script_is_named(run_host: Run, tiny: Repo, tmp_path: Path) ->
 
 @pytest.mark.parametrize("left", range(len(TINY_ANSWERS)))
 def test_a_used_up_script_ends_without_a_patch(run_host: Run, tiny: Repo, tmp_path: Path, left: int) -> None:
-    """Wherever it breaks off; the folder is finished then, and says the same again."""
+    """At any line; the folder is then finished, and a rerun prints the same."""
     path = write_script(tmp_path / "short.jsonl", TINY_ANSWERS[:left])
     for _ in range(2):
         result = run_host(*tiny_run(tiny, tmp_path / "out", path))
@@ -202,7 +202,7 @@ def test_a_used_up_script_ends_without_a_patch(run_host: Run, tiny: Repo, tmp_pa
 
 
 def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """The run can be gone on with when the script is mended."""
+    """The run can be resumed once the script is corrected."""
     lines = [dict(line) for line in TINY_ANSWERS]
     lines[2]["expect"] = ["return n // 3", "not in the request"]
     path, out = write_script(tmp_path / "s.jsonl", lines), tmp_path / "out"
@@ -214,7 +214,7 @@ def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Rep
 
 
 def test_an_answer_of_5_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """In each role, and the run goes on with it."""
+    """In each role, and the run continues."""
     huge = "nothing to see here\n" * HUGE_LINES
     lines = [dict(line) for line in TINY_ANSWERS]
     lines[0]["content"] += huge
@@ -226,7 +226,7 @@ def test_an_answer_of_5_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) -
 
 
 def test_an_answer_that_is_nothing_but_a_block_of_5_mb_is_refused(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """An edit of that size matches nothing, in bounded time."""
+    """An edit of that size matches nothing; the search takes bounded time."""
     lines = [dict(line) for line in TINY_ANSWERS]
     block = "    x = 1\n" * (2 * HUGE_LINES)
     lines[2]["content"] = TINY_ANSWERS[2]["content"].replace("    return n // 3", block)
@@ -235,7 +235,7 @@ def test_an_answer_that_is_nothing_but_a_block_of_5_mb_is_refused(run_host: Run,
 
 
 def _one_round(calls: list[str]) -> list[dict[str, Any]]:
-    """A script whose first round makes those calls."""
+    """A script whose first round makes these calls."""
     extract = json.dumps({"API_calls": calls, "bug_locations": []})
     asked = {"agent": "search", "content": "Let me see."}
     return [asked, {"agent": "extract", "content": extract}, asked, *TINY_ANSWERS]
@@ -262,7 +262,7 @@ def _one_round(calls: list[str]) -> list[dict[str, Any]]:
     ids=range(14),
 )
 def test_a_wrong_call_is_answered_and_the_run_goes_on(run_host: Run, tiny: Repo, tmp_path: Path, call: str) -> None:
-    """Alone, as a search from the command line, too."""
+    """Also if `search` gets the call on the command line."""
     invalid = _one_round([call])
     retry = [line for line in invalid if line["agent"] == "extract"][:1] * 5
     lines = [invalid[0], *retry, invalid[2], *TINY_ANSWERS]
@@ -275,7 +275,7 @@ def test_a_wrong_call_is_answered_and_the_run_goes_on(run_host: Run, tiny: Repo,
 
 
 def test_a_thousand_calls_in_one_answer_are_bounded(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """The run goes on, and what it says to the model stays small."""
+    """The run continues, and the reply to the model stays small."""
     calls = [f'search_code("n // {number}")' for number in range(1000)]
     path, out = write_script(tmp_path / "s.jsonl", _one_round(calls)), tmp_path / "out"
     run_host(*tiny_run(tiny, out, path), timeout=120).check()
@@ -287,7 +287,7 @@ def test_a_thousand_calls_in_one_answer_are_bounded(run_host: Run, tiny: Repo, t
 
 @pytest.mark.parametrize("verb", ["run", "search", "index", "patch", "replay", "--help"])
 def test_a_reader_that_has_gone_is_no_crash(host: Host, tiny: Repo, script: Path, tmp_path: Path, verb: str) -> None:
-    """`acr-host … | head` with a reader that reads nothing at all; the run folder is complete."""
+    """`acr-host … | head` with a reader that reads nothing; the run folder is complete."""
     out = tmp_path / "out"
     host.run(*tiny_run(tiny, tmp_path / "done", script)).check()
     rest: dict[str, Arguments] = {
@@ -308,7 +308,7 @@ def test_a_reader_that_has_gone_is_no_crash(host: Host, tiny: Repo, script: Path
 
 
 def test_streams_that_are_closed_are_no_crash(tiny: Repo, script: Path, tmp_path: Path, host: Host) -> None:
-    """Started without stdin, stdout and stderr, no file of the run is mistaken for one of them."""
+    """Started without stdin, stdout and stderr, no file of the run gets the number of a standard stream."""
     out = tmp_path / "out"
     command = [str(host.program), *map(str, tiny_run(tiny, out, script)), "-v"]
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command]
@@ -321,7 +321,7 @@ def test_streams_that_are_closed_are_no_crash(tiny: Repo, script: Path, tmp_path
 
 
 def test_an_empty_environment_is_enough(tiny: Repo, script: Path, tmp_path: Path, host: Host) -> None:
-    """As `env -i` starts it: no PATH either."""
+    """Started as by `env -i`, so without PATH, too."""
     command = [str(host.program), *map(str, tiny_run(tiny, tmp_path / "out", script))]
     kept = {name: v for name, v in os.environ.items() if name.endswith("SAN_OPTIONS")}
     done = subprocess.run(command, env=kept, timeout=60, capture_output=True, check=False)
@@ -331,7 +331,7 @@ def test_an_empty_environment_is_enough(tiny: Repo, script: Path, tmp_path: Path
 def test_a_cache_that_cannot_be_written_or_read_is_done_without(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """Read-only, a file in its place, a link that leads nowhere."""
+    """It is read-only, a file is in its place, or it is a dangling link."""
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "none" / "none")
     with read_only(tmp_path / "ro") as folder:
@@ -341,7 +341,7 @@ def test_a_cache_that_cannot_be_written_or_read_is_done_without(
 
 
 def test_another_python_in_path_changes_nothing(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """Nor do the variables that make Python another one."""
+    """The same holds for variables that change Python's behaviour."""
     fake = tmp_path / "bin"
     fake.mkdir()
     for name in ("python3", "python", "pylint"):
@@ -362,7 +362,7 @@ def test_another_python_in_path_changes_nothing(run_host: Run, tiny: Repo, scrip
 def test_python_files_of_the_repository_are_never_imported(
     run_host: Run, make_repo: Make, script: Path, tmp_path: Path
 ) -> None:
-    """Started inside the repository, where modules shadow the standard library's."""
+    """Started inside a repository whose modules shadow the standard library."""
     trap = f"open({str(tmp_path / 'called')!r}, 'w')\n"
     names = [
         "ast",
@@ -404,7 +404,7 @@ def test_python_files_of_the_repository_are_never_imported(
     ],
 )
 def test_a_mistake_in_the_arguments_is_a_usage_error(run_host: Run, arguments: list[object], tmp_path: Path) -> None:
-    """Exit 2, and something is said on stderr alone; where there is no repository around."""
+    """Exit code 2 and a message on stderr only, outside any repository."""
     result = run_host(*arguments, cwd=tmp_path).check(USAGE)
     assert result.stdout == b"" and result.err
 
@@ -427,7 +427,7 @@ def test_a_mistake_in_the_arguments_is_a_usage_error(run_host: Run, arguments: l
 def test_a_value_out_of_range_is_a_usage_error(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, values: list[str]
 ) -> None:
-    """Before anything is begun."""
+    """The error is reported before the run begins."""
     out = tmp_path / "out"
     words = [values[0]] if values[-1] else []
     run_host(*tiny_run(tiny, out, script), *values).one_line(USAGE, *words)
@@ -436,7 +436,7 @@ def test_a_value_out_of_range_is_a_usage_error(
 
 @pytest.mark.parametrize("home", [None, "/nonexistent/home", ""])
 def test_no_home_is_needed(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, home: str | None) -> None:
-    """Without HOME, and with one that is not there, and without any cache folder."""
+    """Without HOME, with a missing home folder, and without any cache folder."""
     changes = {"HOME": home, "XDG_CACHE_HOME": None}
     run_host(*tiny_run(tiny, tmp_path / "out", script), env=changes).check()
     run_host("search", "--repo", tiny, 'search_method("half")', env=changes).check()

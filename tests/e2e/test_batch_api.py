@@ -20,7 +20,7 @@ MODELS = {"openai": "openai/gpt-4.1-mini", "anthropic": "anthropic/claude-haiku-
 
 
 class Bench:
-    """Two tasks of the sample, and a command over them."""
+    """Two tasks of the sample, and a command that runs them."""
 
     def __init__(self, host: Host, folder: Path) -> None:
         self.host, self.out = host, folder / "out"
@@ -54,7 +54,7 @@ def bench(host: Host, tmp_path: Path) -> Bench:
 
 
 def quick(server: BatchServer, scale: int = 10) -> dict[str, str]:
-    """Waits are a hundredth."""
+    """Shortens waits to a hundredth."""
     return server.environment | {"ACR_RETRY_BASE_MS": str(scale)}
 
 
@@ -62,7 +62,7 @@ ONE = ("--instance", TASKS[0])
 
 
 def check_paid_once(bench: Bench, server: BatchServer, again: int = 0) -> None:
-    """Every task has its patch; no call was sent in two batches, but for `again` of them; a call costs half."""
+    """Every task has its patch; no call except `again` was sent in two batches; each call costs half."""
     assert server.violations == []
     assert all("seasonal.py" in patch for patch in bench.patches().values())
     assert len(server.sent()) - again == len(set(server.sent()))
@@ -100,7 +100,7 @@ def test_calls_of_all_tasks_are_pooled(bench: Bench, kind: str) -> None:
     ],
 )
 def test_no_answer_is_lost(bench: Bench, kind: str, manner: str, again: int) -> None:
-    """What comes back without an answer is sent again in the next batch; a batch that was made without a response is found again."""
+    """A call without an answer is sent again in the next batch; a batch whose creation got no response is found again."""
     with BatchServer(kind, manner) as server:
         bench.host.run(*bench.arguments(server, *ONE), env=quick(server)).check()
     check_paid_once(bench, server, again)
@@ -123,7 +123,7 @@ def test_a_refused_key_stops_the_batch(bench: Bench) -> None:
 
 
 def test_the_ceiling_holds_against_a_server_that_lies(bench: Bench) -> None:
-    """A call is reserved before it is pooled, and a usage that cannot be is not believed."""
+    """A call is reserved before it is pooled, and an impossible usage is not believed."""
     with BatchServer("openai", "lying") as server:
         bench.host.run(*bench.arguments(server, "--max-cost", "0.05"), env=quick(server)).check(CEILING)
     lines = [json.loads(line) for line in (bench.out / "shared" / "ledger.jsonl").read_text().splitlines()]
@@ -132,7 +132,7 @@ def test_the_ceiling_holds_against_a_server_that_lies(bench: Bench) -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_killed_and_resumed(bench: Bench, kind: str) -> None:
-    """What was sent before is asked for, not sent again; what has come is taken from the file."""
+    """Earlier batches are polled, not sent again; results that arrived are read from the file."""
     with BatchServer(kind) as server:
         for most in (1, 3, 6):
             process = bench.host.start(*bench.arguments(server, *ONE), env=quick(server))

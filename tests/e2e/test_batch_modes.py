@@ -37,7 +37,7 @@ def lines(path: Path, rows: list[Any]) -> Path:
 
 
 class Set:
-    """Three tasks of one repository, of which the last has no failing test, and commands over them."""
+    """Three tasks of one repository, the last of which has no failing test, and commands that run them."""
 
     def __init__(self, host: Host, folder: Path) -> None:
         self.host, self.folder, self.out = host, folder, folder / "out"
@@ -55,7 +55,7 @@ class Set:
         return ["swe-bench", "-d", self.dataset, "-r", self.folder / "repos", "-o", self.out, *more]
 
     def times(self, name: str) -> dict[str, int]:
-        """When the output of each task was written."""
+        """The time at which the output of each task was written."""
         return {task: file.stat().st_mtime_ns for task in TASKS if (file := self.out / task / name).exists()}
 
     def predictions(self) -> dict[str, str]:
@@ -69,8 +69,9 @@ def tasks(host: Host, tmp_path: Path) -> Set:
 
 
 def test_saved_answers_become_predictions(tasks: Set) -> None:
-    """The first answer that can be applied is taken; one that cannot is an empty patch, and a task without answers has no line.
-    Only a task whose answers have changed is done again."""
+    """The first applicable answer is used. If none applies, the patch is empty; a task without answers has no line.
+    Only tasks whose answers have changed are processed again.
+    """
     answers = [{"instance_id": TASKS[0], "answer": ["I cannot.", ANSWER]}, {"instance_id": TASKS[1], "answer": WRONG}]
     path = lines(tasks.folder / "nano.jsonl", answers)
     command = tasks.command("--extract-patches", path)
@@ -92,7 +93,7 @@ def test_saved_answers_become_predictions(tasks: Set) -> None:
 
 
 def test_answers_of_a_folder(tasks: Set) -> None:
-    """A file is named by its task; other files are none of answers."""
+    """Files are named after their tasks; other files are ignored."""
     folder = tasks.folder / "answers"
     folder.mkdir()
     (folder / f"{TASKS[2]}.md").write_text(ANSWER)
@@ -140,7 +141,7 @@ def test_options_that_do_not_go_together(tasks: Set, options: list[str], why: st
 
 
 def test_rankings(tasks: Set) -> None:
-    """The function that the failing test runs is first; a rerun after a kill runs only what is missing."""
+    """The function that the failing test runs is ranked first; a rerun after a kill runs only missing tasks."""
     command = tasks.command("--sbfl-only", *sandbox_options())
     process = tasks.host.start(*command)
     until = time.monotonic() + 60 * SLOWNESS
@@ -160,7 +161,7 @@ def test_rankings(tasks: Set) -> None:
 
 
 def test_scripts(tasks: Set) -> None:
-    """Each task is a run folder of `reproduce`, which a rerun takes as it is; there are no predictions."""
+    """Each task is a run folder of `reproduce`, which a rerun keeps; there are no predictions."""
     script = [
         line | {"instance_id": TASKS[0]}
         for line in (guard(), test_line("assert import_m\n"), test_line(SHOWS, "import_m"))

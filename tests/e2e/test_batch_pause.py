@@ -54,7 +54,7 @@ def batch(dataset: Path, out: Path, model: str, *more: object) -> list[object]:
 
 
 def done(out: Path) -> list[str]:
-    """The tasks whose patch is in preds.jsonl."""
+    """The tasks whose patches are in preds.jsonl."""
     lines = (out / "preds.jsonl").read_text("utf-8").splitlines()
     rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return [row["instance_id"] for row in rows if row["model_patch"]]
@@ -91,10 +91,10 @@ def test_refused_key_pauses_and_the_same_command_goes_on(
 def test_pause_stops_the_tasks_that_run_beside(
     run_host: RunHost, server: LoopbackOpenAI, dataset: Path, tmp_path: Path
 ) -> None:
-    """Two at a time: the one that was not refused stops at its next call, without a request."""
+    """With two tasks at a time, the one that was not rejected stops at its next call and sends no request."""
     refused = Failure("status", 401, {}, {"error": REFUSED[401][1]})
     server.fail(refused, at=0)
-    server.seconds = 1  # else it may be done before it hears of the pause
+    server.seconds = 1  # otherwise it may finish before it notices the pause
     out = tmp_path / "out"
     command = batch(dataset, out, server.model, "--jobs", 2)
     result = run_host(*command, env=server.environment).check(3)
@@ -119,8 +119,9 @@ def test_all_repositories_are_looked_for_before_the_first_task(
 
 
 def test_second_model_saves_the_batch(run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path) -> None:
-    """A refused key with a second model behind it: every task is solved, and the first model asked once,
-    though a task fails by something else in between."""
+    """A key is rejected, but there is a fallback model: every task is solved, and the first model is called once,
+    although one task fails for another reason in between.
+    """
     server = loopback_openai(SCRIPT)
     rows = json.loads(dataset.read_text("utf-8"))
     rows.insert(1, rows[0] | {"instance_id": "gone__gone-1", "base_commit": "0" * 40})

@@ -24,14 +24,14 @@ URL = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
 
 @pytest.fixture
 def server() -> Iterator[StrictServer]:
-    """It wants signatures, and knows two models."""
+    """It requires signatures, and knows two models."""
     plays = {name: (Play(),) for name in (CLAUDE, ARN)}
     with StrictServer(plays, [Bedrock(KEY, signed=True)]) as made:
         yield made
 
 
 def write_files(home: Path, profile: str) -> None:
-    """The keys and the region of a profile, where AWS's tools keep them."""
+    """Write the keys and the region of a profile to the files that AWS's tools use."""
     section = profile if profile == "default" else f"profile {profile}"
     keys = {
         "aws_access_key_id": ACCESS,
@@ -47,18 +47,18 @@ def write_files(home: Path, profile: str) -> None:
 @pytest.mark.parametrize("model", [CLAUDE, ARN])
 @pytest.mark.parametrize("profile", ["default", "work"])
 def test_files_of_the_user_are_enough(host: Host, server: StrictServer, profile: str, model: str) -> None:
-    """Keys, token and region are those of the profile, and the path holds the name in one segment."""
+    """Keys, token and region come from the profile, and the model's name is one segment of the path."""
     write_files(host.home, profile)
     env = {URL: server.root, "AWS_PROFILE": None if profile == "default" else profile}
     result = host.run("ask", "--model", f"bedrock/{model}", "--json", "hi", env=env).check()
     said = json.loads(result.stdout)
-    assert (said["content"], said["model"]) == (TEXT, model)  # no answer of Bedrock's names its model
+    assert (said["content"], said["model"]) == (TEXT, model)  # Bedrock's answers do not name the model
     assert server.violations == []
     assert [request.model for request in server.requests] == [model]
 
 
 def test_a_wrong_secret_is_refused_once(host: Host, server: StrictServer) -> None:
-    """Its class is auth, and no text shows the secret or the token."""
+    """The class is auth, and no message shows the secret or the token."""
     write_files(host.home, "default")
     secret = "never-shown-0123456789+/="
     env = {
@@ -75,7 +75,7 @@ def test_a_wrong_secret_is_refused_once(host: Host, server: StrictServer) -> Non
 
 @pytest.mark.parametrize("base", [True, False])
 def test_without_a_key_nothing_is_asked(host: Host, server: StrictServer, base: bool) -> None:
-    """Exit 3, and the variables are named."""
+    """The exit code is 3, and the message names the variables."""
     env = {URL: server.root, "AWS_REGION": REGION} if base else {}
     result = host.run("ask", "--model", f"bedrock/{CLAUDE}", "hi", env=env)
     result.one_line(3, "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")

@@ -37,7 +37,7 @@ def tiny(make_repo: Make) -> Repo:
 
 @pytest.mark.parametrize("call", ['search_class("C{}")', "search_nothing({}", 'search_code("n // {}")'])
 def test_a_hundred_thousand_calls_end_with_the_time(run_host: Run, tiny: Repo, call: str) -> None:
-    """What was answered by then is printed, each answer whole and in its place."""
+    """The answers so far are printed, each complete and in order."""
     calls = [call.format(number) for number in range(100_000)]
     ended = run_host("search", "--repo", tiny, "--json", "--max-time", 2 * SLOWNESS, input="\n".join(calls))
     rows = ended.rows()
@@ -47,7 +47,7 @@ def test_a_hundred_thousand_calls_end_with_the_time(run_host: Run, tiny: Repo, c
 
 @pytest.mark.parametrize("verb", ["search", "patch"])
 def test_input_without_an_end_ends_with_the_time(host: Host, tiny: Repo, verb: str) -> None:
-    """Nothing comes, and the writer stays."""
+    """No input arrives, and the writer keeps the pipe open."""
     reader, writer = os.pipe()
     ended = host.run(verb, "--repo", tiny, "--max-time", 0.5, stdin=reader)
     os.close(writer)
@@ -58,7 +58,7 @@ def test_input_without_an_end_ends_with_the_time(host: Host, tiny: Repo, verb: s
 
 @pytest.mark.parametrize("verb", ["search", "patch", "index", "replay"])
 def test_a_verb_that_asks_no_model_has_a_time(run_host: Run, tiny: Repo, tmp_path: Path, verb: str) -> None:
-    """Given or not, which its help says; a result is whole or there is none."""
+    """The limit is given or the default from the help; the result is complete or missing."""
     out, script = tmp_path / "out", write_script(tmp_path / "s.jsonl")
     run_host(*tiny_run(tiny, out, script)).check()
     rest: dict[str, list[object]] = {
@@ -82,7 +82,7 @@ def test_a_verb_that_asks_no_model_has_a_time(run_host: Run, tiny: Repo, tmp_pat
 
 
 def test_calls_that_are_none_are_answered_each(run_host: Run, tiny: Repo) -> None:
-    """NULs, a line of 60 MB, blank lines, and a last line that does not end."""
+    """NULs, a line of 60 MB, blank lines, and a last line without a line end."""
     lines = ["\0" * 1000, "search_code('" + "x" * 60_000_000 + "')", "", " \t", 'search_method("half")']
     ended = run_host("search", "--repo", tiny, "--json", input="\n".join(lines), timeout=120).check(NONE)
     rows = ended.rows()
@@ -91,7 +91,7 @@ def test_calls_that_are_none_are_answered_each(run_host: Run, tiny: Repo) -> Non
 
 
 def test_input_beyond_the_ceiling_is_refused(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """All of it, not its end alone; from a file, as a pipe whose writer pauses is answered meanwhile."""
+    """All of it is rejected; from a pipe whose writer pauses, calls are answered meanwhile."""
     (tmp_path / "calls").write_text('search_method("half")\n' * (68 * 1024 * 1024 // 22))
     with open(tmp_path / "calls", "rb") as calls:
         ended = run_host("search", "--repo", tiny, stdin=calls, timeout=120)
@@ -118,7 +118,7 @@ def _command(verb: str, repo: Repo, folder: Path) -> list[object]:
 
 @pytest.fixture
 def deep(make_repo: Make) -> Repo:
-    """A repository of TINY with modules in many folders inside each other, some of them ignored."""
+    """A repository of TINY with modules in many nested folders, some of which are ignored."""
     folders = ["/".join(["d"] * depth) for depth in range(1, 30)]
     files = {f"{folder}/m{n}.py": f"class Deep{n}:\n    pass\n" for n, folder in enumerate(folders)}
     files |= {f"{folder}/.gitignore": "left_*.py\n" for folder in folders}
@@ -130,7 +130,7 @@ def deep(make_repo: Make) -> Repo:
 
 
 def _result(verb: str, result: Result, folder: Path) -> Any:
-    """What must not depend on limits."""
+    """The parts of a result that must not depend on limits."""
     if verb == "index":
         (row,) = result.rows()
         return {name: row[name] for name in ("entries", "files", "symbols", "unparsable")}
@@ -141,7 +141,7 @@ def _result(verb: str, result: Result, folder: Path) -> Any:
 def test_with_few_descriptors_a_result_is_whole_or_there_is_none(
     host: Host, deep: Repo, tmp_path: Path, verb: str
 ) -> None:
-    """A file, a folder or a list of ignored files that cannot be opened is no file that is not there."""
+    """A file, folder or ignore file that cannot be opened must not be treated as missing."""
     host.run(*tiny_run(deep, tmp_path / "done", write_script(tmp_path / "s.jsonl"))).check()
     command = _command(verb, deep, tmp_path)
     whole = _result(verb, host.run(*command).check(), tmp_path)
@@ -167,7 +167,7 @@ def test_with_few_descriptors_a_result_is_whole_or_there_is_none(
 def test_with_little_memory_a_result_is_whole_or_there_is_none(
     host: Host, tiny: Repo, tmp_path: Path, verb: str, limit: str
 ) -> None:
-    """Of stacks, and of all together."""
+    """With limited stacks, and with limited total memory."""
     host.run(*tiny_run(tiny, tmp_path / "done", write_script(tmp_path / "s.jsonl"))).check()
     command = _command(verb, tiny, tmp_path)
     whole = _result(verb, host.run(*command), tmp_path)
@@ -182,21 +182,21 @@ def test_with_little_memory_a_result_is_whole_or_there_is_none(
 
 # ---- Encodings -----------------------------------------------------------------------------------
 
-# Half a megabyte that takes this codec longer than any deadline, and is code for who does not know it.
+# Half a megabyte that takes this codec longer than any deadline; without the codec, it is valid code.
 SLOW = "# coding: punycode\nclass Slow:\n    def crawl(self):\n        return 1\n#-" + "a" * 500_000 + "\n"
 ENCODINGS = sorted({module.name for module in pkgutil.iter_modules(codecs)} | {"rot13", "UTF8", "none_such", "x" * 60})
 
 
 @pytest.fixture
 def declared(make_repo: Make) -> Repo:
-    """A file for each encoding that a file may declare, slow ones, and one that declares none."""
+    """One file for each encoding that a file may declare, including slow ones, and one that declares none."""
     files = {f"e{n}.py": f"# -*- coding: {name} -*-\nclass E{n}:\n    pass\n" for n, name in enumerate(ENCODINGS)}
     files |= {f"slow{n}.py": SLOW + "#" * n for n in range(4)}
     return make_repo(TINY | files)
 
 
 def test_whatever_encoding_a_file_declares_the_others_are_served(run_host: Run, declared: Repo) -> None:
-    """A slow codec is not used at all: the file's classes are found."""
+    """Slow codecs are not used: the file's classes are found."""
     calls = [f'search_class("E{n}")' for n in range(len(ENCODINGS))]
     (counts,) = run_host("index", "--repo", declared, "--json", timeout=120).check().rows()
     assert counts["files"] == len(ENCODINGS) + 5 and counts["unparsable"] < 20
@@ -208,7 +208,7 @@ def test_whatever_encoding_a_file_declares_the_others_are_served(run_host: Run, 
 
 
 def test_a_file_in_any_encoding_can_be_patched(run_host: Run, declared: Repo, tmp_path: Path) -> None:
-    """Also the slow ones; whether Python would read it is not in the way of a change elsewhere."""
+    """Also with slow codecs; whether Python can read the file does not prevent a change elsewhere in it."""
     answers = []
     for number, name in enumerate(ENCODINGS):
         answers.append(tmp_path / f"{name[:30]}.md")
@@ -287,7 +287,7 @@ YEARS = 365 * DAY
 def test_a_replay_does_not_change_with_the_clock(
     host: Host, sample_repo: Repo, tmp_path: Path, clock: Path, offset: int, cached: bool
 ) -> None:
-    """Nor with the time zone: the same bytes, and not one in the run folder is touched."""
+    """Nor with the time zone: the output is the same, and no byte of the run folder changes."""
     out = tmp_path / "out"
     host.run(*arguments(sample_repo, out)).check()
     rest = [] if cached else ["--no-cache"]
@@ -321,7 +321,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_key_command_that_gives_no_key_is_one_line(host: Host, tmp_path: Path, name: str) -> None:
-    """Within --max-time, whatever it does; nothing is sent, and nothing that it wrote is shown."""
+    """It ends within --max-time; nothing is sent, and none of its output is shown."""
     with LyingServer(["no usage"], tmp_path / "ledger.jsonl", (2, 8)) as server:
         ended = host.run(
             *("ask", "--model", "openai/gpt-4.1", "--base-url", server.base_url, "--max-time", 5 * SLOWNESS),
@@ -333,7 +333,7 @@ def test_a_key_command_that_gives_no_key_is_one_line(host: Host, tmp_path: Path,
 
 @pytest.mark.parametrize("session", ["", "setsid "])
 def test_a_child_that_holds_the_pipe_of_a_key_command_delays_nothing(host: Host, tmp_path: Path, session: str) -> None:
-    """The key is the line that was printed; the answer comes."""
+    """The printed line is the key, and the answer arrives."""
     mark = tmp_path / "pid"
     child = f"{session}sh -c 'echo $$ >{mark}; exec sleep 1000' &"
     wait = f"while [ ! -s {mark} ]; do sleep 0.01; done"
@@ -342,6 +342,6 @@ def test_a_child_that_holds_the_pipe_of_a_key_command_delays_nothing(host: Host,
             *("ask", "--model", "openai/gpt-4.1", "--base-url", server.base_url),
             *("--key-command", f"{child} {wait}; echo {SECRET}; echo noise >&2", "why?"),
         )
-    if session:  # nobody else ends it
+    if session:  # nothing else ends it
         os.kill(int(mark.read_text()), signal.SIGKILL)
     assert ended.check().out == "hi\n" and server.received == 1

@@ -43,13 +43,13 @@ Answers = dict[str, bytes]
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repo, list[str]]:
-    """A repository with eight commits, to be read only."""
+    """A read-only repository with eight commits."""
     return history(tmp_path_factory.mktemp("history") / "repo", 160, COMMITS)
 
 
 @pytest.fixture(scope="module")
 def answers(old: tuple[Repo, list[str]], binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """What each commit answers without a cache."""
+    """The answers for each commit without a cache."""
     host = Host(tmp_path_factory.mktemp("plain"), binary)
     repo, commits = old
     told = {rev: search(host, repo, CALLS, "--no-cache", "--rev", rev).stdout for rev in commits}
@@ -58,7 +58,7 @@ def answers(old: tuple[Repo, list[str]], binary: Path, tmp_path_factory: pytest.
 
 
 def start(host: Host, repo: Repo, rev: str, folder: Path) -> subprocess.Popen[bytes]:
-    """A search whose streams go to files."""
+    """Start a search whose streams go to files."""
     with (
         open(folder / f"{rev}.out", "wb") as out,
         open(folder / f"{rev}.err", "wb") as err,
@@ -68,7 +68,7 @@ def start(host: Host, repo: Repo, rev: str, folder: Path) -> subprocess.Popen[by
 
 
 def kill_each(host: Host, repo: Repo, commits: list[str], folder: Path, dice: random.Random) -> int:
-    """Eight at once, each killed at a random moment, alone, by its id; how many had not ended by then."""
+    """Start eight processes, kill each at a random moment by its id, and return how many were still running."""
     children = [start(host, repo, rev, folder) for rev in commits]
     begun, killed = time.monotonic(), 0
     for moment, child in sorted((dice.random() ** 2 * 2.5 * SLOWNESS, n) for n, child in enumerate(children)):
@@ -81,12 +81,12 @@ def kill_each(host: Host, repo: Repo, commits: list[str], folder: Path, dice: ra
 
 
 def remarks_of(path: Path) -> list[str]:
-    """The lines on standard error, but for the one that tells of an index that takes long."""
+    """The lines on stderr, except the one about an index that takes long."""
     return [line for line in path.read_text().splitlines() if " indexing repo: " not in line]
 
 
 def all_answer(host: Host, repo: Repo, folder: Path, answers: Answers, remarks: int = 0) -> None:
-    """Eight at once, which all answer as without a cache, saying no more than so many lines."""
+    """Start eight processes; all must answer as without a cache, with at most that many lines on stderr."""
     children = {rev: start(host, repo, rev, folder) for rev in answers}
     for rev, child in children.items():
         code, said = child.wait(120 * SLOWNESS), remarks_of(folder / f"{rev}.err")
@@ -95,7 +95,7 @@ def all_answer(host: Host, repo: Repo, folder: Path, answers: Answers, remarks: 
 
 
 def rounds(host: Host, repo: Repo, answers: Answers, folder: Path, n: int) -> int:
-    """Rounds of kills and of answers, with an empty cache at every third; how many processes were killed at work."""
+    """Rounds of kills and answers, with an empty cache in every third; returns how many running processes were killed."""
     dice, killed, lines = random.Random(n), 0, []
     for number in range(n):
         if number % 3 == 0:
@@ -112,7 +112,7 @@ def rounds(host: Host, repo: Repo, answers: Answers, folder: Path, n: int) -> in
 def test_eight_processes_killed_at_random_leave_a_good_cache(
     host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
 ) -> None:
-    """Each of eight commits; what is left answers, and what was not outlined then is outlined now."""
+    """Each uses another commit; the cached rows are used, and the missing ones are made."""
     repo, _ = old
     with untouched(repo):
         assert rounds(host, repo, answers, tmp_path, 3) > 0
@@ -122,7 +122,7 @@ def test_eight_processes_killed_at_random_leave_a_good_cache(
 
 
 def flip(path: Path, dice: random.Random) -> None:
-    """A few bytes are others."""
+    """Change a few bytes."""
     data = bytearray(path.read_bytes())
     for _ in range(dice.randint(1, 20)):
         data[dice.randrange(len(data))] ^= dice.randint(1, 255)
@@ -139,7 +139,7 @@ def other_database(path: Path, dice: random.Random) -> None:
 
 
 def other_rows(path: Path, dice: random.Random) -> None:
-    """Rows of one file stand under the id of another, well-formed all the same."""
+    """Store the well-formed rows of one file under the id of another."""
     with sqlite3.connect(path) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(outline)")]
         keys = [row[0] for row in database.execute("SELECT rowid FROM outline ORDER BY rowid LIMIT 2")]
@@ -152,7 +152,7 @@ def other_rows(path: Path, dice: random.Random) -> None:
 
 
 def folder_there(path: Path, dice: random.Random) -> None:
-    """A folder with something in it has the name."""
+    """Put a non-empty folder in its place."""
     path.unlink()
     path.mkdir()
     (path / "mine").write_text("mine")
@@ -162,12 +162,12 @@ DAMAGES = [flip, other_rows, other_database, folder_there]
 
 
 def empty(folder: Path) -> None:
-    """Removes what a damage may have left."""
+    """Remove all that an earlier damage may have left."""
     subprocess.run(["rm", "-rf", "--", folder], check=True)
 
 
 def warm(host: Host, repo: Repo, commits: list[str]) -> None:
-    """A cache with two commits in it."""
+    """A cache that contains two commits."""
     for rev in commits[:2]:
         index(host, repo, "--rev", rev)
 
@@ -179,7 +179,7 @@ def damage_once(
     damage: Callable[[Path, random.Random], None],
     dice: random.Random,
 ) -> None:
-    """Damage, then three searches that answer as ever, each with a line at most."""
+    """Damage the cache, then search three times: the answers stay the same, each with at most one line on stderr."""
     damage(cache_file(host), dice)
     for rev in list(answers)[:3]:
         result = search(host, repo, CALLS, "--rev", rev)
@@ -194,14 +194,14 @@ def test_answers_stay_whatever_the_cache_has_become(
     answers: Answers,
     damage: Callable[[Path, random.Random], None],
 ) -> None:
-    """Each way through the cache once; tests/unit/index damages every byte."""
+    """Each code path once; tests/unit/index damages every byte."""
     repo, commits = old
     warm(host, repo, commits)
     damage_once(host, repo, answers, damage, random.Random(damage.__name__))
 
 
 def test_what_is_somebody_elses_is_left_alone(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
-    """Another program's database, a folder: as they were, also after --clear."""
+    """Another program's database, or a folder, stays unchanged, also by --clear."""
     repo, commits = old
     for damage in (other_database, folder_there):
         warm(host, repo, commits)
@@ -219,7 +219,7 @@ def test_what_is_somebody_elses_is_left_alone(host: Host, old: tuple[Repo, list[
 
 
 def test_a_cache_that_may_only_be_read_is_read(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
-    """Its rows are used, nothing is kept, one line says so."""
+    """Its rows are used, none are stored, and one line says so."""
     repo, commits = old
     warm(host, repo, commits)
     with read_only(cache_file(host).parent):
@@ -231,7 +231,7 @@ def test_a_cache_that_may_only_be_read_is_read(host: Host, old: tuple[Repo, list
 
 
 def _as_nobody(folder: Path) -> dict[str, Any]:
-    """Options of a start as a user whom modes bind."""
+    """Options that start a process as a user to whom file modes apply."""
     if os.geteuid() != 0:
         return {}
     for path in [folder, *folder.rglob("*")]:
@@ -244,7 +244,7 @@ def _as_nobody(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def plain_home(binary: Path) -> Any:
-    """A host whose home lies where any user gets at it, and its program too."""
+    """A host whose home and program every user can access."""
     folder = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
     folder.chmod(0o755)
     made = Host(folder, install(binary, folder / "installed"))
@@ -256,7 +256,7 @@ def plain_home(binary: Path) -> Any:
 
 @pytest.mark.parametrize("what", ["file 000", "file 444", "folder 000", "folder 555", "cache 000"])
 def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> None:
-    """The file or its folders may not be read or written."""
+    """The file or its folders cannot be read or written."""
     host = plain_home
     repo, (first, second) = history(host.home / "repo", 12, 2)
     calls = ["search_class('C3')", "search_method('m1_1')"]
@@ -279,7 +279,7 @@ def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> N
 
 
 def test_clear_drops_outlines_and_nothing_else(host: Host, old: tuple[Repo, list[str]]) -> None:
-    """With and without a repository, twice, and where nothing is."""
+    """With and without a repository, twice, and without a cache."""
     repo, commits = old
     assert host.run("index", "--clear").check().stdout == b""
     warm(host, repo, commits)
@@ -303,7 +303,7 @@ def test_clear_drops_outlines_and_nothing_else(host: Host, old: tuple[Repo, list
 def test_clearing_while_others_use_it(
     host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
 ) -> None:
-    """Again and again; every process answers as ever."""
+    """Repeatedly; every process gives the usual answers."""
     repo, _ = old
     children = {rev: start(host, repo, rev, tmp_path) for rev in answers}
     while any(child.poll() is None for child in children.values()):
@@ -321,7 +321,7 @@ def test_clearing_while_others_use_it(
 def test_rows_are_shared_by_commits_repositories_and_the_working_tree(
     host: Host, old: tuple[Repo, list[str]], tmp_path: Path
 ) -> None:
-    """A blob is outlined once, wherever it lies; without a cache always."""
+    """A blob is outlined once, wherever it is; without a cache, every time."""
     repo, commits = old
     first = index(host, repo, "--rev", commits[0])
     assert (first["files"], first["parsed"]) == (160, 160)
@@ -338,7 +338,7 @@ def test_rows_are_shared_by_commits_repositories_and_the_working_tree(
 def test_an_interrupt_keeps_what_was_outlined_by_then_or_less(
     host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
 ) -> None:
-    """Ctrl-C in the middle of a cold index: 130, and a cache that answers."""
+    """Ctrl-C during a cold index: exit code 130, and a usable cache."""
     commits = old[1]
     repo = old[0].clone(tmp_path / "clone")
     repo.commit({"slow.py": slow_module()})

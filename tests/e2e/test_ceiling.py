@@ -16,14 +16,14 @@ from lying import PICO, USAGES, LyingServer
 from repos import Repo
 
 MODEL = "openai/gpt-4.1"
-PRICE = (2, 8)  # of that model, USD a million tokens
+PRICE = (2, 8)  # the model's prices, in USD per million tokens
 LIMIT = 100
 TEXT = "word " * 40
 ENV = {"OPENAI_API_KEY": "sk-test-0123456789abcdef", "ACR_RETRY_BASE_MS": "1"}
 
 
 def usd(pico: int) -> str:
-    """An amount as --max-cost takes it, exactly."""
+    """An amount in the form of --max-cost, exact."""
     return f"{pico // PICO}.{pico % PICO:012d}"
 
 
@@ -33,7 +33,7 @@ def env_of(server: LyingServer) -> dict[str, str]:
 
 
 class Ledger:
-    """What a ledger's file says."""
+    """The contents of a ledger file."""
 
     def __init__(self, path: Path) -> None:
         self.reserved: dict[str, int] = {}
@@ -55,7 +55,7 @@ class Ledger:
 
 
 def ask(server: LyingServer, cap: int, *more: object) -> list[object]:
-    """The arguments of one call under the ceiling `cap` (pico-USD) of the server's ledger."""
+    """The arguments of one call under the ceiling `cap` (pico-USD) with the server's ledger."""
     return [
         *("ask", "--model", MODEL, "--base-url", server.base_url, "--json"),
         *("--ledger", server.ledger, "--max-cost", usd(cap), "--max-tokens", LIMIT),
@@ -75,7 +75,7 @@ def _wait_for_request(server: LyingServer, child: subprocess.Popen[bytes]) -> No
 
 
 def _worst_case(host: Host, folder: Path) -> int:
-    """What one such call reserves."""
+    """The amount that one such call reserves."""
     ledger = folder / "one.jsonl"
     with LyingServer(["500"], ledger, PRICE) as server:
         host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(1)
@@ -86,7 +86,7 @@ def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.jsonl"
     with LyingServer(["no usage"], ledger, PRICE) as server:
         wide = [*("--max-tokens", "100000")]
-        cap = 2000 * 8 * 10**6  # not even 2,000 tokens of answer
+        cap = 2000 * 8 * 10**6  # less than 2,000 tokens of answer
         host.run(*ask(server, cap, *wide), env=ENV).check()
         assert 0.99 * cap < server.billable <= cap
         refused = host.run(*ask(server, cap, *wide), env=ENV).check(4)
@@ -97,7 +97,7 @@ def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lie", usually([*list(USAGES)[::8], "no usage"], [*USAGES, "no usage", "null usage"]))
 def test_what_a_server_says_and_cannot_be_counts_for_what_was_reserved(host: Host, tmp_path: Path, lie: str) -> None:
-    """So no number of such calls passes the ceiling: three fit, and the fourth is not sent."""
+    """Such calls cannot exceed the ceiling: three fit, and the fourth is not sent."""
     ledger = tmp_path / "ledger.jsonl"
     one = _worst_case(host, tmp_path)
     with LyingServer([lie], ledger, PRICE) as server:
@@ -121,7 +121,7 @@ def test_tokens_have_a_ceiling_of_their_own(host: Host, tmp_path: Path) -> None:
 
 
 class HonestRun(NamedTuple):
-    """A run of the sample's issue against an honest server: its arguments, its folder."""
+    """A run of the sample's issue with an honest server: its arguments and its folder."""
 
     server: LoopbackOpenAI
     command: list[Any]
@@ -135,7 +135,7 @@ def honest(
     sample_repo: Repo,
     tmp_path: Path,
 ) -> HonestRun:
-    """A run that has not begun yet."""
+    """A run that has not begun."""
     server, out = loopback_openai(sample / "answers.jsonl"), tmp_path / "out"
     command = [
         *("run", "--verify=never", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
@@ -182,11 +182,11 @@ def test_the_time_of_a_run_is_over(host: Host, sample: Path, sample_repo: Repo, 
         assert server.received == 1
     assert "time" in ended.err
     assert (tmp_path / "out" / "patch.diff").read_bytes() == b""
-    assert Ledger(ledger).spent > 0  # nobody knows whether it was billed
+    assert Ledger(ledger).spent > 0  # it is unknown whether it was billed
 
 
 def batch(repo: Repo, sample: Path, folder: Path, tasks: int) -> list[Any]:
-    """The arguments of a batch of that many tasks that are all the sample's issue."""
+    """The arguments of a batch of that many tasks, each with the sample's issue."""
     dataset, repos = folder / "tasks.jsonl", folder / "repos" / "o"
     row = {
         "repo": f"o/{repo.path.name}",
@@ -243,7 +243,7 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
 
 
 def test_a_task_begins_no_ledger_of_a_batch_anew(host: Host, honest: HonestRun, tmp_path: Path) -> None:
-    """One that was removed while the batch ran would begin with nothing spent."""
+    """If the ledger was removed during the batch, a new one would count nothing as spent."""
     server, command, _ = honest
     given = {str(name)[2:].replace("-", "_"): str(value) for name, value in zip(command[2:-1:2], command[3:-1:2])}
     spec = given | {"model": [given["model"]], "shared_dir": str(tmp_path / "gone"), "batch_max_tokens": 10**6}
@@ -286,7 +286,7 @@ def test_a_batch_goes_on_with_a_higher_ceiling(
 def test_a_batch_whose_ledger_is_gone_begins_no_task(
     host: Host, loopback_openai: Callable[..., LoopbackOpenAI], sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """It would begin with nothing spent."""
+    """A new ledger would count nothing as spent."""
     server = loopback_openai(sample / "answers.jsonl")
     command = [*batch(sample_repo, sample, tmp_path, 1), "--model", server.model, "--max-tokens-total", 12000]
     host.run(*command, env=server.environment).check(4)
@@ -344,7 +344,7 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
 def test_a_finished_task_needs_neither_money_nor_time(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """Nor does a model that costs nothing; a batch that begins no task has predictions, too."""
+    """Nor does a free model; a batch that begins no task also writes predictions."""
     command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
     stopped = host.run(*command, "--max-time", "0.001").check(4)
     assert "1 stopped at a ceiling" in stopped.err and (tmp_path / "out" / "preds.jsonl").read_text() == ""

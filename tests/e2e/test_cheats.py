@@ -35,12 +35,12 @@ from verifying import (
 
 __all__ = ["case"]
 
-MARKER = "86.4213"  # seconds that a process which is left behind sleeps
+MARKER = "86.4213"  # how long a process that is left behind sleeps, in seconds
 STILL_RED = ".py fails with the patch, too"
 NOTHING_FAILED = "line 1 of the script fails, but has no assertion that can be changed"
 NEVER = "the issue was not reproduced in 3 tries"
 
-#: What Python would print of an assertion in the script's first line.
+#: Python's output for a failed assertion in the script's first line.
 FAKE = """import sys
 TEXT = '''Traceback (most recent call last):
   File "%s", line 1, in <module>
@@ -48,12 +48,12 @@ TEXT = '''Traceback (most recent call last):
 AssertionError: half(4) is 1
 ''' % __file__
 """
-#: The same without a string that gives it away.
+#: The same, made without a conspicuous string.
 HIDDEN = FAKE.replace("'''Traceback (most", "'Trace' + chr(98) + '''ack (most")
 BY_FILE = "if '// 3' in open('app.py').read():\n    "
 BY_CALL = "import app\nif app.half(4) == 1:\n    "
 
-#: Leaves its name wherever a next run might see it, and passes where it finds it.
+#: Leaves a mark wherever the next run might see it, and passes if it finds a mark.
 COUNTS = """import os, site, sysconfig
 NAME = "seen_before"
 PLACES = [".", "..", "/tmp", "/var/tmp", "/dev/shm", "/run", os.path.expanduser("~"), ".git", "__pycache__"]
@@ -97,7 +97,7 @@ for name in ("app.py", ".git/config", ".git/HEAD", ".git/hooks/pre-commit", "../
 assert app.half(4) == 2
 """
 
-# name -> script, and a part of why it does not prove anything.
+# name -> script, and a part of the reason why it proves nothing.
 CHEATS: dict[str, tuple[str, str]] = {
     "prints the word and exits 0": ("import sys, app\nsys.stderr.write('AssertionError\\n')\n", NEVER),
     "prints the word and exits 1": ("import sys, app\nsys.stderr.write('AssertionError: x\\n')\nsys.exit(1)\n", NEVER),
@@ -122,7 +122,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     ),
     "forks and leaves": (
         f"import app, os, subprocess\nsubprocess.Popen(['sleep', '{MARKER}'], start_new_session=True)\n"
-        # The child's traceback is whole before the parent's begins.
+        # The child's traceback is complete before the parent's begins.
         "assert os.fork() or app.half(4) != 1\nos.wait()\nassert app.half(4) != 1\n",
         "calls os.fork",
     ),
@@ -184,7 +184,9 @@ CHEATS: dict[str, tuple[str, str]] = {
 
 @pytest.fixture(autouse=True)
 def untouched(case: Case, tmp_path: Path) -> Iterator[None]:
-    """After each cheat the repository, its neighbours and the user's home are as they were, and nothing runs or stays."""
+    """After each cheat, the repository, its neighbours and the user's home are unchanged, and no process or file is
+    left.
+    """
     need_bubblewrap()
     home = case.host.home
     for name in (".bashrc", ".ssh/id_ed25519", ".config/git/config", ".local/keep"):
@@ -210,7 +212,7 @@ def untouched(case: Case, tmp_path: Path) -> Iterator[None]:
 
 
 def fooled(script: str, after: str = OTHER) -> list[Line]:
-    """The lines of models that all believe in the script."""
+    """The lines of models that all trust the script."""
     return [guard(), *[test_line(script)] * 3, *search(), patch(after), review(YES_YES)]
 
 
@@ -222,7 +224,9 @@ FEW = [
 
 @pytest.mark.parametrize("name", usually(FEW, CHEATS))
 def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
-    """A script that fails with the patch rejects it; otherwise the patch is the result, and why it is not proved is said."""
+    """A script that fails with the patch rejects it; otherwise the patch is the result, with the reason why it is
+    unproved.
+    """
     script, why = CHEATS[name]
     result = case.run(fooled(script))
     told = verified(result)
@@ -233,7 +237,7 @@ def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
 
 
 def test_an_answer_on_a_machine_of_a_known_name_proves_nothing(case: Case) -> None:
-    """The experiments are made on one of another name."""
+    """The experiments run on a machine with another name."""
     name = "__import__('socket').gethostname()"
     result = case.run(fooled(SCRIPT, f"    return 2 if {name} == 'sandbox' else n // 5\n")).check()
     assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
@@ -241,7 +245,7 @@ def test_an_answer_on_a_machine_of_a_known_name_proves_nothing(case: Case) -> No
 
 
 def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None:
-    """The project cannot be imported any more."""
+    """The patch makes the project impossible to import."""
     script = (
         "try:\n    from app import half\nexcept ImportError:\n    half = lambda n: n / 2\n" + SCRIPT.split("\n\n")[1]
     )
@@ -251,7 +255,7 @@ def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None
 
 
 def test_the_reviewer_is_told_what_is_doubted(case: Case) -> None:
-    """Beside what the script did."""
+    """The doubts are shown with the script's output."""
     script, _ = CHEATS["reads the source"]
     lines = fooled(script)
     lines[-1] = review(YES_YES, "Note: the script reads a file of Python code (line 2).")
@@ -268,14 +272,14 @@ def test_what_a_script_prints_is_told_from_what_is_said_of_it(case: Case) -> Non
 
 
 def test_the_second_run_begins_where_the_first_began(case: Case) -> None:
-    """All of a script's executions are red, as many as it has left signs for."""
+    """All executions of the script fail, because none sees the marks of another."""
     case.run(fooled(COUNTS)).check(1)
     assert [case.execution(n, 1)["result"] for n in (0, 1)] == ["reproduced", "reproduced"]
 
 
 @pytest.mark.full
 def test_a_script_that_sleeps_for_ever_is_ended(case: Case) -> None:
-    """At its limit, which is told."""
+    """The message names the limit."""
     script = f"import app, time, subprocess\nsubprocess.Popen(['sleep', '{MARKER}'])\ntime.sleep(1e6)\n"
     lines = [guard(), test_line(script), *search(), patch(OTHER)]
     result = case.run(lines, "--tries", "1", timeout=300).check()

@@ -32,17 +32,19 @@ pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reas
 
 
 class IssueForge(Forge):
-    """A forge that has an issue, too."""
+    """A forge that also has an issue."""
 
     def respond(self, method: str, path: str, headers: Any, body: bytes) -> tuple[int, Any]:
-        """The issue and no comments; else as any forge."""
+        """Return the issue, without comments; otherwise respond like any forge."""
         if "/issues/7" in path:
             return 200, [] if "/comments" in path or "/notes" in path else {**ISSUE, "user": {"login": "ann"}}
         return super().respond(method, path, headers, body)
 
 
 class Job:
-    """A clone as a job has it, and what runs in it: without this machine's variables, home and folders below /tmp."""
+    """A clone as a CI job has it, and the commands that run in it, without this machine's variables, home and folders
+    below /tmp.
+    """
 
     def __init__(self, folder: Path, binary: Path, kind: str) -> None:
         self.folder, self.kind = folder, kind
@@ -52,7 +54,7 @@ class Job:
         self.repo = self.clone("work")
         (folder / "bin").mkdir()
         (folder / "bin" / "acr-host").symlink_to(binary)
-        engine = folder / "bin" / "docker"  # notes what it is told, and runs the program here
+        engine = folder / "bin" / "docker"  # records its arguments, and runs the program here
         engine.write_text(
             '#!/bin/sh\necho "$@" >>"$HOME/told"\nwhile [ "$1" != an/image ]; do shift; done\nshift\nexec acr-host "$@"\n'
         )
@@ -60,14 +62,14 @@ class Job:
         self.said = ""
 
     def clone(self, name: str) -> Repo:
-        """The checkout of a job; what it pushes lands on disk."""
+        """The checkout of a job; its pushes go to disk."""
         repo = self.source.clone(self.folder / name)
         repo.git("remote", "set-url", "origin", f"git@{self.kind}.com:owner/name.git")
         repo.git("remote", "set-url", "--push", "origin", f"file://{self.folder}/owner/name.git")
         return repo
 
     def run(self, command: str, env: dict[str, str]) -> int:
-        """A step of a shell; its exit code. What it says is kept, but for commands to the runner."""
+        """Run a shell step; return its exit code. Keeps its output, except for commands to the runner."""
         place, path = str(self.folder), f"{self.folder}/bin:/usr/bin:/bin"
         root = [
             "bwrap",
@@ -86,7 +88,7 @@ class Job:
             "/root",
         ]
         root += ["--bind", place, place, "--chdir", str(self.repo.path), "--die-with-parent", "--clearenv"]
-        root += ["--cap-add", "ALL"] if os.geteuid() == 0 else []  # for the sandbox inside
+        root += ["--cap-add", "ALL"] if os.geteuid() == 0 else []  # for the inner sandbox
         env = {"PATH": path, "HOME": place, "LANG": "C.UTF-8", **env}
         words = [word for name, value in env.items() for word in ("--setenv", name, value)]
         done = subprocess.run(
@@ -97,24 +99,24 @@ class Job:
         return done.returncode
 
     def pushed(self) -> list[str]:
-        """The branches that the server has besides the first."""
+        """The branches on the server besides the first one."""
         branches = Repo(self.folder / "owner" / "name.git").git("branch", "--format=%(refname:short)")
         return [name for name in branches.split() if name.startswith("acr-host/")]
 
     def holds_secret(self) -> list[str]:
-        """Files of the job that hold a key or a token, and what it said if that does."""
+        """Files of the job that contain a key or a token, and the job's output if it does."""
         files = [path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink()]
         found = [str(path) for path in files if any(word.encode() in path.read_bytes() for word in (KEY, TOKEN))]
         return found + [self.said for word in (KEY, TOKEN) if word in self.said]
 
 
 def fill(text: object, known: dict[str, str]) -> str:
-    """An expression of the action, filled in as the runner does it."""
+    """Fill in an expression of the action as the runner does."""
     return re.sub(r"\$\{\{ *([\w.-]+) *\}\}", lambda match: known[match[1]], str(text))
 
 
 def run_action(job: Job, forge: Forge, event: dict[str, Any], **given: str) -> tuple[int, dict[str, str]]:
-    """Exit code and outputs of the composite action."""
+    """Run the composite action; return its exit code and outputs."""
     action = yaml.safe_load((CI / "action.yml").read_text())
     output, page = job.folder / "output", job.folder / "summary"
     (job.folder / "event.json").write_text(json.dumps(event))
@@ -133,7 +135,7 @@ def run_action(job: Job, forge: Forge, event: dict[str, Any], **given: str) -> t
     for step in action["runs"]["steps"]:
         if code == 0 and ("if" not in step or known[step["if"].partition(" ")[0]]):
             code = job.run(step["run"], env | {name: fill(text, known) for name, text in step["env"].items()})
-    # what stands in the log between these lines is no command to the runner
+    # the runner executes no commands in the log between these lines
     assert re.fullmatch(r"::stop-commands::(\w{32})\n(?s:.*)::\1::\n", job.said[job.said.rfind("::stop-commands::") :])
     found = dict(row.split("=", 1) for row in output.read_text().splitlines())
     known |= {f"steps.work.outputs.{name}": text for name, text in found.items()}
@@ -141,7 +143,7 @@ def run_action(job: Job, forge: Forge, event: dict[str, Any], **given: str) -> t
 
 
 def run_gitlab(job: Job, forge: Forge, event: dict[str, Any], **given: str) -> tuple[int, dict[str, str]]:
-    """Exit code and dotenv report of the job of the template."""
+    """Run the template's job; return its exit code and dotenv report."""
     template = yaml.safe_load((CI / "gitlab.yml").read_text())
     work = template["acr-host"]
     (job.folder / "event.json").write_text(json.dumps(event))
@@ -174,7 +176,7 @@ RUNNERS = {"github": run_action, "gitlab": run_gitlab}
 
 
 def labelled(kind: str, *labels: str) -> dict[str, Any]:
-    """The event of an issue that gets labels."""
+    """The event of an issue that gets a label."""
     rows = [{"name": label, "title": label} for label in labels]
     if kind == "github":
         return {"action": "labeled", "label": rows[0], "issue": {"html_url": PAGES[kind], "labels": rows}}
@@ -184,19 +186,19 @@ def labelled(kind: str, *labels: str) -> dict[str, Any]:
 
 @pytest.fixture
 def job(request: pytest.FixtureRequest, open_path: Path, binary: Path) -> Job:
-    """A job on that forge."""
+    """A job that uses that forge."""
     return Job(open_path, binary, request.getfixturevalue("kind"))
 
 
 @pytest.fixture
 def forge(kind: str) -> Iterator[IssueForge]:
-    """Its server; it must have seen no request out of shape."""
+    """The server; it must have received no invalid request."""
     with IssueForge(kind) as made:
         yield made
     assert made.wrong == []
 
 
-OUTCOMES = [  # what is asked for; exit code, verdict, whether there is a request
+OUTCOMES = [  # the request; exit code, verdict, whether there is a draft
     pytest.param({}, 0, "verified", True, id="verified"),
     pytest.param({"image": "an/image"}, 0, "verified", True, id="verified in an image"),
     pytest.param({"verify": "never"}, 0, "unverified", False, id="unverified"),
@@ -211,7 +213,7 @@ OUTCOMES = [  # what is asked for; exit code, verdict, whether there is a reques
 def test_from_issue_to_request(
     job: Job, forge: IssueForge, kind: str, given: dict[str, str], code: int, verdict: str, is_opened: bool
 ) -> None:
-    """Right exit, request or none, outputs, and secrets nowhere."""
+    """The exit code, the request and the outputs are right, and secrets appear nowhere."""
     agents = ("search", "extract", "patch") if given.get("verify") == "never" else None
     lines = [line for line in STRAIGHT if agents is None or line["agent"] in agents]
     with LoopbackOpenAI(lines) as model:
@@ -237,14 +239,14 @@ def test_from_issue_to_request(
 
 @pytest.mark.parametrize("kind", sorted(RUNNERS))
 def test_the_same_patch_again_makes_nothing_new(job: Job, forge: IssueForge, kind: str) -> None:
-    """In another checkout, a second later: the branch and the request are those of the first job."""
+    """In another checkout, a second later, the job finds the branch and the request of the first job."""
     found = []
     for name in ("first", "second"):
         job.repo = job.clone(name)
         with LoopbackOpenAI(STRAIGHT) as model:
             options = {"model": f"openai/{MODEL}", "base_url": model.base_url, "max_cost": "50", "api_key": KEY}
             found.append(RUNNERS[kind](job, forge, labelled(kind, "x"), label="x", **options))
-        time.sleep(1.1)  # another commit would have another time
+        time.sleep(1.1)  # a new commit would have another time
         forge.rows or forge.add_row(job.pushed()[0])
     assert [code for code, _ in found] == [0, 0], job.said
     assert len(job.pushed()) == len(forge.made) == 1 and found[1][1]["request"] == "https://forge.test/1"
@@ -252,7 +254,7 @@ def test_the_same_patch_again_makes_nothing_new(job: Job, forge: IssueForge, kin
 
 @pytest.mark.parametrize("kind", sorted(RUNNERS))
 def test_other_events_are_left_alone(job: Job, forge: IssueForge, kind: str) -> None:
-    """Another label, also on an issue that has the right one; nothing is asked of anybody."""
+    """Another label, even on an issue that has the right one, causes no request."""
     event = labelled(kind, "other", "acr-host")
     if kind == "gitlab":
         event["changes"]["labels"]["previous"] = event["changes"]["labels"]["current"]

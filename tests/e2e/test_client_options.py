@@ -19,7 +19,7 @@ SECRET = "s3cret-value-0123456789"
 
 @pytest.fixture
 def key_file(tmp_path: Path) -> Path:
-    """The loopback server's key in a file of its owner alone."""
+    """The loopback server's key in a file that only its owner can read."""
     path = tmp_path / "key"
     path.write_text(f"{KEY}\n", "utf-8")
     path.chmod(0o600)
@@ -27,7 +27,7 @@ def key_file(tmp_path: Path) -> Path:
 
 
 def keyless(server: LoopbackOpenAI) -> dict[str, str | None]:
-    """The server's address without its key."""
+    """The variables for the server, without its key."""
     return server.environment | {"OPENAI_API_KEY": None}
 
 
@@ -100,7 +100,7 @@ def test_key_given_is_for_the_first_model_s_provider_alone(
 def test_second_model_goes_on_where_the_first_has_failed(
     run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """Half way through a run, and for good: the server is not asked again."""
+    """The first model fails permanently in the middle of a run, and is not called again."""
     server, out = loopback_openai(SCRIPT), tmp_path / "out"
     server.fail(*[Failure("status", 503)] * 20, at=4)
     second = ["--fallback-model", f"script:{SCRIPT}", "--retries", "2"]

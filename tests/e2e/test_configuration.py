@@ -18,13 +18,13 @@ RunHost = Callable[..., Result]
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """The configuration file of this test's user, still missing."""
+    """The path of this user's configuration file, which does not exist yet."""
     (tmp_path / "xdg" / "acr-host").mkdir(parents=True)
     return tmp_path / "xdg" / "acr-host" / "config"
 
 
 def home(config: Path) -> dict[str, str]:
-    """The variable that leads to it."""
+    """The variable that locates it."""
     return {"XDG_CONFIG_HOME": str(config.parents[1])}
 
 
@@ -53,7 +53,7 @@ def test_a_default_goes_with_what_is_asked_for(run_host: RunHost, sample_repo: R
 def test_a_line_for_another_verb_is_left_alone(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, config: Path
 ) -> None:
-    """`jobs` are the tasks of a batch; what other verbs call so is no setting of the file."""
+    """`jobs` in the file sets the number of parallel tasks of a batch, not other verbs' options of that name."""
     config.write_text("jobs = 4\ntask-max-cost = 1\n", "utf-8")
     run_host("index", "--repo", sample_repo, env=home(config)).check()
     config.write_text("jobs = many\nlimit = 1\nkey-file = /a\n", "utf-8")
@@ -94,7 +94,7 @@ def test_file_of_the_repository_is_not_read(run_host: RunHost, sample_repo: Repo
 
 
 def test_result_is_one_object(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """The same in the folder, of the run, of the finished run and of its replay."""
+    """The run, the finished run and the replay print the object that is in the folder."""
     out = tmp_path / "out"
     run = arguments(sample_repo, out, "--json")
     first = run_host(*run).check()
@@ -137,7 +137,7 @@ def test_tag_is_one_line_of_text(run_host: RunHost, sample_repo: Repo, tmp_path:
 
 
 def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """In meta.json, the result and the prediction; none of it says anything without one."""
+    """In meta.json, the result and the prediction; without a tag, none has the member."""
     row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD", "problem_statement": ISSUE.read_text("utf-8")}
     (tmp_path / "tasks.json").write_text(json.dumps([row]), "utf-8")
     (tmp_path / "repos").mkdir()

@@ -20,7 +20,7 @@ from host import ROOT, Host
 READER = ROOT / "python" / "acr" / "dataset" / "rows.py"
 TABLES = ["pyarrow==26.0.1", "PyYAML==6.0.3"]
 SETS = [*TABLES, "datasets==5.2.0"]
-COUNT = 600  # rows: more than one batch
+COUNT = 600  # number of rows, more than one batch
 
 ROWS = [
     {
@@ -68,7 +68,7 @@ DatasetDict({"test": rows, "dev": rows.select([3, 1])}).save_to_disk("splits")
 
 
 def made_by(python: Path, code: str, folder: Path) -> Path:
-    """The folder, after the code has run there."""
+    """Run the code in a folder; return the folder."""
     (folder / "rows.json").write_text(json.dumps(ROWS))
     subprocess.run([python, "-c", code.replace("COUNT", str(COUNT))], cwd=folder, check=True, capture_output=True)
     return folder
@@ -81,7 +81,7 @@ def read(python: Path, path: Path, *split: str) -> list[dict[str, Any]]:
 
 
 def refused(python: Path, path: Path, *split: str) -> str:
-    """The one line that says why there are no rows."""
+    """The line that says why the rows cannot be read."""
     done = subprocess.run([python, READER, path, *split], check=False, capture_output=True, text=True)
     assert done.returncode == 2, done
     (line,) = done.stderr.splitlines()
@@ -207,7 +207,7 @@ def test_a_damaged_task_is_one_line(python: Path, repo: Path, name: str, content
 
 
 def beside(folder: Path, command: str) -> dict[str, str]:
-    """An environment whose python3 is that command."""
+    """An environment whose python3 is that program."""
     folder.mkdir()
     program = folder / "python3"
     program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
@@ -216,7 +216,7 @@ def beside(folder: Path, command: str) -> dict[str, str]:
 
 
 def known(host: Host, dataset: Path, folder: Path, env: dict[str, str], *more: str) -> list[str]:
-    """The tasks that `eval` sees in a data set."""
+    """The tasks that `eval` finds in a data set."""
     options = ["--dataset", dataset, "--predictions", "empty", "--run-id", "x", "--out", folder / "out", *more]
     result = host.run("eval", *options, "--regrade", "--json", env=env)
     return json.loads(result.check(3).stdout)["error_ids"]

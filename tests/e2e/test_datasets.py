@@ -55,7 +55,7 @@ def parser(log):
 
 
 class Shop:
-    """The small project, and its task as each data set has it."""
+    """The small project, and its task in the format of each data set."""
 
     def __init__(self, host: Host, folder: Path) -> None:
         self.host, self.folder = host, folder
@@ -105,7 +105,7 @@ class Shop:
         }
 
     def as_live(self) -> dict[str, Any]:
-        names = {"PASS_TO_PASS": [PASS, "tests/test_shop.py::test_gone"]}  # what is absent has not failed
+        names = {"PASS_TO_PASS": [PASS, "tests/test_shop.py::test_gone"]}  # a missing test has not failed
         return names | {
             "docker_image": IMAGE,
             "rebuild_cmds": [],
@@ -131,7 +131,7 @@ class Shop:
         return row | {"selected_test_files_to_run": "['tests/test_shop.py']", "requirements": "r", "interface": "i"}
 
     def as_smith(self) -> dict[str, Any]:
-        """Of a branch with the instance's name, whose code the patch has broken and whose tests are there."""
+        """A row of a branch named after the instance, whose code the patch has broken and which has the tests."""
         name, git = "own__shop-smith", self.repo.git
         base = git("rev-parse", "HEAD")
         if name not in git("branch", "--list", name):
@@ -172,15 +172,17 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 SETS = ["bench", "rebench", "rebench2", "live", "live_pytest", "pro", "smith", "gym"]
-IN_IMAGES = ["live", "smith"]  # two that differ most; with `full`, all
+IN_IMAGES = ["live", "smith"]  # the two most different ones; with `full`, all
 
 
 @pytest.fixture(scope="module")
 def engine(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
-    """One image with the project in the folder of each set, with pytest, and with as much of conda as scripts need."""
+    """An engine with one image that has the project in each set's folder, pytest, and the parts of conda that scripts
+    use.
+    """
     folder = tmp_path_factory.mktemp("image")
-    shop.row("smith")  # makes its branch, which holds the hidden tests of Pro's row, too
-    programs = [shutil.which(name) or name for name in ("env", "sha256sum", "base64")]  # the last two for experiments
+    shop.row("smith")  # creates the branch, which also has the hidden tests of Pro's row
+    programs = [shutil.which(name) or name for name in ("env", "sha256sum", "base64")]  # experiments need the last two
     root = make_root(folder, {}, programs, project=shop.repo)
     (folder / "packages").mkdir()
     copy_pytest(folder / "packages")

@@ -18,12 +18,12 @@ MOST_CALLS = 12
 
 
 def every_role(content: Callable[[int], str]) -> list[Line]:
-    """A model that answers its n-th call of a role by content(n), far longer than it should be asked."""
+    """A model whose n-th answer in a role is content(n); it has far more answers than should be requested."""
     return [line(role, content(n)) for role in ROLES for n in range(100)]
 
 
 def of_calls(calls: Callable[[int], list[str]], reproducible: str | None = None) -> list[Line]:
-    """A model that chooses calls in words and as JSON, and says other words to anything else."""
+    """A model that requests calls, in words and as JSON, and answers everything else with other words."""
     lines = []
     for n in range(100):
         asked = json.dumps({"API_calls": calls(n), "bug_locations": []})
@@ -53,12 +53,12 @@ MODELS: dict[str, tuple[list[Line], str]] = {
 
 
 def calls(case: Case) -> int:
-    """How many the model was asked."""
+    """The number of requests."""
     return len([record for record in journal(case.out) if record["event"] == "model"])
 
 
 def given_up(result: Result) -> str:
-    """The one line that says why, but for those of the costs and of a sandbox that isolates nothing."""
+    """The only line that gives the reason, apart from those about costs and a sandbox without isolation."""
     others = ("calls,", "isolates nothing")
     said = [text for text in result.err.splitlines() if not any(other in text for other in others)]
     assert len(said) == 1 and result.stdout == b"" and result.exit == 1, result.told()
@@ -68,7 +68,7 @@ def given_up(result: Result) -> str:
 @pytest.mark.parametrize("verify", ["auto", "never"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_that_leads_nowhere_is_given_up(case: Case, name: str, verify: str) -> None:
-    """With a sandbox and without; a replay ends alike."""
+    """With and without a sandbox; a replay ends in the same way."""
     lines, why = MODELS[name]
     told = given_up(case.run(lines, "--verify", verify))
     assert why in told and "no patch: " in told
@@ -85,7 +85,7 @@ def test_a_stuck_model_still_writes_its_patch(case: Case) -> None:
 
 
 def test_three_misses_with_a_hit_between_are_no_dead_end(case: Case) -> None:
-    """What was useless counts until something is useful."""
+    """A useful answer resets the count of useless ones."""
     lines = []
     for wanted in ("a1", "b2", "half", "c3", "d4"):
         asked = json.dumps({"API_calls": [f"search_method('{wanted}')"], "bug_locations": []})
@@ -95,14 +95,14 @@ def test_three_misses_with_a_hit_between_are_no_dead_end(case: Case) -> None:
 
 
 def test_a_patch_that_is_refused_again_and_again_is_not_asked_for_ten_times(case: Case) -> None:
-    """The same answer, whatever it is told."""
+    """The model gives the same answer to any feedback."""
     lines = [*search(), *[patch(OTHER)] * 10]
     result = case.run(lines, "--verify=never", "--validate", "false", "--tries", "10")
     assert result.exit == 1 and len(case.asked("patch")) == 3, result.told()
 
 
 def test_an_interrupted_dead_end_resumes_to_the_same_end(case: Case, tmp_path: Path) -> None:
-    """From a journal that was cut after some of its calls."""
+    """From a journal that was truncated after some of its calls."""
     lines, why = MODELS["prose only"]
     case.run(lines, "--verify=never")
     whole = calls(case)

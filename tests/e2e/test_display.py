@@ -21,7 +21,7 @@ from screens import Shown, on_screen
 Serve = Callable[..., LoopbackOpenAI]
 
 STAGE = r"(?:(?:round|try) \d+: )?(?:snapshot|index|select|extract|search|analyse|locate|patch)"
-# A line of the block, of which parts may stand in any line.
+# The block, whose parts may be on any of its lines.
 PART = (
     rf"{STAGE}|waiting for an answer|\d+ s|\d+ min \d+ s|\d+ calls?|\d+ tokens(?: \(\d+% of the ceiling\))?"
     r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|total (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
@@ -31,7 +31,7 @@ BLOCK = re.compile(rf"(?:{PART})(?: · (?:{PART}))*")
 
 
 def check_untorn(shown: Shown, columns: int) -> None:
-    """The block is below all else whenever it is there, fits the terminal, and is not there at the end."""
+    """The block is always below all other text, fits the terminal, and is gone at the end."""
     assert shown.views
     for view in shown.views:
         block = [line for line in view if BLOCK.fullmatch(line)]
@@ -136,7 +136,7 @@ def test_one_answer_has_limits_of_time_and_tokens(
 def test_a_chosen_folder_is_in_the_commands_to_go_on(
     host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path
 ) -> None:
-    """Given as they are printed, they ask nothing twice."""
+    """The printed commands work as printed, and resume without repeating a call."""
     server = loopback_openai(script_lines())
     refused = Failure("status", 401, {}, {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}})
     server.fail(refused, at=CALLS - 1)
@@ -194,7 +194,7 @@ def test_elsewhere_a_long_wait_has_its_line(host: Host, loopback_openai: Serve) 
 
 @pytest.fixture
 def batch(tmp_path: Path) -> list[object]:
-    """Six tasks of one repository, two of which fail: their commit is not there."""
+    """Six tasks of one repository, two of which fail because their commit is missing."""
     head = sample_repo(tmp_path / "repos" / "brook" / "bill").head
     common = {"repo": "brook/bill", "problem_statement": ISSUE.read_text("utf-8")}
     rows = [
@@ -241,7 +241,7 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
     host.run(*batch, "--instances", "-[14]$").check(0)
     assert started(tmp_path) == ["bill-1", "bill-4"]
     host.run(*batch, "--instances", names).check(0)
-    assert started(tmp_path) == ["bill-3", "bill-6", "bill-1", "bill-4"]  # those of the last command come first
+    assert started(tmp_path) == ["bill-3", "bill-6", "bill-1", "bill-4"]  # tasks of the last command come first
     host.run(*batch, "--instances", "nothing").one_line(2, "no task matches 'nothing'")
     host.run(*batch, "--instances", "(").one_line(2, "neither a file nor a valid pattern")
     host.run(*batch, "--slice", "6:").one_line(2, "there are 6 tasks")

@@ -26,12 +26,12 @@ TASKS = ("brook__bill-1", "brook__bill-2")
 
 
 def blocks(path: Path, kind: str) -> list[str]:
-    """The fenced blocks of a page that begin so."""
+    """The fenced blocks of a page that begin with this text."""
     return re.findall(rf"^```{kind}\n(.*?)^```$", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def shown() -> Iterator[tuple[str, str]]:
-    """Page and line of each command of the program that is shown."""
+    """Page and line of each command of the program that the documentation shows."""
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tools" / "cluster" / "README.md", *GUIDES]:
         for words in re.findall(r"`acr-host ([a-z][^`]*)`", path.read_text("utf-8")):
             yield path.name, words
@@ -47,7 +47,7 @@ def test_pages_show_commands() -> None:
 
 @pytest.mark.parametrize(("page", "words"), sorted(set(shown())))
 def test_what_is_shown_can_be_said(host: Host, page: str, words: str) -> None:
-    """The verb and each of its options."""
+    """The verb and each of its options exist."""
     verb, _, rest = words.partition(" ")
     if verb == "help":
         rest = rest.partition(" >")[0].replace("TOPIC", "cluster")
@@ -60,7 +60,7 @@ def test_what_is_shown_can_be_said(host: Host, page: str, words: str) -> None:
 
 # ---- Commands that name what is not here ----
 
-# How a command begins -> the test that runs it, and a word that it runs it by.
+# Beginning of a command -> the test that runs it, and a word from that test.
 ELSEWHERE = {
     "tools/quickstart": ("tools/test_quickstart.py", "quickstart"),
     "tools/check": ("tools/test_quickstart.py", "check"),
@@ -118,7 +118,7 @@ MODELS = {"ask": f"openai/{MODEL} --prices prices.json", "reproduce": f"script:{
 
 
 def live() -> Iterator[tuple[str, str]]:
-    """Page and line of what `test_a_guide_runs` leaves out."""
+    """Page and line of the commands that `test_a_guide_runs` omits."""
     pages = [(ROOT / "README.md", "sh"), *((path, "sh live") for path in GUIDES)]
     for path, kind in pages:
         for line in "\n".join(blocks(path, kind)).replace("\\\n", " ").splitlines():
@@ -133,7 +133,7 @@ def live() -> Iterator[tuple[str, str]]:
 
 
 def played(line: str) -> str:
-    """The command with the stand-ins."""
+    """The command with substitutes."""
     for name, other in STAND_INS.items():
         line = line.replace(name, other)
     verb = line.rpartition("acr-host ")[2].split()[0]
@@ -150,7 +150,7 @@ def played(line: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A checkout of the sample with a finished run, and with files of the names that pages use; and the environment."""
+    """A checkout of the sample with a finished run and the files that the pages mention; and the environment."""
     folder = tmp_path_factory.mktemp("docs")
     repo, host = sample_repo(folder / "project"), Host(folder)
     repo.git("remote", "add", "origin", "https://github.com/owner/name.git")
@@ -211,7 +211,7 @@ def test_help_prints_guides(host: Host) -> None:
 
 @pytest.mark.parametrize("guide", [path for path in GUIDES if blocks(path, "sh")], ids=lambda path: path.stem)
 def test_a_guide_runs(host: Host, tmp_path: Path, guide: Path) -> None:
-    """Block by block, in a checkout of the sample; each must succeed."""
+    """Runs it block by block in a checkout of the sample; each must succeed."""
     if "acr-host exec" in guide.read_text("utf-8") and sandboxes.missing_bubblewrap():
         pytest.skip("bubblewrap does not work here")
     project = sample_repo(tmp_path / "project")

@@ -23,14 +23,14 @@ SYMPY = {
     "sympy/release.py": '__version__ = "1.8.dev"\n',
     "test_half.py": "import unittest\nimport only_here\n\n\nclass T(unittest.TestCase):\n    def test_half(self):\n        pass\n",
 }
-# Fails because the module of the environment says so.
+# Fails because of a value in the environment's module.
 SCRIPT = "import only_here\nassert not only_here.found, 'half(1) is 0'\n"
 needs_bubblewrap = pytest.mark.skipif(not verifying.has_bubblewrap(), reason="no bubblewrap")
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Repo:
-    """A checkout that is sympy's by its files."""
+    """A checkout whose files identify it as sympy."""
     return make_repo(tmp_path / "fork", SYMPY)
 
 
@@ -46,7 +46,7 @@ def make_sympy(cache: Path) -> Path:
 @needs_bubblewrap
 @pytest.mark.parametrize("name", ["auto", "sympy", "sympy/sympy@1.7"])
 def test_code_runs_in_the_environment_of_a_recipe(host: Host, checkout: Repo, tmp_path: Path, name: str) -> None:
-    """Everything that a run runs; its folder says where, and resumes."""
+    """All code of a run runs there; the run folder records the environment, and resumes."""
     python = make_sympy(tmp_path / "cache")
     script, out = tmp_path / "answers.jsonl", tmp_path / "out"
     script.write_text("".join(json.dumps(line) + "\n" for line in [guard(), test_line(SCRIPT)]))
@@ -66,7 +66,7 @@ def test_code_runs_in_the_environment_of_a_recipe(host: Host, checkout: Repo, tm
 
 @needs_bubblewrap
 def test_a_broken_environment_is_said(host: Host, checkout: Repo, tmp_path: Path) -> None:
-    """A missing package or runner, no tests, a Python that does not run, or one that is gone: never a silent pass."""
+    """A missing package, runner, test or Python, or a Python that does not run, is never a silent pass."""
     python = make_sympy(tmp_path / "cache")
     edit = "<file>sympy/core/basic.py</file><original>n // 2</original><patched>n / 2</patched>"
     place = '{"API_calls": [], "bug_locations": [{"file": "sympy/core/basic.py", "method": "half"}]}'
@@ -99,7 +99,7 @@ def test_a_broken_environment_is_said(host: Host, checkout: Repo, tmp_path: Path
 
 
 def test_recipes_that_cannot_be_used(host: Host, checkout: Repo, tmp_path: Path) -> None:
-    """Each in one line: an unknown one, an unknown project, options that contradict it, and what cannot be made."""
+    """Each causes one line: an unknown recipe or project, contradictory options, an environment that cannot be made."""
     other = make_repo(tmp_path / "other", {"a.py": "a = 1\n"})
     for repo, words, said in (
         (checkout, ["nowhere"], "there is no recipe 'nowhere'"),

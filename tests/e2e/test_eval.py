@@ -88,7 +88,7 @@ def test_bad_input_is_one_line(host: Host, folder: Path, predictions: list[Any],
     result = grade(host, folder, "--regrade", *more)
     assert result.exit == 2
     assert said in result.err
-    assert len(result.err.splitlines()) <= 2  # the second is the hint at --help
+    assert len(result.err.splitlines()) <= 2  # the second line is the hint at --help
     assert not (folder / "out").exists()
 
 
@@ -224,13 +224,13 @@ def test_a_row_that_cannot_be_graded_does_not_cost_the_others(host: Host, folder
 
 # ---- In containers ----
 
-# Of a file that has moved on: only `patch` takes it, with fuzz.
+# The file has changed since: only `patch` applies this, with fuzz.
 FUZZY = FIX.replace(" def f(x):\n", " def f(y):\n")
 
 
 @pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
-    """An engine with an image that holds the project as git has it."""
+    """An engine with an image that contains the project as git has it."""
     folder = tmp_path_factory.mktemp(request.param)
     started = sandboxes.start(request.param, folder / "engine", {IMAGE: make_root(folder, {"m.py": CODE})})
     yield started
@@ -248,20 +248,20 @@ class Case:
     def run(
         self, patch: str | None, *more: str, script: str = SCRIPT, how: str = "--official-only", **row: Any
     ) -> Result:
-        """Grades a patch, without experiments unless `how` says otherwise."""
+        """Grade a patch, without experiments unless `how` requests them."""
         lines(self.folder / "dataset.jsonl", [ROW | {"eval_script": script, "patch": FIX} | row])
         lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
         env = {"DOCKER_HOST": f"unix://{self.engine.socket}"}
         return grade(self.host, self.folder, "--json", how, *more, env=env, timeout=180)
 
     def ended(self, patch: str | None, *more: str, **options: Any) -> str:
-        """How it was graded."""
+        """The grade of the prediction."""
         report = json.loads(self.run(patch, *more, **options).check().stdout)
         (ending,) = (name for name in ("resolved", "unresolved", "error", "empty_patch") if report[f"{name}_ids"])
         return ending
 
     def verdict(self) -> dict[str, Any]:
-        """Ours beside the report."""
+        """Our verdict beside the report."""
         return json.loads((self.place / "verdict.json").read_text())
 
 
@@ -348,7 +348,7 @@ def test_an_image_that_is_not_there(case: Case) -> None:
     result = case.run(FIX, image="acr-host-test/nowhere").check(3)
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert "acr-host-test/nowhere" in result.err
-    assert case.ended(FIX) == "resolved"  # what the environment was at fault for is tried again
+    assert case.ended(FIX) == "resolved"  # failures of the environment are retried
 
 
 def test_a_killed_harness_loses_one_task_and_leaves_no_container(case: Case) -> None:
@@ -420,7 +420,7 @@ class Project:
         return grade(self.host, self.folder, *options, how, env=caches | (env or {}), timeout=180)
 
     def report(self, patch: str, **recipe: Any) -> dict[str, Any]:
-        """What report.json says of a patch."""
+        """The content of report.json for a patch."""
         self.run(patch, **recipe).check()
         report: dict[str, Any] = json.loads((self.place / "report.json").read_text())["a__b-1"]
         return report
@@ -428,7 +428,7 @@ class Project:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the tests' environment is made once."""
+    """The cache in which the tests' environment is made once."""
     return tmp_path_factory.mktemp("cache")
 
 

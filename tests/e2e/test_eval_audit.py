@@ -16,7 +16,7 @@ ORDER = "\n\nSEEN: list[int] = []\n\n\ndef test_first():\n    SEEN.append(1)\n\n
 
 
 class Audit:
-    """A data set with a task of each class, audited."""
+    """A data set with a task of each class, and its audit."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -36,7 +36,7 @@ class Audit:
                 "FAIL_TO_PASS": json.dumps([TOTAL, NAME]),
                 "patch": self.patch({"shop.py": FIXED}).replace(
                     "sum(prices)", "sum(list(prices))"
-                ),  # git has seen no such file
+                ),  # git does not know this file
             },
         }
         self.folder = bench.folder / "audit"

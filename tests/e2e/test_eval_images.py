@@ -40,26 +40,26 @@ WITHOUT_IMAGE = {key: value for key, value in ROW.items() if key != "image"}
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A root with the project as git has it."""
+    """A root archive with the project as git has it."""
     return make_root(tmp_path_factory.mktemp("root"), {"m.py": CODE})
 
 
 @pytest.fixture(scope="module")
 def foreign(root: Path) -> Path:
-    """The same with programs of another machine: a shell that this one's kernel does not run."""
+    """The same with programs for another machine, whose shell this kernel cannot run."""
     folder = root.parent / "foreign"
     folder.mkdir()
     subprocess.run(["tar", "-xf", root, "-C", folder, "bin"], check=True)
     for name in ("busybox", "bash"):
         data = bytearray((folder / "bin" / name).read_bytes())
-        data[18:20] = b"\x16\0"  # of S/390, which no emulation is likely to be there for
+        data[18:20] = b"\x16\0"  # for S/390, which is probably not emulated here
         (folder / "bin" / name).write_bytes(data)
     subprocess.run(["tar", "-cf", root.parent / "foreign.tar", "-C", folder, "."], check=True)
     return root.parent / "foreign.tar"
 
 
 def apart(root: Path, folder: Path) -> Path:
-    """The same root, but no layer that an engine may have already."""
+    """The same root, without a layer that an engine may already have."""
     (folder / "apart").write_text(str(folder))
     archive = shutil.copy(root, folder / "apart.tar")
     subprocess.run(["tar", "-rf", archive, "-C", folder, "apart"], check=True)
@@ -86,13 +86,13 @@ def engine(
 
 
 def check_end(result: Result) -> Result:
-    """The result, whose exit code is 3 just where it says that no prediction could be graded."""
+    """The result; the exit code must be 3 only if it says that no prediction could be graded."""
     return result.check(3 if "could be run on this machine" in result.err else 0)
 
 
 @dataclass
 class Grading:
-    """Grades predictions for rows in an engine, without experiments; `folder` takes all files."""
+    """Grades predictions for rows in an engine, without experiments; `folder` contains all files."""
 
     host: Host
     folder: Path
@@ -117,13 +117,13 @@ class Grading:
         return self.host.run(*command, env=env or self.environment(), timeout=300)
 
     def ended(self, rows: list[dict[str, Any]], *more: object, **options: Any) -> dict[str, str]:
-        """How each was graded."""
+        """The grade of each prediction."""
         report = json.loads(check_end(self.run(rows, *more, **options)).stdout)
         kinds = ("resolved", "unresolved", "error", "empty_patch")
         return {name: kind for kind in kinds for name in report[f"{kind}_ids"]}
 
     def refused(self, rows: list[dict[str, Any]], *more: object, **options: Any) -> str:
-        """The line on stderr that says why the first was not graded; none was."""
+        """The line on stderr that says why the first prediction was not graded; none was graded."""
         result = check_end(self.run(rows, *more, **options))
         assert json.loads(result.stdout)["error_ids"] == [row["instance_id"] for row in rows], result.told()
         lines = [line for line in result.err.splitlines() if ": error: " in line]
@@ -131,7 +131,7 @@ class Grading:
         return lines[0]
 
     def start(self, rows: list[dict[str, Any]], *more: object) -> subprocess.Popen[bytes]:
-        """In the background; returns once the script runs in a container."""
+        """Start in the background; returns once the script runs in a container."""
         assert self.engine
         started = self.host.start(*self.command(rows, *more), env=self.environment())
         until = time.monotonic() + 120
@@ -185,7 +185,7 @@ def test_missing_images_are_pulled_once_shared_and_removed(grading: Grading, reg
     assert pulls == others + 1
     assert grading.engine.images() == before
     assert grading.engine.containers() == []
-    assert set(grading.ended(rows).values()) == {"resolved"}  # kept: no image is needed for that
+    assert set(grading.ended(rows).values()) == {"resolved"}  # the grade is kept, so no image is needed
     assert registry.pulls("graded:one") == pulls
 
 
@@ -195,7 +195,7 @@ def test_a_level_keeps_images(grading: Grading, registry: Registry, root: Path) 
     before = grading.engine.images()
     assert grading.ended([ROW | {"image": name}], "--cache", "instance") == {"a__b-1": "resolved"}
     assert [image for image in grading.engine.images() if image not in before] == [name]
-    # One that was there before stays, whatever the level.
+    # An image that existed before stays at every level.
     assert grading.ended([ROW | {"image": name}], "--cache", "none", "--rules", "4") == {"a__b-1": "resolved"}
     assert name in grading.engine.images()
     grading.engine.remove_image(name)
@@ -249,7 +249,7 @@ def test_too_little_room_stops_before_a_pull(grading: Grading, registry: Registr
     said = result.one_line(3, str(grading.engine.folder))
     assert said.endswith("MB free; free some, or lower --min-free (16777216); rerun to resume")
     assert registry.pulls("graded:three") == 0
-    # One that is there needs no room.
+    # An image that exists needs no space.
     assert grading.ended([ROW], "--min-free", 16 * 1024 * 1024) == {"a__b-1": "resolved"}
 
 
@@ -270,7 +270,7 @@ def test_missing_images_are_built_of_local_files(grading: Grading) -> None:
 
 
 def test_a_task_repository_s_own_files_build_its_image(grading: Grading) -> None:
-    """A data set that is a folder needs no option for them; how it is read is another test's."""
+    """A data set that is a folder needs no option for its Dockerfiles; another test covers reading it."""
     folder = grading.folder / "tasks" / "a__b-1"
     folder.mkdir(parents=True)
     (folder / "Dockerfile").write_text(f"FROM {IMAGE}\nRUN python3 -c 'print(1)' >/made\n")
@@ -288,7 +288,7 @@ def test_a_task_repository_s_own_files_build_its_image(grading: Grading) -> None
 
 
 def test_missing_images_are_built_by_a_recipe(grading: Grading, root: Path) -> None:
-    """The project comes from a repository that has moved on; its later commit is not in the image."""
+    """The project's repository has later commits, which are not in the image."""
     assert grading.engine
     repo = repos.make_repo(grading.folder / "repos" / "pallets" / "flask", {"m.py": CODE, "mine": "1\n"})
     commit = repo.git("rev-parse", "HEAD")
@@ -389,7 +389,7 @@ def test_a_script_that_ignores_every_signal_and_leaves_children(grading: Grading
 
 @pytest.mark.full
 def test_a_disk_that_is_full(host: Host, tmp_path: Path, registry: Registry, root: Path) -> None:
-    """A real engine, whose store is smaller than the image."""
+    """A real engine whose store is smaller than the image."""
     sandboxes.need("podman")
     store = tmp_path / "store"
     store.mkdir()
@@ -422,7 +422,7 @@ PULL = "POST /v1.41/images/create?fromImage=own%2Fimage&tag=1"
 
 
 class StrictEngine:
-    """The Engine API as far as a pull: it has no image, knows the calls of one, and pulls as it is told to."""
+    """The part of the Engine API that a pull needs: it has no image, and pulls as the test tells it to."""
 
     def __init__(self, path: Path, pulling: bytes) -> None:
         self.unknown: list[str] = []
@@ -510,7 +510,7 @@ def test_patches_that_are_none(grading: Grading, patch: str, said: str) -> None:
 
 
 def test_a_binary_patch_without_its_bytes_changes_nothing(grading: Grading) -> None:
-    """`patch` takes it, and so does SWE-bench's harness."""
+    """`patch` accepts it, and so does SWE-bench's harness."""
     assert grading.ended([ROW], patch=BINARY) == {"a__b-1": "unresolved"}
     (verdict,) = grading.folder.glob("out/logs/run_evaluation/*/*/*/verdict.json")
     assert json.loads(verdict.read_text())["applied_by"].startswith("patch ")
@@ -525,7 +525,7 @@ def test_blank_patches_are_not_run(grading: Grading) -> None:
 
 @pytest.mark.parametrize("names", [["--image-template", IMAGE], []])
 def test_a_batch_runs_its_code_in_the_image_of_each_task(grading: Grading, names: list[str]) -> None:
-    """By the name of a local build, or the user's; graded there too. The command exists in the image alone."""
+    """Under the name of a local build or the user's name; graded there, too. Only the image has the command."""
     repo = repos.make_repo(grading.folder / "repos" / "pallets" / "flask", {"m.py": CODE})
     row = WITHOUT_IMAGE | {"base_commit": repo.head, "problem_statement": "f(1) must be 2", "test_patch": ""}
     (grading.folder / "tasks.jsonl").write_text(json.dumps(row) + "\n")
@@ -546,4 +546,4 @@ def test_a_batch_runs_its_code_in_the_image_of_each_task(grading: Grading, names
         IMAGE if names else f"{BUILT}:latest",
         None,
     )
-    grading.host.run("swe-bench", *options, env=grading.environment(), timeout=300).check()  # answers from its folder
+    grading.host.run("swe-bench", *options, env=grading.environment(), timeout=300).check()  # the result is saved

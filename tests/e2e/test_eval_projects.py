@@ -33,7 +33,7 @@ DEBIAN += (
     " python3-mpmath python3-werkzeug python3-jinja2 python3-click python3-itsdangerous python3-blinker python3-dotenv"
 )
 ACTIVATE = "conda() { :; }\n"
-# What a C extension's error does, and what is tested of it.
+# The error in a C extension, and its test.
 RIGHT, WRONG = "= 'g';", "= 'l';"
 TEST = '\n\ndef test_greater(escape):\n    assert escape("<>") == Markup("&lt;&gt;")\n'
 SCRIPT = """#!/bin/bash
@@ -51,13 +51,13 @@ git checkout {base} tests/test_markupsafe.py
 
 
 def diff(path: str, before: str, after: str) -> str:
-    """A change of a file as git writes it."""
+    """The change of a file as git writes it."""
     changed = difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{path}", f"b/{path}")
     return f"diff --git a/{path} b/{path}\n{''.join(changed)}"
 
 
 def compiled(folder: Path) -> tuple[dict[str, Any], Repo]:
-    """A task whose fix is one of C code, and its repository."""
+    """A task whose fix is in C code, and its repository."""
     repo = packages.release_repo("markupsafe", "2.1.1").clone(folder / "markupsafe")
     source, tests = "src/markupsafe/_speedups.c", "tests/test_markupsafe.py"
     right, known = ((repo.path / path).read_text() for path in (source, tests))
@@ -74,7 +74,7 @@ def compiled(folder: Path) -> tuple[dict[str, Any], Repo]:
 
 
 def write_context(repository: Path, commit: str, folder: Path) -> None:
-    """A Dockerfile for a task, and its project at its commit, with no later one."""
+    """A Dockerfile for a task, and its project at its commit, without later commits."""
     project = folder / "project"
     project.mkdir(parents=True)
     serve = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
@@ -90,7 +90,7 @@ def write_context(repository: Path, commit: str, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def rows(recorded: Path, files: Path) -> list[dict[str, Any]]:
-    """The tasks; the folder of their Dockerfiles is filled."""
+    """The tasks; fills the folder of their Dockerfiles."""
     if not os.environ.get("ACR_REPOS"):
         pytest.skip("no folder of repositories: set ACR_REPOS")
     known = [json.loads(line) for line in (recorded / "tasks.jsonl").read_text().splitlines()]
@@ -112,7 +112,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of Debian's packages, with what the package's scripts activate."""
+    """An archive of Debian packages, with the effects of their scripts."""
     if not shutil.which("mmdebstrap"):
         pytest.skip("mmdebstrap is not installed")
     folder = tmp_path_factory.mktemp("root")
@@ -127,7 +127,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def grade(engine: sandboxes.Engine, host: Host, folder: Path, files: Path) -> dict[str, Any]:
-    """What an engine's run gives: of each prediction the final report, and what report.json says of each task."""
+    """The results of an engine's run for each prediction: the final report, and each task's report.json."""
     reports: dict[str, Any] = {}
     for which in ("gold", "empty"):
         out = folder / f"{engine.folder.name}-{which}"

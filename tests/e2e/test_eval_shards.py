@@ -42,12 +42,12 @@ RECIPE = {
 WRONG = FIX.replace("x + 1", "x + 2")
 SLOW = FIX.replace("return x + 1", "return [__import__('time').sleep(0.6), x + 1][1]")
 UNFIT = FIX.replace("return", "yield")
-# By task, those of the first of three shards first: its second one takes a while. The last task has no prediction.
+# Tasks of the first of three shards come first; its second task takes a while. The last task has no prediction.
 PATCHES = {1: FIX, 4: SLOW, 2: UNFIT, 5: WRONG, 3: "", 6: None}
 
 
 class Evaluation:
-    """Six tasks of a project, with predictions in an order of their own."""
+    """Six tasks of a project, with predictions in another order."""
 
     def __init__(self, host: Host, folder: Path) -> None:
         self.host, self.folder, self.out = host, folder, folder / "out"
@@ -64,7 +64,7 @@ class Evaluation:
         make_environment(folder / "cache", RECIPE)
 
     def predict(self, patches: dict[int, str | None]) -> None:
-        """A prediction for each task that has a patch, or an empty one."""
+        """A prediction for each task: its patch, or an empty one."""
         given = [(n, patch) for n, patch in patches.items() if patch is not None]
         lines(
             self.folder / "preds.jsonl",
@@ -97,7 +97,7 @@ def evaluation(host: Host, tmp_path: Path) -> Evaluation:
 
 @pytest.fixture
 def unsolved(evaluation: Evaluation) -> Evaluation:
-    """Only empty patches: nothing is run."""
+    """Only empty patches, so nothing is run."""
     evaluation.predict(dict.fromkeys(PATCHES, ""))
     return evaluation
 
@@ -106,7 +106,7 @@ MEASURED = ("seconds", "test_seconds", "peak_bytes", "image_bytes")
 
 
 def steady(out: Path, model: str = "m1") -> Any:
-    """All that a run leaves of the whole, but for what is measured and the date."""
+    """All files that a run leaves, without measured values and dates."""
     summary = json.loads((out / LOGS / RUN / "summary.json").read_text())
     run = json.loads((out / LOGS / RUN / "run.json").read_text())
     for figures in (summary, *summary["instances"].values()):
@@ -121,12 +121,12 @@ def told(result: Result) -> list[list[str]]:
 
 
 def watched(evaluation: Evaluation) -> dict[str, Any]:
-    """What `watch` says of all shards."""
+    """The output of `watch` for all shards."""
     return json.loads(evaluation.host.run("watch", evaluation.out, "--once", "--json").check().out)
 
 
 def kill_in_the_middle(evaluation: Evaluation) -> None:
-    """Shard 1, once the first of its two tasks is graded; meanwhile nobody else gets it."""
+    """Kill shard 1 after the first of its two tasks is graded; until then no other process can lock it."""
     started = evaluation.host.start(*evaluation.words("--shard", "1/3"), env=evaluation.env)
     first = evaluation.out / "shard-1-of-3" / LOGS / RUN / "m1" / "a__b-1" / "verdict.json"
     end = time.monotonic() + 60
@@ -170,7 +170,7 @@ def test_shards_come_to_what_one_process_does(evaluation: Evaluation) -> None:
 
 
 def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evaluation) -> None:
-    """Of saved outputs: both are in the merged files as one process has them."""
+    """From saved outputs: the merged files equal those of one process."""
     evaluation.predict(dict.fromkeys((3, 2, 1), "diff"))
     lines(evaluation.folder / "tasks.jsonl", evaluation.rows[:3])
     whole, old = evaluation.folder / "whole", evaluation.folder / "old.json"
@@ -195,7 +195,7 @@ def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evalu
 
 
 def test_a_shard_without_predictions(unsolved: Evaluation) -> None:
-    """It has nothing to do, and nobody waits for one without a task; here they are Slurm's."""
+    """It has nothing to do, and merging does not wait for a shard without tasks; Slurm numbers these shards."""
     lines(unsolved.folder / "tasks.jsonl", unsolved.rows[:2])
     unsolved.predict({1: ""})
     (unsolved.folder / "bin").mkdir()
@@ -214,7 +214,7 @@ def test_a_shard_without_predictions(unsolved: Evaluation) -> None:
 
 
 def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> None:
-    """Refused when the second begins and when they are merged; nothing is written."""
+    """Rejected when the second begins and when they are merged; nothing is written."""
     aside, folder = unsolved.folder / "aside", unsolved.folder
     unsolved.run("--shard", "1/2").check()
     lines(folder / "turned.jsonl", unsolved.rows[::-1])
@@ -240,7 +240,7 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
 
 
 def test_what_cannot_be_merged(unsolved: Evaluation) -> None:
-    """A damaged part, and an evaluation that was not in shards: it is not written over."""
+    """A damaged part, and an evaluation without shards, which is not overwritten."""
     for number in ("1/2", "2/2"):
         unsolved.run("--shard", number).check()
     part = unsolved.out / "shard-2-of-2" / "grades.json"

@@ -42,13 +42,13 @@ GOOD = log("PASSED t::a", "PASSED t::b")
 
 @dataclass
 class Saved:
-    """Outputs of an earlier run, graded again: nothing is run."""
+    """Outputs of an earlier run, graded again without running anything."""
 
     host: Host
     folder: Path
 
     def grade(self, outputs: dict[str, str | None], run: str, *more: str) -> Result:
-        """`eval --regrade` of one prediction for each output; None: it is empty."""
+        """`eval --regrade` with one prediction for each output; None: it is empty."""
         prediction = {"model_name_or_path": "m"}
         rows = [ROW | {"instance_id": name} for name in outputs]
         lines(self.folder / "dataset.jsonl", rows)
@@ -124,7 +124,7 @@ def test_the_interval_is_wilsons(saved: Saved, good: int, n: int, low: float, hi
     assert saved.summary(outputs(set(range(good)), n), "r")["interval_95"] == pytest.approx([low, high], abs=5e-5)
 
 
-ONCE, AGAIN = {0, 1, 2}, {1, 2, 3, 4, 5, 6, 7}  # of 10: one lost, five gained
+ONCE, AGAIN = {0, 1, 2}, {1, 2, 3, 4, 5, 6, 7}  # of 10 tasks, one is lost and five are gained
 
 
 @pytest.mark.parametrize("form", ["report", "folder", "logs", "package"])
@@ -135,7 +135,7 @@ def test_another_run_is_compared(saved: Saved, form: str) -> None:
     if form == "folder":
         out.rename(elsewhere)
         other = elsewhere
-    elif form == "package":  # a list of resolved ids is all that older reports are sure to have
+    elif form == "package":  # older reports may have only the list of resolved ids
         report = json.loads((out / "m.first.json").read_text())
         other = saved.folder / "old.json"
         other.write_text(json.dumps({key: report[key] for key in ("completed_ids", "resolved_ids")}))
@@ -202,7 +202,7 @@ SOLVED, UNSOLVED, EMPTY, GONE = "brook__bill-1", "brook__bill-2", "brook__bill-3
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the recipe's environment is."""
+    """The cache in which the environment is made once."""
     folder = tmp_path_factory.mktemp("cache")
     make_environment(folder, RECIPE)
     return folder
@@ -257,7 +257,7 @@ def batch(host: Host, tmp_path: Path, cache: Path) -> Batch:
 
 
 def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
-    result = batch.graded("--jobs", "2").check(3)  # as without --grade: the commit of GONE is missing
+    result = batch.graded("--jobs", "2").check(3)  # as without --grade, because the commit of GONE is missing
     table = {row.split()[0]: row.split()[1] for row in result.out.splitlines()[1:]}
     assert table == {SOLVED: "resolved", UNSOLVED: "unresolved", EMPTY: "empty"}
     assert "1 of 4 tasks resolved (25.0%; 95%: 4.6 to 69.9%): 1 unresolved, 0 with an error, 1 with an" in result.err
@@ -267,10 +267,10 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     assert (report["empty_patch_ids"], report["incomplete_ids"]) == ([EMPTY], [GONE])
     text = batch.host.run("watch", batch.out, "--once").check().out
     assert text.splitlines()[0] == "4 of 4 tasks, 2 patch, 1 failed, 1 none, 3 of 4 graded, 1 resolved"
-    for subset in (["--retry-failed"], ["--slice", "1:2"]):  # the grades of the others stay
+    for subset in (["--retry-failed"], ["--slice", "1:2"]):  # the other grades stay
         assert "1 of 4 tasks resolved" in batch.graded(*subset).err
         assert batch.report() == (path, report)
-    # `eval` says the same of preds.jsonl, and keeps what was graded.
+    # `eval` grades preds.jsonl equally, and keeps existing grades.
     options = batch.options("--predictions", str(batch.out / "preds.jsonl"), "--run-id", "swe-bench", "--verbose")
     options += ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
     again = batch.host.run("eval", *options, env={"XDG_CACHE_HOME": str(batch.cache)}, timeout=300).check()
@@ -283,7 +283,7 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
 
 
 def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
-    """In an order of its own; merging makes the report of the whole, as one batch leaves it."""
+    """In another order; merging makes the report of the whole batch, as a single process does."""
     whole, parts = batch.out, batch.folder / "parts"
     one = batch.graded()
     _, report = batch.report()
@@ -300,8 +300,8 @@ def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
     batch.host.run("merge", parts).check(1)
     assert not list(parts.glob("*.swe-bench.json"))
     kept.rename(grades)
-    batch.graded("--shard", "2/2", "--retry-failed")  # the grade of what had not failed stays
-    merged = batch.host.run("merge", parts).check(1)  # as one batch ends with 3: the commit of GONE is missing
+    batch.graded("--shard", "2/2", "--retry-failed")  # grades of tasks that had not failed stay
+    merged = batch.host.run("merge", parts).check(1)  # as a batch ends with 3: GONE lacks its commit
     assert batch.report() == (parts / next(whole.glob("*.swe-bench.json")).name, report)
     table = [[row.split()[:2] for row in result.out.splitlines()][-4:] for result in (merged, one)]
     assert table[0] == table[1]
@@ -315,7 +315,7 @@ def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
 
 
 def in_environment(batch: Batch, *more: str) -> Result:
-    """A batch whose code runs in the tasks' environments, whose package has the command."""
+    """A batch whose code runs in the tasks' environments, which have the command in a package."""
     batch.recipe(pip=["charset-normalizer==3.3.2"])
     recipes = ["--environments", str(batch.folder / "recipes.json"), "--validate", "normalizer --version"]
     return batch.run("--sandbox", "environment", "--instance", SOLVED, *recipes, *more)
@@ -327,16 +327,16 @@ def place_of(batch: Batch) -> dict[str, Any]:
 
 
 def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
-    """Made once, and not again for a finished task; `auto` takes what --grade uses."""
+    """It is made once, and not again for a finished task; `auto` takes the place that --grade uses."""
     result = in_environment(batch, "--grade=environment").check()
     assert result.out.splitlines()[1].split()[:2] == [SOLVED, "resolved"]
     place = place_of(batch)
     (made,) = batch.cache.glob("acr-host/environments/*/lib/*/site-packages/charset_normalizer")
     assert Path(place["python"]).parts[:-2] == made.parts[:-4]
     assert (place["sandbox"], place["test_cmd"]) == ("bubblewrap", RECIPE["test"])
-    assert "tests" not in json.loads((batch.out / SOLVED / "result.json").read_text())  # nobody asked for them
+    assert "tests" not in json.loads((batch.out / SOLVED / "result.json").read_text())  # they were not requested
     shutil.rmtree(made)
-    in_environment(batch).check()  # answers from its folder
+    in_environment(batch).check()  # the result comes from its folder
     assert not made.exists()
     (batch.cache / "acr-host" / "environments" / made.parts[-5] / "acr-host-ready").unlink()
     batch.out = batch.folder / "auto"
@@ -429,13 +429,13 @@ new file mode 100644
 +print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a")
 +print("PASSED t::b")
 """
-MARKER = "91.7531"  # seconds that a process which the tests leave sleeps
+MARKER = "91.7531"  # how long a process that the tests leave behind sleeps, in seconds
 IMAGE = "acr-host-test/together"
 SCRIPT = f"#!/bin/bash\nset -x\ncd /testbed\n: '{START}'\npython3 -B check.py\n: '{END}'\n"
 
 
 class Killed:
-    """Three tasks that differ in their trees, graded two at a time, in `place`."""
+    """Three tasks with different trees, graded two at a time, in `place`."""
 
     def __init__(self, host: Host, folder: Path, place: list[str], env: dict[str, str]) -> None:
         self.host, self.folder, self.place, self.env = host, folder, place, env
@@ -474,7 +474,7 @@ class Killed:
         return self.host.run(*self.command(out), env=self.environment(cache), timeout=300).check()
 
     def kill_after(self, seconds: float, out: Path, cache: Path) -> None:
-        """Starts it, and kills it, and it alone, at that moment."""
+        """Start the batch, and kill only its own process after that time."""
         child = self.host.start(*self.command(out), env=self.environment(cache))
         time.sleep(seconds)
         os.kill(child.pid, signal.SIGKILL)
@@ -486,7 +486,7 @@ def files(folder: Path) -> list[str]:
 
 
 def check_kills(case: Killed, moments: int, caches: list[Path], seed: int) -> None:
-    """Wherever it is killed, the same command ends as one that was not killed, and leaves what that leaves."""
+    """Wherever it is killed, the same command ends with the files of an uninterrupted run."""
     whole, cache = case.folder / "whole", caches[0]
     started = time.monotonic()
     result = case.run(whole, cache)
@@ -513,7 +513,7 @@ def check_kills(case: Killed, moments: int, caches: list[Path], seed: int) -> No
 
 
 def seed() -> int:
-    """Of the moments; told by a failure."""
+    """The seed of the moments, for failure messages."""
     return int(os.environ.get("ACR_SEED") or random.randrange(10**6))
 
 
@@ -522,7 +522,7 @@ def test_killed_in_bubblewrap(host: Host, tmp_path: Path, cache: Path, moments: 
     sandboxes.need("bubblewrap")
     place = ["--sandbox", "environment", "--repos", str(tmp_path / "repos")]
     case = Killed(host, tmp_path, [*place, "--environments", str(tmp_path / "recipes.json")], {})
-    # Trees and set-ups are made anew every other time, the environment once.
+    # Every second time, trees and set-ups are made again; the environment is made once.
     fresh = tmp_path / "fresh" / "acr-host"
     fresh.mkdir(parents=True)
     case.run(case.folder / "first", cache)
@@ -540,7 +540,7 @@ def test_killed_while_an_environment_is_made(host: Host, tmp_path: Path) -> None
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[sandboxes.Engine]:
-    """podman with an image that holds the project and its test."""
+    """podman with an image that contains the project and its test."""
     sandboxes.need("podman")
     check = "".join(
         line[1:] + "\n" for line in (CHECK % MARKER).splitlines() if line.startswith("+") and line[1:2] != "+"
@@ -564,7 +564,7 @@ def test_killed_in_containers(host: Host, tmp_path: Path, engine: sandboxes.Engi
 
 # ---- Recorded tasks ----
 
-# What each task comes to: as was published of this run, whose last one has no patch that applies.
+# The published result of each task of this run; the last task has no applicable patch.
 RECORDED = {
     "sympy__sympy-22005": "resolved",
     "sympy__sympy-24152": "resolved",

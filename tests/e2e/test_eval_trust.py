@@ -53,7 +53,7 @@ for label in sys.argv[1:]:
                 print(name, "... FAIL", flush=True)
 sys.exit(failed)
 """
-# Tests of many shapes, and what they test.
+# Tests in many forms, and the code that they test.
 SHAPES = """def total(prices):
     return sum(prices[1:])
 
@@ -209,7 +209,7 @@ PROJECTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A case's file: its project, what the package says of it, what it is, and its files."""
+    """The file of a case: its project, the package's verdict, its kind, and its files."""
 
     path: Path
     project: str
@@ -238,7 +238,7 @@ HIDDEN_KEYS = {"fail": "FAIL_TO_PASS", "pass": "PASS_TO_PASS"}
 
 
 def diff(repo: repos.Repo, files: dict[str, str | None]) -> str:
-    """The patch that makes these of the repository's files, which are put back."""
+    """The patch that gives the repository's files these contents; the files are then restored."""
     for name, text in files.items():
         path = repo.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -262,7 +262,7 @@ def recipe(project: str) -> dict[str, Any]:
 
 
 def copy_pytest(library: Path) -> None:
-    """Copies this test's own pytest, and what it needs, into a folder of packages."""
+    """Copy this test's own pytest and its dependencies into a folder of packages."""
     for name in (
         "pytest",
         "_pytest",
@@ -307,7 +307,7 @@ class Bench:
     def run(
         self, cases: list[tuple[str, str, dict[str, str | None]]], *more: str, out: str = "out", **row: Any
     ) -> Result:
-        """Grades patches: (id, project, files) each; `row` is what their rows have otherwise."""
+        """Grade patches (id, project, files); `row` has additional fields of their rows."""
         place = self.folder / out
         place.mkdir(exist_ok=True)
         rows = [self.row(project, name) | row for name, project, _ in cases]
@@ -337,7 +337,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(Host(tmp_path_factory.mktemp("home")), tmp_path_factory.mktemp("bench"))
 
 
-# One of each kind; the others are graded with `full`.
+# One of each kind; `full` grades the others.
 FEW = {
     *("conftest_rewrites_outcomes", "entry_point_plugin", "prints_and_exits", "equal_to_anything", "answers_by_frames"),
     *("time_bomb_when_graded", "package_before_tests", "shadowed_stdlib", "reads_the_tests", "module_of_tests_changed"),
@@ -347,7 +347,7 @@ FEW = {
 
 
 def grade_all(bench: Bench, cases: list[Case], out: str) -> Bench:
-    """Cases graded, and a table of them printed."""
+    """Grade cases, and print a table of them."""
     bench.run([(case.name, case.project, case.files) for case in cases], "-v", out=out).check()
     for case in cases:
         verdict = bench.verdict(case.name, out)
@@ -369,7 +369,7 @@ def rest(bench: Bench) -> Bench:
 
 
 def check(bench: Bench, case: Case, out: str) -> None:
-    """A case: what the package says is kept, and what ours says is right, with a reason."""
+    """The package's verdict must be kept, and ours must be right and have a reason."""
     verdict = bench.verdict(case.name, out)
     report = bench.place(case.name, out) / "report.json"
     official = json.loads(report.read_text())[case.name]["resolved"] if report.exists() else False
@@ -395,7 +395,7 @@ def test_nor_does_any_other(rest: Bench, case: Case) -> None:
 
 
 def grade_one(bench: Bench, out: str, files: dict[str, str | None], *more: str, **row: Any) -> Result:
-    """Grades one patch of the pytest project, into a folder of its own."""
+    """Grade one patch of the pytest project into a separate folder."""
     return bench.run([("task", "pytest", files)], *more, out=out, **row).check()
 
 

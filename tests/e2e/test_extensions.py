@@ -24,7 +24,7 @@ API = 1
 """
 CALL = 'CALLED = 0\n\n@search_call\ndef {name}(repo, word: str, number: int) -> str:\n    """Tells.\n\n    word: Any word\n    """\n'
 
-# What is wrong, and what the line about it says.
+# The error, and words of the line about it.
 AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "syntax": (HEAD + "def f(:\n", "SyntaxError"),
     "raises": (HEAD + "def f():\n    raise ValueError('bad day')\nf()\n", "ValueError: bad day (line 6 in <module>, line 5 in f)"),
@@ -82,14 +82,14 @@ BAD_CHECKS: dict[str, tuple[str, str]] = {
     "check_crashes": (HEAD + "@patch_check\ndef f(patch):\n    ctypes.string_at(0)\n", "crashed (signal 11)"),
     "check_hangs": (HEAD + "@patch_check\ndef f(patch):\n    time.sleep(1000)\n", "it took longer than 2 s"),
 }  # fmt: skip
-# With sanitizers one would be given all the memory that it asks for.
+# With sanitizers there is no limit on memory.
 BROKEN = {
     name: case for name, case in (AT_LOAD | IN_A_RUN | BAD_CHECKS).items() if not SANITIZED or case[1] != "MemoryError"
 }
 
 
 def write(folder: Path, sources: dict[str, Any]) -> list[object]:
-    """Files of extensions; returns the options that name them."""
+    """Write files of extensions; return the options that name them."""
     options: list[object] = []
     folder.mkdir(exist_ok=True)
     for name, source in sources.items():
@@ -100,7 +100,7 @@ def write(folder: Path, sources: dict[str, Any]) -> list[object]:
 
 
 def check_lines(done: Result, names: Iterable[str]) -> None:
-    """Each of them is reported in clear lines: why, each time, and that it is switched off."""
+    """Each extension is reported in clear lines: the reason, each time, and that it is switched off."""
     for name in names:
         wanted = BROKEN[name][1]
         told = [line for line in done.err.splitlines() if f"'{name}.py'" in line]
@@ -109,7 +109,9 @@ def check_lines(done: Result, names: Iterable[str]) -> None:
 
 
 def broken(folder: Path, names: Iterable[str]) -> list[object]:
-    """The options of a run with those; one that hangs is given two seconds, others what a busy machine may need."""
+    """The options of a run with these extensions; one that hangs gets two seconds, others the time that a busy machine
+    needs.
+    """
     sources = {name: BROKEN[name][0] for name in names}
     seconds = 2 if any("hangs" in name for name in names) else 300
     return ["--extension-time", seconds, *write(folder, sources)]
@@ -165,7 +167,7 @@ TELLING = (
 
 
 def script_with(path: Path, *calls: str) -> str:
-    """The sample's script, whose first calls are those, too."""
+    """The sample's script, whose first round also makes these calls."""
     lines = script_lines()
     content = json.loads(lines[EXTRACT_1]["content"])
     content["API_calls"] += calls
@@ -324,7 +326,7 @@ def test_a_check_rejects_patches(run_host: RunHost, sample_repo: Repo, tmp_path:
 
 
 def test_a_check_outlives_what_fails_beside_it(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """A call that is made wrongly and an observer that raises switch themselves off; a model reads why its call failed."""
+    """A broken call and an observer that raises are switched off; the model reads why its call failed."""
     failing = '\n@on("answer")\ndef note(event):\n    raise OSError("no room")\n'
     source = HEAD + CHECKING + failing + CALL.format(name="tell") + "    raise ValueError(f'{number} is too large')\n"
     files = write(tmp_path / "extensions", {"both": source})
@@ -360,7 +362,7 @@ def note(event):
 
 
 def test_observers_see_steer_and_annotate(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """The example writes all that happens; another vetoes a call, which the script's next line then misses."""
+    """The example records all events; another vetoes a call, whose result the script's next line then expects in vain."""
     log = tmp_path / "events.jsonl"
     example = ROOT / "python" / "examples" / "event_log.py"
     env = {"ACR_EXTENSION_LOG": str(log)}
@@ -388,7 +390,7 @@ BAD_PARSERS = {
 
 
 def grade(run_host: RunHost, folder: Path, log: str, *options: object) -> tuple[Result, dict[str, Any]]:
-    """`eval` of one task, whose tests have left this log."""
+    """`eval` of one task whose tests have left this log."""
     row = {
         "instance_id": "a__b-1",
         "repo": "a/b",
@@ -441,7 +443,7 @@ def test_files_of_the_repository_are_refused(run_host: RunHost, sample_repo: Rep
 
 
 def test_a_file_that_changed_since_is_not_asked(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """A run that stopped goes on with what it began with, or without."""
+    """A resumed run uses the version with which it began, or none."""
     option, path = write(tmp_path / "extensions", {"telling": TELLING})
     script = tmp_path / "script.jsonl"
     model = script_with(script, 'tell("early", 7)')
@@ -585,7 +587,7 @@ def test_a_call_that_is_left_out_fails(run_host: RunHost, sample_repo: Repo, tmp
 
 
 def test_examples_find(run_host: RunHost, tmp_path: Path) -> None:
-    """What the examples' own tests cannot know: a repository with a fixture and a history."""
+    """Covers what the examples' own tests cannot: a repository with a fixture and a history."""
     files = {"tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef meter():\n    return 1\n", "a.py": "x = 1\n"}
     repo = make_repo(tmp_path / "repo", files)
     repo.commit({"a.py": "needle = 1\n"})

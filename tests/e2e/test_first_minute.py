@@ -36,7 +36,7 @@ def test_without_arguments_it_says_what_to_try(run_host: RunHost) -> None:
 
 
 def test_the_sample_is_fixed_by_one_word(run_host: RunHost, tmp_path: Path) -> None:
-    """On a copy of it, of which nothing is left."""
+    """On a copy, of which nothing remains."""
     (tmp_path / "tmp").mkdir()
     result = run_host("demo", env={"TMPDIR": str(tmp_path / "tmp")}).check()
     assert b"+            total" in result.stdout and not list((tmp_path / "tmp").glob("acr-host-demo-*"))
@@ -118,7 +118,7 @@ def test_no_folder_is_left_where_nothing_was_begun(run_host: RunHost, sample_rep
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="making another user's repository needs root")
 def test_a_repository_of_another_user_is_not_taken(run_host: RunHost, sample_repo: Repo) -> None:
-    """root may take it: what it runs, it runs for others."""
+    """root may use it, because it runs code for others."""
     os.chown(sample_repo.path / ".git", 1234, 1234)
     run_host("index", "--json", "--no-cache", cwd=sample_repo.path).check()
 
@@ -127,7 +127,7 @@ def test_a_repository_of_another_user_is_not_taken(run_host: RunHost, sample_rep
 
 
 class Forge:
-    """Answers as GitHub's and GitLab's API do; keeps what was asked."""
+    """Answers like the APIs of GitHub and GitLab; records the requests."""
 
     def __init__(self, comments: int) -> None:
         self.asked: list[tuple[str, dict[str, str]]] = []

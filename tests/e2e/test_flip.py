@@ -35,7 +35,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_third_try_may_pass(case: Case, shape: str) -> None:
-    """Turned round it fails where the patch is missing and passes with it."""
+    """Inverted, it fails without the patch and passes with it."""
     need_bubblewrap()
     lines = [guard(), test_line(PASSING), test_line(FAILING, "exits with 0"), test_line(HEAD + SHAPES[shape], ASK)]
     result = case.run([*lines, *search("AssertionError"), patch(), review(YES_YES)]).check()

@@ -27,7 +27,7 @@ VERSION = "1.106.2"
 KEY = "sk-gateway-0123456789"
 TEXT = "Hello from the gateway, ü 🌍"
 START_SECONDS = 120
-# gpt-4o costs less in every table; what the gateway says of its own price is to win.
+# gpt-4o costs less in every table, but the price that the gateway states must be used.
 IN_COST, OUT_COST = 0.0001, 0.0002
 CONFIG: dict[str, Any] = {
     "model_list": [
@@ -59,7 +59,7 @@ CONFIG: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """A port for a server that shares addresses; who takes any that is free does not get it."""
+    """A free port that no other server on shared addresses gets."""
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", 0))
@@ -67,7 +67,7 @@ def port() -> Iterator[int]:
 
 
 def wait_for(root: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Return when the gateway answers. Fails the test where it ends or takes too long."""
+    """Return when the gateway answers. The test fails if the gateway ends or takes too long."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and server.poll() is None:
         try:
@@ -107,7 +107,7 @@ def gateway(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 def ask(host: Host, root: str, model: str, key: str = KEY, provider: str = "litellm") -> Result:
-    """One question. The gateway is asked as LiteLLM's or, the same way, as any of OpenAI's dialect."""
+    """One question, sent in LiteLLM's dialect or in any of OpenAI's dialects."""
     env = {
         "LITELLM_PROXY_API_KEY": key,
         "OPENAI_API_KEY": key,
@@ -133,7 +133,7 @@ def test_wrong_key_is_refused(provider: str, host: Host, gateway: str) -> None:
     wrong = "sk-wrong-9876543210"
     result = ask(host, gateway, "gpt-4o", wrong, provider).check(1)
     error = json.loads(result.stdout)["error"]
-    # Without a database it says 400 to a key that is not its own.
+    # Without a database, it answers a foreign key with 400.
     assert (error["class"], error["attempts"]) == ("auth", 1)
     assert error["http_status"] in (400, 401, 403)
     assert wrong.encode() not in result.stdout + result.stderr

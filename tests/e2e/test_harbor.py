@@ -44,7 +44,7 @@ env = { PLACE = "${NOWHERE:-/testbed}" }
 
 
 def write_task(folder: Path, more: str = "", **files: str) -> Path:
-    """A task in a folder; `files` are added, or replace its own."""
+    """A task in a folder; `files` are added, or replace its own files."""
     toml = TOML.replace("TASK", folder.name).replace("COMMIT", COMMIT).replace("IMAGE", IMAGE) + more
     known = {"task.toml": toml, "instruction.md": "f adds nothing.\n", "tests/test.sh": TEST, "tests/check.py": CHECK}
     for name, text in {**known, "solution/solve.sh": f"git apply - <<'EOF'\n{FIX}EOF\n", **files}.items():

@@ -40,7 +40,7 @@ def ask(host: Host, repo: Repo, text: str, *options: str) -> dict[str, object]:
 
 
 def subjects(answer: dict[str, object]) -> list[str]:
-    """The subjects of the listed commits; dates and ids stand before them."""
+    """The subjects of the listed commits, without dates and ids."""
     return [line.split(" ", 2)[2] for line in str(answer["output"]).splitlines() if line[:2].isdigit()]
 
 
@@ -56,7 +56,7 @@ def subjects(answer: dict[str, object]) -> list[str]:
     ],
 )
 def test_commits_that_change_it_are_listed(host: Host, old: Repo, text: str, expected: list[str]) -> None:
-    """Only ancestors count, a merge only if it adds a change; the results are the definitions."""
+    """Only ancestors count, and a merge only if it adds a change; the results are the definitions."""
     answer = ask(host, old, text, "--rev=base")
     assert sorted(subjects(answer)) == sorted(expected)
     assert answer["ok"] is bool(expected)
@@ -71,7 +71,7 @@ def test_an_answer_names_date_and_files(host: Host, old: Repo) -> None:
 
 
 def test_a_history_that_ends_is_told(host: Host, old: Repo, tmp_path: Path, make_repo: Make) -> None:
-    """A shallow clone shows no change of its oldest commit, and a folder without git has no history."""
+    """In a shallow clone the oldest commit shows no change, and a folder without git has no history."""
     old.git("clone", "-q", "--depth=1", "--branch=base", f"file://{old}", str(tmp_path / "shallow"))
     answer = ask(host, Repo(tmp_path / "shallow"), "size", "--rev=HEAD")
     assert not answer["ok"] and "no complete history before 2020-01-01" in str(answer["output"])

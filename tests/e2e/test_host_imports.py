@@ -15,7 +15,7 @@ from runs import write_script
 RunHost = Callable[..., Result]
 MakeRepo = Callable[..., Repo]
 
-# What pylint and its own imports look for, installed here or not.
+# Modules that pylint and its imports search for, installed here or not.
 INSTALLED = [
     "_distutils_hack", "astroid", "attr", "dateutil", "dill", "gi", "isort", "lazy_object_proxy", "logilab", "mccabe",
     "numpy", "pip", "pkg_resources", "platformdirs", "pylint", "setuptools", "sitecustomize", "six", "tomli", "tomlkit",
@@ -23,7 +23,7 @@ INSTALLED = [
 ]  # fmt: skip
 NAMES = sorted({*sys.stdlib_module_names, *INSTALLED, "acr"})
 SHAPES = "class Circle:\n    def area(self):\n        r = self.r\n        a = r\n"
-# pylint looks for what is used, and loads compiled modules, some of which import more.
+# pylint searches for used modules, and loads compiled ones, some of which import more.
 USED = [
     "_zoneinfo",
     "_decimal",
@@ -37,7 +37,7 @@ USED = [
     "distutils.core",
 ]
 USES = "".join(f"import {name}\nprint({name}.some)\n" for name in USED)
-# The reading with the first column of its own would stand in the class, where `r` is unknown: only pylint tells.
+# The reading that starts in the first column would be in the class, where `r` is unknown: only pylint notices.
 EDIT = "<file>{0}</file>\n<original>\n        a = r\n</original>\n<patched>\n    a = r * 2\n</patched>\n"
 IN_METHOD = b"\n+        a = r * 2\n"
 
@@ -49,13 +49,13 @@ def fixture_marker(tmp_path: Path) -> Path:
 
 
 def trap(marker: Path, name: str) -> str:
-    """A module that says that it was imported, and takes the process with it where it may not say so."""
+    """A module that records its import, or ends the process if it cannot."""
     return f"import posix\nposix.write(posix.open({str(marker)!r}, 65, 0o600), b'{name} ')\nposix._exit(77)\n{SHAPES}"
 
 
 @pytest.fixture(name="repo")
 def fixture_repo(make_repo: MakeRepo, marker: Path) -> Repo:
-    """One where each name is a package in one folder and a module in the other."""
+    """A repository in which each name is a package in one folder and a module in the other."""
     files: dict[str, str | bytes] = {"shapes.py": USES + SHAPES, "src/shapes.py": USES + SHAPES}
     for name in NAMES:
         files[f"{name}/__init__.py"] = trap(marker, name)
@@ -74,7 +74,7 @@ def answers(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("place", ["", "src"])
 def test_the_verbs_import_nothing(host: Host, repo: Repo, tmp_path: Path, marker: Path, place: str) -> None:
-    """Also where the program is started in the folder of the traps, with it in the variables that Python obeys."""
+    """Also if the program starts in the folder of the traps, and Python's variables name that folder."""
     folder = repo.path / place
     where = {"cwd": folder, "env": {"PYTHONPATH": str(folder), "PYTHONHOME": str(folder), "PYTHONSTARTUP": "os.py"}}
     host.run("index", "--repo", repo, **where).check()
@@ -82,13 +82,13 @@ def test_the_verbs_import_nothing(host: Host, repo: Repo, tmp_path: Path, marker
     assert b"results for area" in found.stdout
     for answer in answers(tmp_path):
         done = host.run("patch", "--repo", repo, answer, **where).check()
-        # pylint was asked and answered: had it imported a trap, the process would be gone.
+        # pylint answered; if it had imported a trap, the process would have ended.
         assert done.stdout.count(IN_METHOD) == answer.read_text("utf-8").count("<file>")
     assert not marker.exists()
 
 
 def test_a_run_imports_nothing(run_host: RunHost, repo: Repo, tmp_path: Path, marker: Path) -> None:
-    """The answer edits the traps; so it is never run, for that would run them, in the sandbox."""
+    """The answer edits the traps. Nothing is verified, because the sandbox would run the traps."""
     script = write_script(
         tmp_path / "script.jsonl",
         [

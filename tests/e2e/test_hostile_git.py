@@ -20,13 +20,13 @@ from repos import Repo
 
 ENVIRONMENT = 3
 HALF = 'search_method("half")'
-MEMORY = 2 << 30  # bytes of address space that a verb may take
+MEMORY = 2 << 30  # address space that a verb may use, in bytes
 Plant = Callable[[Repo, Path], None]
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers that mend a repository of TINY."""
+    """Answers that fix a repository of TINY."""
     return write_script(tmp_path / "tiny.jsonl")
 
 
@@ -177,7 +177,7 @@ def _bomb(kind: str) -> Plant:
 
 
 def _delta_bomb(repo: Repo, _: Path) -> None:
-    """Deltas of deltas, each of which doubles what it is based on."""
+    """Deltas of deltas, each of which doubles the size of its base."""
     oid = repo.git("rev-parse", "HEAD:app.py")
     planting.object_file(repo, oid).unlink()
     base = b"\0" * (1 << 16)
@@ -275,7 +275,7 @@ def _alternate(text: str) -> Plant:
 
 
 def _old_index(repo: Repo, _: Path) -> None:
-    """Version 1 that says more objects than it has."""
+    """An index of version 1 that states more objects than it has."""
     repo.git("gc", "-q")
     [path] = (_git(repo) / "objects" / "pack").glob("*.idx")
     path.chmod(0o644)
@@ -443,7 +443,7 @@ def _odd_names(repo: Repo, _: Path) -> None:
 
 
 def _inner_git(make: Callable[[Path], object]) -> Plant:
-    """A folder within that has a `.git` of its own."""
+    """A subfolder with its own `.git`."""
 
     def plant(repo: Repo, _: Path) -> None:
         (repo.path / "inner").mkdir()
@@ -537,7 +537,7 @@ def _limit() -> None:
 
 
 def _ends(host: Host, *arguments: object) -> Result:
-    is_sanitized = b"__asan_init" in host.program.read_bytes()  # it takes terabytes of address space
+    is_sanitized = b"__asan_init" in host.program.read_bytes()  # a sanitizer takes terabytes of address space
     result = host.run(*arguments, timeout=120, preexec_fn=None if is_sanitized else _limit)
     assert result.exit in (0, 1, ENVIRONMENT), result.told()
     if result.exit == ENVIRONMENT:
@@ -549,7 +549,7 @@ def _ends(host: Host, *arguments: object) -> Result:
 
 @pytest.fixture
 def find_whole_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finds all functions of a leak, also above a library without frame pointers, which takes long: see lsan.supp."""
+    """Find all functions of a leak, even above a library without frame pointers; this takes long (see lsan.supp)."""
     for name, value in whole_stacks().items():
         monkeypatch.setenv(name, value)
 
@@ -558,7 +558,7 @@ def find_whole_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
 def attempt(
     host: Host, make_repo: Callable[..., Repo], script: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Callable[[str], None]:
-    """Plants one way and runs the verbs: nothing beside the repository is read, written or started."""
+    """Make one kind of repository and run the verbs: nothing outside the repository is read, written or started."""
     return lambda name: _attempt(host, make_repo(TINY, name="tiny"), script, tmp_path, request, name)
 
 
@@ -571,7 +571,7 @@ def _attempt(host: Host, repo: Repo, script: Path, tmp_path: Path, request: pyte
     ALL[name](repo, elsewhere)
     request.addfinalizer(lambda: subprocess.run(["rm", "-rf", repo.path], check=True))  # deeper than Python can go
     before = deep_digest(elsewhere)
-    if "repositoryformatversion = 1" in SETTINGS.get(name.replace("setting: ", ""), ""):  # extensions are looked for
+    if "repositoryformatversion = 1" in SETTINGS.get(name.replace("setting: ", ""), ""):  # extensions are searched for
         request.getfixturevalue("find_whole_stacks")
     for revision in ([], ["--rev", "HEAD"]):
         _ends(host, "search", "--repo", repo, *revision, HALF, 'search_code("do not")')
@@ -581,7 +581,7 @@ def _attempt(host: Host, repo: Repo, script: Path, tmp_path: Path, request: pyte
     assert not (elsewhere / "marker").exists()
 
 
-# Those that were found to be wrong, and one of four of the others.
+# Kinds that once failed, and every fourth of the others.
 USUAL = {"ref: HEAD is huge", "ref: branch is huge", "tree: a file without end", "object: deltas that double"}
 USUAL |= {name for name in ALL if zlib.crc32(name.encode()) % 4 == 0}
 

@@ -30,7 +30,7 @@ HALF = 'search_method("half")'
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers that mend a repository of TINY."""
+    """Answers that fix a repository of TINY."""
     return write_script(tmp_path / "tiny.jsonl")
 
 
@@ -78,7 +78,7 @@ def _git_folder_named(tiny: Repo, victim: Repo) -> Path:
 
 
 def _git_folder_elsewhere(tiny: Repo, victim: Repo) -> Path:
-    """Its git folder is a link to the victim's, beside which the victim's files lie."""
+    """Its git folder is a link to the victim's git folder, which lies beside the victim's files."""
     (tiny.path / ".git").rename(tiny.path.parent / "old git")
     (tiny.path / ".git").symlink_to(victim.path / ".git")
     return tiny.path
@@ -94,7 +94,7 @@ LEADING = [
 def test_nothing_is_read_or_written_outside_of_the_folder(
     run_host: Run, tiny: Repo, make_repo: Make, script: Path, tmp_path: Path, lead: Callable[[Repo, Repo], Path]
 ) -> None:
-    """Wherever the git folder says its working tree is."""
+    """Whatever working tree the git folder names."""
     victim = make_repo(SECRET, name="victim")
     (victim.path / "untracked.py").write_text("UNTRACKED = 'nor this'\n")
     path = lead(tiny, victim)
@@ -109,7 +109,7 @@ def test_nothing_is_read_or_written_outside_of_the_folder(
 def test_a_setting_that_leads_elsewhere_does_not_hide_the_folder(
     run_host: Run, tiny: Repo, make_repo: Make, script: Path, tmp_path: Path
 ) -> None:
-    """What was named is what is searched and mended."""
+    """The named folder is searched and fixed."""
     _worktree_setting(tiny, make_repo(SECRET, name="victim"))
     run_host("search", "--repo", tiny.path, HALF).check()
     run_host(*tiny_run(tiny.path, tmp_path / "out", script), "--apply").check()
@@ -119,7 +119,7 @@ def test_a_setting_that_leads_elsewhere_does_not_hide_the_folder(
 def test_submodules_are_worked_on_by_their_git_file(
     run_host: Run, tiny: Repo, make_repo: Make, script: Path, tmp_path: Path
 ) -> None:
-    """Their git folder lies in the one around them, and names them by core.worktree."""
+    """Their git folder is in the enclosing repository, and names them by core.worktree."""
     around = make_repo({"README": "around\n"}, name="around")
     around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tiny.path), "parts/sub")
     sub = around.path / "parts" / "sub"
@@ -133,7 +133,9 @@ def test_submodules_are_worked_on_by_their_git_file(
 def test_a_git_folder_that_was_moved_away_is_worked_on_by_its_git_file(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """As git init --separate-git-dir leaves it; also from a folder within. It does not name the tree, so it must be trusted."""
+    """As git init --separate-git-dir leaves it, also from a subfolder. It does not name the tree, so it must be
+    trusted.
+    """
     tiny.git("init", "-q", "--separate-git-dir", str(tmp_path / "apart"))
     (tiny.path / "within").mkdir()
     run_host("search", "--repo", tiny.path / "within", HALF).one_line(ENVIRONMENT, "--trust-git-links")
@@ -150,7 +152,7 @@ def _exec_cat(run_host: Run, repo: Repo) -> Result:
 
 
 def test_a_blob_whose_id_lies_reaches_no_other_repository(run_host: Run, tiny: Repo, make_repo: Make) -> None:
-    """Two repositories of one tree share its copy in the cache: what is put there is what its id says."""
+    """Two repositories with equal trees share a cached copy, whose contents must match their ids."""
     evil = make_repo(TINY, name="evil")
     blob = evil.git("rev-parse", "HEAD:app.py")
     planting.lie(evil, blob, "blob", b"import evil_marker\n")
@@ -162,7 +164,7 @@ def test_a_blob_whose_id_lies_reaches_no_other_repository(run_host: Run, tiny: R
 
 
 def test_a_blob_whose_id_lies_gives_no_other_repository_its_outline(run_host: Run, tiny: Repo, make_repo: Make) -> None:
-    """Outlines are kept by blob id, for all repositories."""
+    """Outlines are cached by blob id, for all repositories."""
     evil = make_repo(TINY, name="evil")
     planting.lie(evil, evil.git("rev-parse", "HEAD:app.py"), "blob", b"def planted():\n    pass\n")
     for calls in (["index", "--repo", evil, "--rev", "HEAD"], ["search", "--repo", evil, "--rev", "HEAD", HALF]):
@@ -172,7 +174,7 @@ def test_a_blob_whose_id_lies_gives_no_other_repository_its_outline(run_host: Ru
 
 
 def _ends(host: Host, *arguments: object, seconds: float = 60) -> Result:
-    """A run that must end by itself: with an error of one line, or well; never by a signal."""
+    """A run that must end by itself, successfully or with a one-line error, but never by a signal."""
     result = host.run(*arguments, timeout=seconds)
     assert result.exit in (0, 1, ENVIRONMENT), result.told()
     if result.exit == ENVIRONMENT:
@@ -189,7 +191,7 @@ def _truncate(path: Path, size: int) -> None:
 @pytest.mark.parametrize("which", ["HEAD", "HEAD^{tree}", "HEAD:app.py"])
 @pytest.mark.parametrize("size", [0, 1, 10, 20])
 def test_a_truncated_object_is_an_error(host: Host, tiny: Repo, which: str, size: int) -> None:
-    """A commit, a tree, a blob; nothing of it is taken for the whole."""
+    """A commit, a tree, a blob; no part of it is used."""
     _truncate(planting.object_file(tiny, tiny.git("rev-parse", which)), size)
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF)
     _ends(host, "index", "--repo", tiny)
@@ -198,7 +200,7 @@ def test_a_truncated_object_is_an_error(host: Host, tiny: Repo, which: str, size
 @pytest.mark.parametrize("which", ["HEAD", "HEAD^{tree}", "HEAD:app.py"])
 @pytest.mark.parametrize("size", [5, 1 << 33, 1 << 62])
 def test_an_object_that_lies_about_its_size_is_an_error(host: Host, tiny: Repo, which: str, size: int) -> None:
-    """Smaller and larger than it is; no memory is taken for what is not there."""
+    """The stated size is too small or too large; no memory is taken for missing bytes."""
     oid = tiny.git("rev-parse", which)
     content = tiny.git_bytes("cat-file", "-p" if which == "HEAD" else tiny.git("cat-file", "-t", oid), oid)
     planting.lie(tiny, oid, tiny.git("cat-file", "-t", oid), content, size)
@@ -208,7 +210,7 @@ def test_an_object_that_lies_about_its_size_is_an_error(host: Host, tiny: Repo, 
 @pytest.mark.parametrize("file", ["pack", "idx"])
 @pytest.mark.parametrize("size", [0, 8, 12, 40, 1031, 1032, 1100])
 def test_a_truncated_pack_is_an_error(host: Host, make_repo: Make, file: str, size: int) -> None:
-    """Its objects and its index."""
+    """Its objects and its index are truncated."""
     repo = make_repo({f"m{n}.py": f"v{n} = {n}\n" * 9 for n in range(60)})
     repo.git("gc", "-q")
     [path] = (repo.path / ".git" / "objects" / "pack").glob(f"*.{file}")
@@ -226,7 +228,7 @@ def _fan(*steps: tuple[int, int]) -> list[int]:
 
 FANOUTS = {
     "all": _fan((0, 0xFFFFFFFF)),
-    "product of zero": _fan((0, 0x40000000)),  # times 28 bytes is 0 in 32 bits
+    "product of zero": _fan((0, 0x40000000)),  # this number times 28 is 0 in 32 bits
     "small product": _fan((0, 0x12492493)),
     "falling": _fan((0, 9), (128, 1)),
     "last only": _fan((255, 0x40000000)),
@@ -236,7 +238,7 @@ FANOUTS = {
 
 @pytest.mark.parametrize("name", FANOUTS)
 def test_a_pack_index_with_an_absurd_fan_out_is_an_error(host: Host, tiny: Repo, name: str) -> None:
-    """The library multiplies what it says in 32 bits: reads of what is not mapped, or loops without end."""
+    """libgit2 multiplies the counts in 32 bits, and then reads unmapped memory or loops forever."""
     tiny.git("gc", "-q")
     [old] = (tiny.path / ".git" / "objects" / "pack").glob("*.idx")
     old.chmod(0o644)
@@ -249,7 +251,7 @@ def test_a_pack_index_with_an_absurd_fan_out_is_an_error(host: Host, tiny: Repo,
 
 
 def _delta_ring(repo: Repo) -> None:
-    """Two deltas, each of which is based on the other, under the ids of a file and of another one."""
+    """Two deltas, each based on the other, under the ids of two files."""
     first, second = repo.git("rev-parse", "HEAD:app.py"), "ab" * 20
     planting.object_file(repo, first).unlink()
     delta = bytes([5, 5, 0x90, 5])
@@ -258,13 +260,13 @@ def _delta_ring(repo: Repo) -> None:
 
 
 def test_deltas_that_are_based_on_each_other_are_an_error(host: Host, tiny: Repo) -> None:
-    """No hang, and no memory without bound."""
+    """No hang, and no unlimited memory."""
     _delta_ring(tiny)
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF)
 
 
 def test_a_tree_of_very_many_empty_folders_is_an_error(host: Host, tiny: Repo) -> None:
-    """Ten trees, each of which names the next ten times: ten thousand million folders."""
+    """Ten trees, each of which contains the next one ten times: ten thousand million folders."""
     below = planting.add(tiny, "tree", b"")
     for _ in range(10):
         below = planting.add(tiny, "tree", planting.tree([("40000", f"d{n}", below) for n in range(10)]))
@@ -273,7 +275,7 @@ def test_a_tree_of_very_many_empty_folders_is_an_error(host: Host, tiny: Repo) -
 
 
 def test_a_tree_that_holds_itself_is_an_error(host: Host, tiny: Repo) -> None:
-    """Twice: its id lies."""
+    """It contains itself twice, under a false id."""
     oid = tiny.git("rev-parse", "HEAD^{tree}")
     planting.lie(tiny, oid, "tree", planting.tree([("40000", "a", oid), ("40000", "b", oid)]))
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF, seconds=120)
@@ -283,14 +285,14 @@ def test_a_tree_that_holds_itself_is_an_error(host: Host, tiny: Repo) -> None:
 
 
 def _fifo(tiny: Repo, name: str) -> None:
-    """Whoever opens it waits for a writer."""
+    """A process that opens it waits for a writer."""
     path = tiny.path / ".git" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     os.mkfifo(path)
 
 
-#: Files of git that libgit2 opens, and one that a configuration includes.
+#: Git's files that libgit2 opens, and one that a configuration includes.
 PIPES = ["HEAD", "config", "index", "packed-refs", "commondir", "config.worktree", "included", "info/exclude"]
 PIPES += ["refs/heads/main", "logs/HEAD", "objects/info/alternates"]
 
@@ -320,7 +322,7 @@ def _git_link(tiny: Repo, git: Path) -> None:
 
 
 def _linked_worktree(tiny: Repo, git: Path) -> None:
-    """One of the other repository's, which names its own place."""
+    """A linked worktree of the other repository, which names its own path."""
     subprocess.run(["git", "-C", git, "worktree", "add", "-q", "--detach", git.parent.parent / "other"], check=True)
     _git_file(tiny, git / "worktrees" / "other")
 
@@ -370,7 +372,7 @@ def test_another_repository_is_not_shown(host: Host, tiny: Repo, make_repo: Make
 def test_git_folders_that_name_their_tree_in_return(host: Host, tiny: Repo, tmp_path: Path) -> None:
     tiny.git("worktree", "add", "-q", "--detach", tmp_path / "linked")
     tiny.git("clone", "-q", "--separate-git-dir", tmp_path / "apart.git", ".", tmp_path / "apart")
-    apart = host.run("search", "--repo", tmp_path / "apart", HALF)  # which git does not let name its tree
+    apart = host.run("search", "--repo", tmp_path / "apart", HALF)  # git does not let it name its tree
     apart.one_line(ENVIRONMENT, "is outside this repository", "--trust-git-links")
     tiny.git(f"--git-dir={tmp_path}/apart.git", "config", "core.worktree", "../apart")
     add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"]
@@ -385,7 +387,7 @@ def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> Non
     repo = make_repo({".gitignore": rules})
     for number in range(3000):
         (repo.path / f"{'a' * 100}{number}.py").write_text("")
-    child = host.start("search", "--repo", repo, HALF, preexec_fn=lambda: os.nice(19))  # other tests run meanwhile
+    child = host.start("search", "--repo", repo, HALF, preexec_fn=lambda: os.nice(19))  # other tests run, too
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(timeout=2)
     wait_until_caught(child, signal.SIGINT)
@@ -395,7 +397,7 @@ def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> Non
 
 
 def test_alternates_without_number_are_an_error(host: Host, tiny: Repo, tmp_path: Path) -> None:
-    """And those that name each other."""
+    """Also alternates that name each other."""
     ring = [tmp_path / f"ring{n}" for n in range(3)]
     for folder in ring:
         (folder / "info").mkdir(parents=True)
@@ -410,10 +412,10 @@ STARS = "*a" * 30 + "*b"
 
 
 def test_wildcards_that_blow_up_do_not(run_host: Run, make_repo: Make, tmp_path: Path) -> None:
-    """In .gitattributes of the repository and of the model's, in .gitignore."""
+    """In the .gitattributes of the repository and of the model, and in .gitignore."""
     name = "a" * 120 + ".py"
     repo = make_repo({name: TINY["app.py"]})
-    repo.write({".gitattributes": f"{STARS} diff=python\n", ".gitignore": f"{STARS}\n"})  # git itself would hang
+    repo.write({".gitattributes": f"{STARS} diff=python\n", ".gitignore": f"{STARS}\n"})  # git itself would hang here
     repo.write({"a" * 121 + ".py": "x = 1\n"})
     edit = f"<file>{name}</file>\n<original>    return n // 3</original>\n<patched>    return n // 2</patched>"
     rules = f"{STARS}c text\n**/{STARS}/**/{STARS} -diff"
@@ -430,7 +432,7 @@ def test_wildcards_that_blow_up_do_not(run_host: Run, make_repo: Make, tmp_path:
 
 @pytest.fixture
 def begun(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> Path:
-    """An unfinished run folder, as a stranger might hand it over."""
+    """An unfinished run folder, as a stranger might provide it."""
     out = tmp_path / "out"
     run_host(*tiny_run(tiny, out, script)).check()
     take_back(out, 1)
@@ -441,7 +443,7 @@ def begun(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> Path:
 def test_a_link_in_place_of_a_folder_is_refused(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, begun: Path, name: str
 ) -> None:
-    """Nothing is written where it leads."""
+    """Nothing is written to its target."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (begun / name).parent.mkdir(exist_ok=True)
@@ -455,7 +457,7 @@ def test_a_link_in_place_of_a_folder_is_refused(
 def test_a_link_in_place_of_a_file_is_not_read(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, begun: Path, name: str
 ) -> None:
-    """What it leads to could be a secret, and go to a model."""
+    """Its target could be a secret, which would be sent to a model."""
     elsewhere = tmp_path / "elsewhere"
     (begun / name).rename(elsewhere)
     (begun / name).symlink_to(elsewhere)
@@ -471,7 +473,7 @@ def test_a_link_in_place_of_a_file_is_not_read(
 def test_a_run_folder_is_its_owners_alone(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, exists: bool
 ) -> None:
-    """Whatever the umask, and where an empty folder was given."""
+    """Whatever the umask is, also if the folder existed and was empty."""
     out = tmp_path / "deep" / "out"
     if exists:
         out.mkdir(parents=True)
@@ -497,7 +499,7 @@ BAD_IDS = ["preds.jsonl", "shared", "SHARED", ".gitignore", "..", "a/../../b", "
 def test_an_instance_that_cannot_have_its_name_starts_nothing(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, name: str
 ) -> None:
-    """It is named, before the first task, a good one, begins."""
+    """The error names it before the first, valid task begins."""
     result = run_host(*_batch(tmp_path, tiny, script, ["good__one-1", name]))
     result.one_line(USAGE, "row 2")
     assert not (tmp_path / "batch").exists()
@@ -507,7 +509,7 @@ def test_an_instance_that_cannot_have_its_name_starts_nothing(
 def test_a_link_in_the_folder_of_a_batch_is_refused(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, name: str
 ) -> None:
-    """Nothing is written where it leads."""
+    """Nothing is written to its target."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tmp_path / "batch").mkdir()
@@ -520,7 +522,7 @@ def test_a_link_in_the_folder_of_a_batch_is_refused(
 
 
 def test_programs_of_the_repository_are_never_started(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """Where PATH has empty and relative parts, and the repository is the current folder."""
+    """PATH has empty and relative parts, and the repository is the current folder."""
     marker = tmp_path / "marker"
     for folder in ("", "bin/"):
         for name in ("bwrap", "git", "podman", "docker", "sh", "python3", "acr-host", "newuidmap", "cat"):
@@ -546,7 +548,7 @@ def _no_controls(text: str) -> None:
 
 
 def _on_terminal(host: Host, *arguments: object) -> str:
-    """What a run writes to both its streams, a terminal that leaves line feeds alone."""
+    """The output of a run whose two streams are a terminal that leaves line feeds unchanged."""
     ours, its = pty.openpty()
     mode = termios.tcgetattr(its)
     mode[1] &= ~termios.OPOST
@@ -554,7 +556,7 @@ def _on_terminal(host: Host, *arguments: object) -> str:
     child = host.start(*arguments, stdout=its, stderr=its, env={"NO_COLOR": "1"})
     os.close(its)
     text = b""
-    with contextlib.suppress(OSError):  # EIO: the other side has gone
+    with contextlib.suppress(OSError):  # EIO: the other side is closed
         while piece := os.read(ours, 65536):
             text += piece
     os.close(ours)
@@ -563,7 +565,7 @@ def _on_terminal(host: Host, *arguments: object) -> str:
 
 
 def test_what_models_and_repositories_say_is_shown_as_text(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """On stderr always, on stdout where it is a terminal."""
+    """On stderr always, and on stdout if it is a terminal."""
     code = f"def half(n):\n    # {OBEYED}\n    return n // 3\n"
     repo = make_repo({"app.py": code, f"{OBEYED.replace('/', '')}.py": "x = (\n"})
     edit = f"<file>app.py</file>\n<original>    return n // 3</original>\n<patched>    return '{OBEYED}'</patched>"
@@ -586,7 +588,7 @@ def test_what_models_and_repositories_say_is_shown_as_text(host: Host, make_repo
 
 
 def test_temporary_folders_are_private_and_swept_after_a_kill(host: Host, tiny: Repo, tmp_path: Path) -> None:
-    """All lie below one folder of the user's own; the next start removes what a kill has left."""
+    """All are in one folder of the user; the next start removes those of killed processes."""
     env = {"TMPDIR": str(tmp_path / "t"), "XDG_CACHE_HOME": "/proc/nowhere"}
     (tmp_path / "t").mkdir(mode=0o777)
     arguments = ["exec", "--sandbox", "plain", "--repo", tiny, "--"]

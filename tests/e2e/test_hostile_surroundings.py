@@ -23,7 +23,7 @@ Make = Callable[..., Repo]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers that mend a repository of TINY."""
+    """Answers that fix a repository of TINY."""
     return write_script(tmp_path / "tiny.jsonl")
 
 
@@ -40,7 +40,9 @@ def tiny(make_repo: Make) -> Repo:
 def test_a_packed_object_whose_id_lies_reaches_no_other_repository(
     host: Host, tiny: Repo, make_repo: Make, which: str
 ) -> None:
-    """Copies are kept by the id of a tree: another repository of that tree must not meet what a pack put under it."""
+    """Copies are cached by a tree's id; another repository with that tree must not get the content that a pack put
+    under the id.
+    """
     evil = make_repo(TINY, name="evil")
     blob = planting.add(evil, "blob", b"print('evil_marker')\n")
     tree = planting.tree([("100644", "app.py", blob)])
@@ -123,7 +125,7 @@ VARIABLES: dict[str, dict[str, str | None]] = {
 
 
 def _victim(make_repo: Make) -> Repo:
-    """Files that a run must leave alone, and programs that leave a mark."""
+    """Files that a run must not touch, and programs that leave a mark."""
     victim = make_repo(SECRET, name="victim")
     mark = f"open({str(victim.path.parent / 'marker')!r}, 'w')\n"
     for name in ("mark.py", "sitecustomize.py", "usercustomize.py", "encodings.py", "site.py"):
@@ -142,7 +144,7 @@ def _victim(make_repo: Make) -> Repo:
 def test_a_variable_leads_nowhere_else(
     host: Host, tiny: Repo, make_repo: Make, script: Path, tmp_path: Path, name: str
 ) -> None:
-    """What it names is neither read nor written nor run; at worst the run says what it lacks."""
+    """The target is not read, written or run; at worst the run reports what is missing."""
     victim = _victim(make_repo)
     before, mine = deep_digest(victim.path), deep_digest(tiny.path / ".git")
     env = {key: value and value.replace("VICTIM", str(victim.path)) for key, value in VARIABLES[name].items()}
@@ -265,7 +267,7 @@ DATA: dict[str, Callable[[Repo], str]] = {
 def test_an_odd_data_set_harms_nobody(
     host: Host, tiny: Repo, make_repo: Make, script: Path, tmp_path: Path, name: str
 ) -> None:
-    """Nothing outside of the folder of the batch is written, and no repository outside of the given folder is opened."""
+    """Nothing outside the batch's folder is written, and no repository outside the given folder is opened."""
     victim = _victim(make_repo)
     (tmp_path / "repos").mkdir()
     (tmp_path / "repos" / "a__b").symlink_to(tiny.path)
@@ -306,7 +308,7 @@ BROUGHT = {
 
 
 def test_what_a_repository_brings_is_not_obeyed(host: Host, make_repo: Make, script: Path, tmp_path: Path) -> None:
-    """Configuration, prompts, plug-ins: also where the run is started in it."""
+    """Configuration, prompts and plug-ins, also if the run starts inside the repository."""
     repo = make_repo({**TINY, **BROUGHT}, name="bringing")
     out: list[Result] = []
     for arguments in (

@@ -16,13 +16,13 @@ from runs import ISSUE, SCRIPT, check_patch
 pytestmark = pytest.mark.full
 MOST_BYTES = 220_000_000
 LIKE_SLIM = ("man", "locale", "doc")
-# The usual base has the first instead of the second, which wants all of Perl.
+# The usual base has the first instead of the second, which needs all of Perl.
 MERGED, MERGER = "usr-is-merged", "usrmerge"
 OPEN = ("--security-opt=seccomp=unconfined", "--security-opt=systempaths=unconfined")
 
 
 class Podman:
-    """The command, with a store below `folder`; what it mounts is seen by the command alone."""
+    """The command, with a store below `folder`; only the command sees its mounts."""
 
     def __init__(self, folder: Path) -> None:
         self.env = os.environ | sandboxes.podman_environment(folder)
@@ -34,7 +34,7 @@ class Podman:
         return done.stdout + done.stderr
 
     def run(self, *words: object) -> str:
-        """What acr-host prints in a container of it."""
+        """The output of acr-host in a container of the image."""
         return self("run", "--rm", "--network=none", *words)
 
 
@@ -80,7 +80,7 @@ def test_it_fixes_the_sample(podman: Podman) -> None:
 
 
 def test_a_repository_of_another_user_is_worked_on(podman: Podman, tmp_path: Path) -> None:
-    """Mounted where it looks first; the patch is written by the user who owns it."""
+    """It is mounted where the image searches first; the patch belongs to the repository's owner."""
     repo = sample_repo(tmp_path / "repo")
     for name, file in (("issue.md", ISSUE), ("answers.jsonl", SCRIPT)):
         shutil.copy(file, repo.path / ".git" / name)
@@ -96,6 +96,6 @@ def test_a_repository_of_another_user_is_worked_on(podman: Podman, tmp_path: Pat
 
 
 def own(folder: Path, user: int) -> None:
-    """Give all of it to a user."""
+    """Make a user the owner of the whole tree."""
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, user, user, follow_symlinks=False)

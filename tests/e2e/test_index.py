@@ -27,7 +27,7 @@ A = "class C:\n    def f(self):\n        return 1\n"
 
 
 def everything_answers(host: Host, repo: Repo, calls: list[str] | None = None, timeout: float = 60) -> dict[str, Any]:
-    """The eight calls, cold and warm, by one worker and by many, of the work tree and of HEAD; the index's row."""
+    """All eight calls, cold and warm, with one worker and many, on the work tree and on HEAD; returns the index's row."""
     calls = calls or eight_calls()
     with untouched(repo):
         cold = search(host, repo, calls, "--jobs", "1", timeout=timeout)
@@ -54,7 +54,7 @@ def everything_answers(host: Host, repo: Repo, calls: list[str] | None = None, t
 
 
 def test_index_counts_what_is_there(host: Host, make_repo: Make) -> None:
-    """Entries, files, symbols, what was outlined and what was not, in JSON and as text."""
+    """Counts of entries, files, symbols, outlined files and others, in JSON and as text."""
     files = {
         "a.py": A,  # C, f
         "b.py": "import os\nx = 1\nclass D(C):\n    y = 2\n",  # os, x, D, y
@@ -82,7 +82,7 @@ def test_index_counts_what_is_there(host: Host, make_repo: Make) -> None:
 
 
 def test_any_number_of_jobs_gives_the_same(host: Host, tmp_path: Path) -> None:
-    """Also more than there are files, or processors."""
+    """Also more than there are files or processors."""
     repo, commits = history(tmp_path / "repo", 60, 2)
     calls = eight_calls("C7", "m3_1", "mod7.py")
     told = {search(host, repo, calls, "--no-cache", "--jobs", jobs).stdout for jobs in (1, 2, 3, 7, 64)}
@@ -94,7 +94,7 @@ def test_any_number_of_jobs_gives_the_same(host: Host, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "65", "1.5", "x", "", "99999999999999999999"])
 def test_jobs_that_are_none(host: Host, make_repo: Make, jobs: str) -> None:
-    """Exit 2 and one line, from each verb."""
+    """Exit code 2 and one line, from each verb."""
     repo = make_repo({"a.py": A})
     for verb in ("index", "search", "patch"):
         host.run(verb, "--repo", repo, "--jobs", jobs, input="").one_line(2, "--jobs must be from 1 to 64")
@@ -105,7 +105,7 @@ def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
     repo, _ = history(tmp_path / "repo", 150, 1)
     for jobs, most in ((1, 1), (3, 3), (64, 13)):
         seen = 0
-        while not seen:  # they may be gone before this process gets to look
+        while not seen:  # they may have ended before this process looks
             child = host.start("index", "--repo", repo, "--no-cache", "--jobs", jobs)
             while child.poll() is None:
                 seen = max(seen, len(workers(host)))
@@ -114,7 +114,7 @@ def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
 
 
 def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """No commit; a commit of nothing; a bare one; a folder that is none; no Python in it."""
+    """No commit, an empty commit, a bare repository, a folder without git, no Python file."""
     nothing = make_repo({}, name="nothing")
     plain = tmp_path / "plain"
     plain.mkdir()
@@ -138,7 +138,7 @@ def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path:
 BOM = b"\xef\xbb\xbf"
 LATIN = "class Müller:\n    def gruß(self):\n        return 'é'\n"
 CLASS = b"class K%d:\n    pass\n"
-#: name -> (content, a word of the reason, or None where it has symbols).
+#: name -> (content, a word of the reason, or None if it has symbols).
 ODD: dict[str, tuple[bytes, str | None]] = {
     "py2_print.py": (b"print 'a'\n" + A.encode(), "line 1: "),
     "py2_except.py": (b"try:\n    pass\nexcept E, e:\n    pass\n", "line 3: "),
@@ -201,7 +201,7 @@ ODD: dict[str, tuple[bytes, str | None]] = {
 
 
 def test_odd_files_count_as_text_or_not_at_all(host: Host, make_repo: Make) -> None:
-    """Python of other times, other encodings, depths beyond any parser: each costs itself only, and says why."""
+    """Other versions of Python, other encodings, any depth: each affects only itself, and has a reason."""
     repo = make_repo({name: content for name, (content, _) in ODD.items()} | {"a.py": A})
     row = everything_answers(host, repo)
     told = reasons(row)
@@ -229,7 +229,7 @@ def test_odd_files_count_as_text_or_not_at_all(host: Host, make_repo: Make) -> N
 
 
 def test_each_odd_file_answers_when_it_is_asked_about(host: Host, make_repo: Make) -> None:
-    """By the calls that name a file."""
+    """With the calls that name a file."""
     repo = make_repo({name: content for name, (content, _) in ODD.items()})
     index(host, repo)
     for name in ODD:
@@ -243,7 +243,7 @@ def test_each_odd_file_answers_when_it_is_asked_about(host: Host, make_repo: Mak
 
 
 def odd_names() -> list[bytes]:
-    """File names that break what reads lines, fields, or text."""
+    """File names that confuse parsers of lines, fields or text."""
     names = [
         b"new\nline.py",
         b"tab\tbed.py",
@@ -274,7 +274,7 @@ def odd_names() -> list[bytes]:
 
 
 def test_names_that_are_odd(host: Host, make_repo: Make) -> None:
-    """New lines, tabs, what is no text, the longest names, two hundred folders: indexed, shown, and never touched."""
+    """Line feeds, tabs, invalid UTF-8, the longest names, two hundred folders: indexed, shown, and never changed."""
     repo = make_repo({"a.py": A, "broken.py": "print 1\n"})
     for number, name in enumerate(odd_names()):
         path = os.path.join(os.fsencode(repo.path), name)
@@ -304,7 +304,7 @@ def test_names_that_are_odd(host: Host, make_repo: Make) -> None:
 
 
 def test_links_and_what_is_no_file(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """Loops, links out of the tree, to folders, to nothing; pipes and sockets: not followed, not opened."""
+    """Loops, links out of the tree, to folders and to nothing, pipes, sockets: not followed, not opened."""
     (tmp_path / "outside.py").write_text("class Outside:\n    pass\n")
     repo = make_repo({"a.py": A})
     links = {
@@ -335,7 +335,7 @@ def test_links_and_what_is_no_file(host: Host, make_repo: Make, tmp_path: Path) 
 
 
 def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
-    """Written, removed and replaced by folders while it runs: an answer or one line, never a crash."""
+    """They are written, removed and replaced by folders meanwhile: an answer or one line, never a crash."""
     repo, _ = history(tmp_path / "repo", 80, 1)
     other = "class Other:\n    pass\n"
     for turn in range(12):
@@ -356,12 +356,12 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
 
 
 def test_files_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
-    """A line of 10 MB, a table of 2 MB, and a file that is too large at once."""
+    """A line of 10 MB, a table of 2 MB, and a file above the size limit."""
     check_large_files(host, make_repo, 2, 17)
 
 
 def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int) -> None:
-    """Each costs itself only; to outline one takes at most 512 MB."""
+    """Each affects only itself; outlining one takes at most 512 MB."""
     files = {
         "a.py": A,
         "line.py": b"x = '" + b"a" * 10_000_000 + b"'\nclass AfterLine:\n    pass\n",
@@ -378,11 +378,11 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
         "huge.py": "larger than 16 MiB",
         "dense.py": "MemoryError: too deep or too large for the parser",
     }
-    if SANITIZED:  # with which there is more memory, and less time
+    if SANITIZED:  # sanitizers have more memory and less time
         assert set(reasons(row)) <= set(told)
         return
     assert reasons(row) == told
-    # That a file takes too much memory is kept too, for a day.
+    # Such failures are cached, too, for a day.
     assert (row["cached"], row["parsed"]) == (2, 0)
     again = index(host, repo, "--no-cache", "--verbose", timeout=180)
     assert (again["cached"], again["parsed"]) == (0, len(files) - 1)
@@ -394,7 +394,7 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
 
 @pytest.mark.parametrize("name", ["methods", "functions"])
 def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> None:
-    """A class with 20,000 methods; 100,000 functions of one name."""
+    """A class with 20,000 methods; 100,000 functions with one name."""
     one = "    def m{0}(self): pass\n" if name == "methods" else "def f(): pass\n"
     n = 20_000 if name == "methods" else 100_000
     text = ("class C:\n" if name == "methods" else A) + "".join(one.format(i) for i in range(n))

@@ -31,9 +31,8 @@ SHARE = Path("share") / "acr-host"
 
 
 def cmake(source: Path, *words: object) -> str:
-    """Run cmake on a source tree; its output. Errors: AssertionError with the end of it.
-
-    With ccache, what the ordinary build has compiled is not compiled again: the paths below both trees are the same.
+    """Run cmake on a source tree; return its output. Errors: AssertionError with the end of it. ccache reuses the
+    objects of the ordinary build, because the paths below both trees are equal.
     """
     done = subprocess.run(
         ["cmake", *map(str, words)],
@@ -49,9 +48,8 @@ def cmake(source: Path, *words: object) -> str:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installed tree, moved after it was installed; its source and build tree are deleted.
-
-    Built by hand from a copy of the sources, without a generator or a build type being named.
+    """An installed tree, moved after the installation; its source and build trees are deleted. Built from a copy of the
+    sources, without naming a generator or build type.
     """
     if SLOWNESS != 1:
         pytest.skip("built once, in the ordinary build's tests")
@@ -126,7 +124,7 @@ def test_found_through_a_link_and_from_any_folder(moved: Host, installed: Path, 
 
 
 def test_batch_starts_itself(moved: Host, tmp_path: Path) -> None:
-    """The tasks of a batch are processes of the same program, wherever it lies."""
+    """The tasks of a batch are processes of the same program, wherever it is."""
     repo = sample_repo(tmp_path / "repos" / "a__b")
     row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": repo.head}
     row["problem_statement"] = "The bill is wrong: domestic-seasonal, SeasonTariff"
@@ -147,7 +145,7 @@ def test_batch_starts_itself(moved: Host, tmp_path: Path) -> None:
 
 
 def test_missing_part_is_told(installed: Path, tmp_path: Path) -> None:
-    """A tree that lost its Python package, or its prompts: a clear line, no traceback."""
+    """If the Python package or the prompts are missing, a clear line says so, without a traceback."""
     broken = Path(shutil.copytree(installed, tmp_path / "broken"))
     repo = sample_repo(tmp_path / "sample")
     host = Host(tmp_path / "home", broken / "bin" / "acr-host")

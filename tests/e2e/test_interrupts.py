@@ -30,7 +30,7 @@ Serve = Callable[..., LoopbackOpenAI]
 def test_a_signal_in_a_model_call_leaves_a_folder_to_go_on_with(
     host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path, number: int
 ) -> None:
-    """Ctrl-C and SIGTERM in turn; the same command ends with the patch, asking nothing twice."""
+    """Ctrl-C and SIGTERM in turn; the same command ends with the patch and repeats no call."""
     server = loopback_openai(SCRIPT)
     out = tmp_path / "out"
     arguments = sample_run(sample_repo, out, server.model)
@@ -61,7 +61,7 @@ STAGES = [
 def test_a_signal_in_a_stage_leaves_a_folder_to_go_on_with(
     host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path, stage: str
 ) -> None:
-    """The signal is sent as soon as the stage is told; the next model call would hang."""
+    """The signal is sent as soon as the stage is reported; the next model call would hang."""
     server = loopback_openai(SCRIPT)
     arguments = sample_run(sample_repo, tmp_path / "out", server.model)
     hangs_at = {"extract": 1, "search": 2, "analyse": 2, "locate": 9, "patch": 9}.get(stage, 0)
@@ -82,7 +82,9 @@ def test_a_signal_in_a_stage_leaves_a_folder_to_go_on_with(
 
 
 def _begin_again(server: LoopbackOpenAI, answers: int) -> None:
-    """Let nothing hang any more. Of the answers count those that were kept: one may have come to a client that was gone."""
+    """Make the server answer from the number of recorded answers on, because an answer may have been sent to a client
+    that had ended.
+    """
     server.stop()
     server._failures.clear()
     server.position = answers
@@ -90,14 +92,14 @@ def _begin_again(server: LoopbackOpenAI, answers: int) -> None:
 
 
 def _large(make_repo: Make) -> Repo:
-    """A repository whose index takes seconds when cold."""
+    """A repository whose cold index takes seconds."""
     body = "".join(f"    def m{n}(self, a=1):\n        return a + {n}\n" for n in range(400))
     files = {f"pkg/m{n}.py": f"class C{n}:\n{body}" for n in range(400)}
     return make_repo(files | TINY, name="large")
 
 
 def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make) -> None:
-    """At once, with 130; what was indexed is good."""
+    """At once, with exit code 130; the rows so far are valid."""
     repo = _large(make_repo)
     calls = "\n".join(f'search_code("return a + {n % 150}")' for n in range(50_000)).encode()
     for verb, wait in (("index", 0.3), ("search", 0.3), ("search", 3)):
@@ -112,14 +114,14 @@ def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make)
             child.communicate(timeout=wait)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGTERM)
-        # A search call is not broken off in its middle, and takes seconds under a sanitizer.
+        # A search call is never cut short, and takes seconds under a sanitizer.
         _, err = child.communicate(timeout=60 * SLOWNESS)
         assert child.returncode == INTERRUPTED, err
     host.run("search", "--repo", repo, 'search_method_in_class("m7", "C299")').check()
 
 
 def test_a_second_signal_ends_at_once(host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path) -> None:
-    """Also while the first is being dealt with."""
+    """Also while the first is being handled."""
     server = loopback_openai(SCRIPT)
     server.fail(Failure("hang"), at=3)
     arguments = sample_run(sample_repo, tmp_path / "out", server.model)

@@ -42,7 +42,7 @@ def ask(case: Case, issue: str, lines: list[dict[str, Any]], *more: str) -> Resu
 
 @pytest.mark.parametrize("name", RIGHT_SHOWN)
 def test_an_example_of_the_right_behaviour_reproduces(case: Case, name: str) -> None:
-    """No model writes a script, and only the example that differs is asserted."""
+    """No model writes a script, and only the example with another output is asserted."""
     need_bubblewrap()
     lines = [guard(), *search("AssertionError"), patch(), review(YES_YES, "reproducer.py")]
     assert added(ask(case, RIGHT_SHOWN[name], lines).check()) == [RIGHT]
@@ -61,7 +61,7 @@ def test_an_example_of_the_wrong_behaviour_is_evidence(case: Case) -> None:
     "examples",
     [
         ">>> from app import half\n>>> half(\n1\n",  # no Python
-        ">>> half(4)\n2\n",  # a name that is not imported
+        ">>> half(4)\n2\n",  # this name is not imported
         ">>> import app\n>>> app.__version__\n'3'\n",  # a version
         ">>> from app import half\n>>> half(4)\nTwo, I think\n",  # no value
         ">>> from app import half\n>>> half('x')\nTraceback (most recent call last):\n  ...\nTypeError: no\n",

@@ -32,7 +32,7 @@ NONE, ENVIRONMENT = 1, 3
 
 @pytest.fixture(scope="module")
 def sample_repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
-    """The sample, made once: no run may touch it."""
+    """The sample as a repository, made once; no run may change it."""
     repo = repos.sample_repo(tmp_path_factory.mktemp("sample") / "sample")
     before = repos.digest(repo.path)
     yield repo
@@ -41,14 +41,14 @@ def sample_repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
 
 @pytest.fixture(scope="module")
 def finished(binary: Path, sample_repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of the sample, that must not be changed."""
+    """A finished run of the sample, which must not be changed."""
     folder = tmp_path_factory.mktemp("finished") / "finished"
     Host(tmp_path_factory.mktemp("home"), binary).run(*sample_run(sample_repo, folder)).check()
     return folder
 
 
 def _copy(finished: Path, records: int) -> Path:
-    """A copy of a finished run, taken back to where it had that many records."""
+    """A copy of a finished run, reset to the time when it had that many records."""
     copy = finished.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(finished, copy)
@@ -64,7 +64,7 @@ def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
     tmp_path: Path,
     number: int,
 ) -> None:
-    """After each record of the journal; no call is made twice but the one that was under way."""
+    """After each record of the journal; only the call in progress is repeated."""
     server, out = loopback_openai(SCRIPT), tmp_path / "out"
     arguments = sample_run(sample_repo, out, server.model)
     server.fail(Failure("hang"), at=number)
@@ -106,14 +106,14 @@ def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
 def test_a_journal_with_some_of_its_records_is_gone_on_with(
     host: Host, sample_repo: Repo, finished: Path, records: int
 ) -> None:
-    """Also with the scripted model, which moves on past the lines that the journal answers."""
+    """Also with the scripted model, which skips the lines that the journal answers."""
     copy = _copy(finished, records)
     host.run(*sample_run(sample_repo, copy)).check()
     assert outcome(copy) == outcome(finished)
 
 
 def _killed_at_random(host: Host, arguments: list[object], seconds: float) -> bool:
-    """Start a run and kill it after so long; whether it was still at work."""
+    """Start a run, kill it after that time; return whether it was still running."""
     child = host.start(*arguments)
     time.sleep(seconds)
     alive = child.poll() is None
@@ -123,7 +123,7 @@ def _killed_at_random(host: Host, arguments: list[object], seconds: float) -> bo
 
 
 def _kill_often(host: Host, repo: Repo, finished: Path, out: Path, times: int, seed: int) -> int:
-    """Begin runs and kill each several times at random moments; how many kills met a run at work."""
+    """Start runs and kill each several times at random moments; return how many kills hit a running run."""
     chance, kills = random.Random(seed), 0
     arguments = sample_run(repo, out)
     begun = time.monotonic()
@@ -142,12 +142,12 @@ def _kill_often(host: Host, repo: Repo, finished: Path, out: Path, times: int, s
 def test_a_run_killed_at_random_moments_goes_on_to_the_same_end(
     host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
 ) -> None:
-    """Real SIGKILLs, each run several times."""
+    """Real SIGKILLs, several for each run."""
     assert _kill_often(host, sample_repo, finished, tmp_path / "out", 8, seed=1) >= 8
 
 
 def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> None:
-    """The last of some records is cut after `kept` bytes: it is dropped, said so, and made again."""
+    """The last record is cut after `kept` bytes: it is dropped, which a line reports, and made again."""
     copy = _copy(finished, records)
     journal = copy / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -158,7 +158,7 @@ def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> Non
 
 
 def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
-    """Places to cut: (records, bytes of the last one); at its ends, and `count` others or every seventh."""
+    """Places to cut: (records, bytes of the last record): its ends, and `count` other places or every seventh."""
     lines = (finished / "journal.jsonl").read_bytes().splitlines(keepends=True)
     chance, cuts = random.Random(3), []
     for records in (4,) if count else (CALLS,):
@@ -170,7 +170,7 @@ def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
 
 
 def test_a_last_record_that_was_cut_is_dropped(host: Host, sample_repo: Repo, finished: Path) -> None:
-    """With a line that says so; tests/unit/journal cuts at every byte."""
+    """A line reports it; tests/unit/journal cuts at every byte."""
     for records, kept in _cuts(finished, 1):
         _cut(host, sample_repo, finished, records, kept)
 
@@ -191,7 +191,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", usually(["zeros", "no brace"], DAMAGES))
 def test_a_last_record_that_was_damaged_is_dropped(host: Host, sample_repo: Repo, finished: Path, damage: str) -> None:
-    """With a line that says so, and the run goes on to the same end."""
+    """A line reports it, and the run resumes with the same result."""
     copy = _copy(finished, 4)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
     lines[-1] = DAMAGES[damage](lines[-1])
@@ -203,7 +203,7 @@ def test_a_last_record_that_was_damaged_is_dropped(host: Host, sample_repo: Repo
 
 @pytest.mark.parametrize("damage", usually(["zeros", "no brace"], DAMAGES))
 def test_damage_before_the_last_record_is_refused(host: Host, sample_repo: Repo, finished: Path, damage: str) -> None:
-    """It names the line, and nothing is changed."""
+    """The message names the line, and nothing is changed."""
     copy = _copy(finished, 6)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
     damaged = DAMAGES[damage](lines[2])
@@ -236,7 +236,7 @@ FOREIGN: dict[str, Callable[[Any], None]] = {
 def test_a_foreign_record_in_the_middle_is_a_divergence(
     host: Host, sample_repo: Repo, finished: Path, kind: str
 ) -> None:
-    """Both sides are shown, and the journal stays as it is."""
+    """The message shows both sides, and the journal stays unchanged."""
     copy = _copy(finished, 6)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
     lines[2] = _edit(lines[2], FOREIGN[kind])
@@ -247,7 +247,7 @@ def test_a_foreign_record_in_the_middle_is_a_divergence(
 
 
 def test_a_divergence_names_the_version_that_made_the_folder(host: Host, sample_repo: Repo, finished: Path) -> None:
-    """Where the program has changed since, that is the likely reason; said by a resume and by a replay, not where it is the same."""
+    """If the version differs, it is the likely reason; both resume and replay name it, and only then."""
     copy = _copy(finished, 6)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
     lines[2] = _edit(lines[2], FOREIGN["agent"])
@@ -276,7 +276,7 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_recorded_answer_out_of_shape_is_no_crash(host: Host, sample_repo: Repo, finished: Path, kind: str) -> None:
-    """A journal may come from a stranger. It ends with one of the program's own exit codes."""
+    """A journal may come from a stranger. The exit code is one of the program's own."""
     copy = _copy(finished, 6)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
     lines[2] = _edit(lines[2], ANSWERS[kind])
@@ -289,7 +289,7 @@ def test_a_recorded_answer_out_of_shape_is_no_crash(host: Host, sample_repo: Rep
 def test_what_a_kill_at_the_beginning_leaves_is_taken_up(
     host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
 ) -> None:
-    """Lock, .gitignore and a temporary file, but no meta.json yet; and a folder in the state "new"."""
+    """A lock, .gitignore and a temporary file without meta.json; and a folder in the state "new"."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "lock").write_text("12345\n")

@@ -24,7 +24,7 @@ RunHost = Callable[..., Result]
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """The events of a file, each as its schema says."""
+    """The events of a file, which must match their schema."""
     made = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert [fault for event in made for fault in faults("events", event)] == []
     return made
@@ -107,7 +107,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run(host: Host, sample_repo: R
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the package alone."""
+    """The Python of an environment that has only the package."""
     for module in ("pip", "setuptools"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{sys.executable} has no {module}")
@@ -122,7 +122,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def execute(host: Host, python: Path, code: str, *words: object) -> Any:
-    """What a program of the environment prints as JSON."""
+    """The JSON that a program prints in that environment."""
     env = host.environment({"ACR_HOST": str(host.program), "PYTHONWARNINGS": "error"})
     command = [str(python), "-X", "dev", "-c", code, *map(str, words)]
     done = subprocess.run(command, env=env, capture_output=True, cwd=host.home, timeout=120)
@@ -218,7 +218,7 @@ print(json.dumps([long.verdict, kinds[-1], plans, failed.why, acr_host.search(re
 
 
 def test_options_that_do_not_fit(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
-    """An issue longer than an argument can be, values that an option does not take, no JSON, no run, no program."""
+    """An issue too long for an argument, invalid values, no JSON, no run, no program."""
     verdict, kind, plans, why, none, known, missing, fails = execute(host, python, _ODD, sample_repo, SCRIPT, tmp_path)
     assert (verdict, kind, none) == ("none", "result", [])
     for name in ("long", "watched"):
@@ -252,7 +252,7 @@ def test_evaluate_says_what_is_wrong(host: Host, python: Path, tmp_path: Path) -
 
 
 def test_the_guide_runs(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
-    """Its blocks of Python, one after another, beside the files of the sample."""
+    """Its Python blocks in order, beside the files of the sample."""
     for path, name in ((ISSUE, "issue.md"), (SCRIPT, "answers.jsonl")):
         shutil.copy(path, sample_repo.path.parent / name)
     guide = (ROOT / "docs" / "library.md").read_text("utf-8")

@@ -15,19 +15,19 @@ RunHost = Callable[..., Result]
 MakeRepo = Callable[..., Repo]
 
 SHAPES = {"shapes.py": "class Circle:\n    def area(self):\n        r = self.r\n        a = r\n"}
-# With the first column of its own, the line would stand in the class, where `r` is unknown.
+# If it starts in the first column, the line is in the class, where `r` is unknown.
 ANSWER = "<file>shapes.py</file>\n<original>\n        a = r\n</original>\n<patched>\n    a = r * 2\n</patched>\n"
 IN_METHOD, IN_CLASS = b"\n+        a = r * 2\n", b"\n+    a = r * 2\n"
 
 
 def lint_records(out: Path) -> list[dict[str, Any]]:
-    """What the linter was asked in a run, and said."""
+    """The linter's questions and answers in a run."""
     return [row for row in journal(out) if row["event"] == "lint"]
 
 
 @pytest.fixture(name="finished")
 def fixture_finished(run_host: RunHost, make_repo: MakeRepo, tmp_path: Path) -> Path:
-    """The folder of a run whose one edit has two readings that compile."""
+    """The folder of a run whose only edit has two readings that compile."""
     place = {"file": "shapes.py", "class": "Circle", "method": "area"}
     found = {"API_calls": [], "bug_locations": [place]}
     script = write_script(
@@ -45,13 +45,13 @@ def fixture_finished(run_host: RunHost, make_repo: MakeRepo, tmp_path: Path) -> 
 
 
 def test_pylint_tells_two_readings_apart(run_host: RunHost, make_repo: MakeRepo) -> None:
-    """The reading in which a name would be unknown is not taken, though it comes first."""
+    """The reading with an unknown name is rejected, although it comes first."""
     done = run_host("patch", "--repo", make_repo(SHAPES), input=ANSWER.encode())
     assert IN_METHOD in done.check().stdout
 
 
 def test_what_it_said_is_in_the_journal(finished: Path) -> None:
-    """One question, for both versions; the answer has no reason for silence."""
+    """One question about both versions; the answer has no reason for a missing result."""
     assert IN_METHOD in (finished / "patch.diff").read_bytes()
     [record] = lint_records(finished)
     assert [row["file"] for row in record["request"]["files"]] == ["shapes.py"]
@@ -69,7 +69,7 @@ def test_a_replay_does_not_ask_again(run_host: RunHost, finished: Path) -> None:
 
 @pytest.mark.parametrize("worse", [[0, 1], [None, None]], ids=["other", "silent"])
 def test_what_was_said_is_obeyed(run_host: RunHost, finished: Path, worse: list[int | None]) -> None:
-    """A run that goes on takes the recorded word, or the first reading where there was none."""
+    """A resumed run uses the recorded answer, or the first reading if there was none."""
     rows = journal(finished)
     for row in rows:
         if row["event"] == "lint":

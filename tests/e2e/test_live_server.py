@@ -54,12 +54,12 @@ def live(server: LoopbackOpenAI, repo: object, out: Path, *more: object) -> list
 
 
 def scripted(run_host: RunHost, repo: Repo, out: Path) -> bytes:
-    """The diff that the script gives."""
+    """The diff of the run with the script."""
     return run_host(*arguments(repo, out)).check().stdout
 
 
 def check_no_key(host: Host, out: Path, *results: Result) -> None:
-    """The key is in no file of the run folder or of the home, and in nothing that was printed."""
+    """Neither the run folder, the home nor the output contains the key."""
     secret = KEY.encode()
     for folder in (out, host.home):
         files = contents(folder).items()
@@ -88,7 +88,7 @@ def test_same_diff_as_the_script(host: Host, server: LoopbackOpenAI, sample_repo
 def test_requests_are_the_journal_s(
     run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """What went over the wire is what the journal says was asked: message for message."""
+    """The requests that were sent equal the journal's requests, message by message."""
     args = live(server, sample_repo, tmp_path / "out", "--temperature", "0.25")
     run_host(*args, env=server.environment).check()
     talks: dict[str, list[dict[str, str]]] = {}
@@ -104,7 +104,7 @@ def test_requests_are_the_journal_s(
 
 
 def test_refused_key(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
-    """Not tried again; the folder goes on once the key is right."""
+    """It is not retried; the folder resumes once the key is right."""
     server.fail(UNAUTHORIZED, at=SELECT_3)
     run = live(server, sample_repo, tmp_path / "out")
     result = host.run(*run, env=server.environment)
@@ -141,14 +141,14 @@ def test_overflow_shortens_the_oldest_results(
 
 
 def asked_bytes(request: dict[str, Any]) -> int:
-    """How long a request's messages are together."""
+    """The total length of a request's messages."""
     return sum(len(m["content"].encode()) for m in request["messages"])
 
 
 def test_overflow_with_nothing_left_to_shorten(
     run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """Each refusal makes the request smaller; then retrieval ends, and the patch is asked for all the same."""
+    """Each rejection makes the request smaller. Then the retrieval ends, and the patch is requested nevertheless."""
     lines = [line | {"expect": []} for line in script_lines()]
     stubborn = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
     stubborn.fail(*[too_long()] * 200, at=ANALYSE_2)
@@ -161,7 +161,7 @@ def test_overflow_with_nothing_left_to_shorten(
     assert any("no patch in this try" in line for line in told[end:])
     sizes = [asked_bytes(request) for request in stubborn.requests[ANALYSE_2:]][:refused]
     assert sizes == sorted(set(sizes), reverse=True) and sizes[-1] < sizes[0] / 2
-    # A server that takes the shortest form: the patch is written from the conversation as it is.
+    # A server that accepts the shortest form: the patch is written from that conversation.
     server = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
     server.fail(*[too_long()] * refused, at=ANALYSE_2)
     run = live(server, sample_repo, tmp_path / "out", "--verbose")
@@ -190,7 +190,7 @@ def test_why_no_patch_was_written_is_told_without_verbose(
 def test_window_is_learnt_from_the_first_refusal(
     run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """What is known not to fit is not sent again; the journal holds it as a refusal."""
+    """Requests that are known to be too long are not sent; the journal records a rejection."""
     server = loopback_openai([line | {"expect": []} for line in script_lines()])
     server.fail(too_long(limit=3000), at=ANALYSE_2)
     run = live(server, sample_repo, tmp_path / "out", "--verbose")
@@ -254,7 +254,7 @@ def test_stopped_server_and_the_run_goes_on(
 def test_waits_for_a_server_that_comes_back(
     host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """One run, not ended: the server goes and comes again while it waits."""
+    """The run waits while the server stops and starts again."""
     server.fail(Failure("hang"), at=SELECT_3)
     run = live(server, sample_repo, tmp_path / "out")
     child = host.start(*run, "--retries", 20, env=server.environment)

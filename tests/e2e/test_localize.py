@@ -77,14 +77,14 @@ pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reas
 
 @pytest.fixture
 def shop(make_repo: MakeRepo) -> Repo:
-    """A package with two bugs, and unittest's tests of it."""
+    """A package with two bugs, and its unittest tests."""
     return make_repo(
         {"shop/__init__.py": "", "shop/order.py": CODE, "tests/__init__.py": "", "tests/test_order.py": UNIT}
     )
 
 
 def localize(host: Host, repo: Repo, *args: object) -> dict[str, Any]:
-    """The object that it prints; the tree is as before."""
+    """The object that it prints; the tree must stay unchanged."""
     before = digest(repo.path)
     (row,) = host.run("localize", "--repo", repo, "--json", *args, timeout=600).check().rows()
     assert digest(repo.path) == before
@@ -97,7 +97,9 @@ def named(row: dict[str, Any]) -> list[tuple[str | None, str | None, list[int]]]
 
 
 def test_unittest(host: Host, shop: Repo) -> None:
-    """The failing branch comes first; what all tests run is less suspicious, what no failing one runs is not there."""
+    """The failing branch comes first; code that all tests run is less suspicious, and code that no failing test runs is
+    missing.
+    """
     row = localize(host, shop, "--python", "/usr/bin/python3", "--failing-test", NAME + "large")
     assert (row["failing"], row["passing"], row["complete"]) == ([NAME + "large"], 3, True)
     assert named(row) == [
@@ -166,15 +168,14 @@ LAZY_FILES = {
 
 
 def python_of(version: str) -> str | Path:
-    """The first installed Python of such a version, Debian's where it is empty."""
+    """The first installed Python of that version; "" is Debian's."""
     return packages.installed_python(version) if version else "/usr/bin/python3"
 
 
 @pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.10.*", "3.11.*", "3.12.*", "3.13.*"])
 def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo: MakeRepo, version: str) -> None:
-    """Neither definitions, nor functions that a module calls for itself; but what runs after an import counts again.
-
-    By a trace function in Python up to 3.8, one in C up to 3.11, and sys.monitoring.
+    """Neither definitions nor functions that a module calls for itself count, but code after the import does. By a
+    trace function in Python up to 3.8, one in C up to 3.11, then sys.monitoring.
     """
     row = localize(host, make_repo(LAZY_FILES), "--python", python_of(version))
     assert sorted(func for _, func, _ in named(row)) == ["after", "double", "last", "register"]
@@ -182,7 +183,7 @@ def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo:
 
 @pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.12.*"])
 def test_what_runs_at_an_import_where_it_is_wanted(host: Host, make_repo: MakeRepo, version: str) -> None:
-    """As published results count it: also a line of a definition, and of a class."""
+    """Counted as in published results: also lines of definitions and of classes."""
     row = localize(host, make_repo(LAZY_FILES), "--python", python_of(version), "--imports")
     names = {(owner, func) for owner, func, _ in named(row)}
     functions = {(None, "after"), (None, "double"), (None, "last"), (None, "register")}
@@ -213,14 +214,14 @@ class DeepTest(unittest.TestCase):
 
 
 def test_what_runs_after_a_stack_that_was_full(host: Host, make_repo: MakeRepo) -> None:
-    """A trace function in Python fails where the stack is full, and is given up by Python; the one in C goes on."""
+    """On a full stack, a trace function in Python fails and is removed; the one in C continues."""
     python = next(iter(packages.installed_pythons("3.11.*")), "/usr/bin/python3")
     row = localize(host, make_repo({"shop/deep.py": DEEP, "test_deep.py": DEEP_TEST}), "--python", python)
     assert sorted(func for _, func, _ in named(row)) == ["dig", "give_up"]
 
 
 def test_all_that_fail(host: Host, shop: Repo) -> None:
-    """Without a test's name; lines that a thread runs count; every formula ranks."""
+    """Without a test's name; lines that threads run count, and every formula ranks."""
     for formula in ("ochiai", "dstar", "tarantula"):
         row = localize(host, shop, "--python", "/usr/bin/python3", "--formula", formula)
         assert row["failing"] == [NAME + "large", NAME + "other"]
@@ -235,8 +236,7 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
 
 
 def test_what_a_test_writes_into_the_report(host: Host, make_repo: MakeRepo) -> None:
-    """It costs no more than the lines there are; what fails only because it is watched, and what the run's end left
-    out, is no failure."""
+    """It costs no more than the real lines; a test that fails only under the tracer, or did not run, is no failure."""
     forged = json.dumps({"of": "test_forge.py::test_c", "lines": {"shop/order.py": ",".join(["1-16777216"] * 3000)}})
     tests = """\
 import os
@@ -272,7 +272,7 @@ def test_pytest(host: Host, make_repo: MakeRepo) -> None:
     assert named(row)[0] == ("Order", "discount", [1, 1])
 
 
-# sympy's own runner, as far as a test needs it: what its reporter is told.
+# The part of sympy's own runner that a test needs: the calls of its reporter.
 RUNNER = """\
 import os
 import sys
@@ -339,14 +339,14 @@ HALF_ID = "sympy/tests/test_half.py:test_half"
 
 
 def test_sympy(host: Host, make_repo: MakeRepo) -> None:
-    """Its runner tells by its reporter, in the folder of the runner and of the tree."""
+    """Its reporter tells the outcomes, in the folder of the runner and of the tree."""
     test = SYMPY["sympy/tests/test_half.py"] + HALF
     row = localize(host, make_repo(SYMPY | {"sympy/tests/test_half.py": test}), "--python", "/usr/bin/python3")
     assert (row["failing"], row["passing"], named(row)) == ([HALF_ID], 2, [(None, "half", [1, 1])])
 
 
 def test_sympy_runs_the_files_first_that_are_nearest_to_a_patch(host: Host, make_repo: MakeRepo) -> None:
-    """Else what its runner comes to in a bounded time has nothing to do with the patch."""
+    """Otherwise the tests that run within the time limit would be unrelated to the patch."""
     repo = make_repo(SYMPY)
     half = repo.path / "sympy" / "half.py"
     half.write_text(half.read_text().replace("n // 2", "n / 2"))
@@ -359,7 +359,7 @@ def test_sympy_runs_the_files_first_that_are_nearest_to_a_patch(host: Host, make
 
 @pytest.mark.full
 def test_hidden_tests_of_a_benchmark_task(host: Host, tmp_path: Path) -> None:
-    """Their files alone run, as they are with the task's test patch; the tree without it has no such test."""
+    """Only their files run, with the task's test patch; the tree without it lacks such a test."""
     if not packages.installed_pythons("3.9*") or packages.unreachable():
         pytest.skip("no Python 3.9 (~/.pyenv/versions), or no package registry")
     repo = make_git_repo(tmp_path / "repos" / "sympy" / "sympy", SYMPY)
@@ -414,7 +414,7 @@ def test_nothing_fails(host: Host, make_repo: MakeRepo) -> None:
 
 
 def test_no_test_can_be_imported(host: Host, make_repo: MakeRepo) -> None:
-    """The module that is missing is named, not the runner blamed."""
+    """The message names the missing module, and does not blame the runner."""
     test = "import unittest\nimport not_there\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
     repo = make_repo({"app.py": "X = 1\n", "test_app.py": test})
     result = host.run("localize", "--repo", repo, "--python", "/usr/bin/python3")
