@@ -30,7 +30,6 @@ HALF = 'search_method("half")'
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers that fix a repository of TINY."""
     return write_script(tmp_path / "tiny.jsonl")
 
 
@@ -94,7 +93,6 @@ LEADING = [
 def test_nothing_is_read_or_written_outside_of_the_folder(
     run_host: Run, tiny: Repo, make_repo: Make, script: Path, tmp_path: Path, lead: Callable[[Repo, Repo], Path]
 ) -> None:
-    """Whatever working tree the git folder names."""
     victim = make_repo(SECRET, name="victim")
     (victim.path / "untracked.py").write_text("UNTRACKED = 'nor this'\n")
     path = lead(tiny, victim)
@@ -397,7 +395,6 @@ def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> Non
 
 
 def test_alternates_without_number_are_an_error(host: Host, tiny: Repo, tmp_path: Path) -> None:
-    """Also alternates that name each other."""
     ring = [tmp_path / f"ring{n}" for n in range(3)]
     for folder in ring:
         (folder / "info").mkdir(parents=True)

@@ -222,7 +222,7 @@ def test_answers_are_of_the_tree_as_it_is(host: Host, make_repo: Make) -> None:
         return bool(client.call("search_class", class_name=name, repo=where)["structuredContent"]["ok"])
 
     assert finds("A") and not finds("B")
-    for i in range(20):  # each within the grain of a time
+    for i in range(20):  # both changes within the resolution of a time stamp
         repo.write({"a.py": CLASS.format(f"A{i}"), f"new{i}/b.py": CLASS.format(f"B{i}")})
         assert finds(f"A{i}") and finds(f"B{i}") and not finds(f"A{i - 1}")
     repo.write({"a.py": None, "ignored.py": CLASS.format("D")})
@@ -241,7 +241,7 @@ def test_answers_are_of_the_tree_as_it_is(host: Host, make_repo: Make) -> None:
 
 
 def hostile() -> list[tuple[bytes, int, Any]]:
-    """Lines with the code and the id of the error that answers each."""
+    """Lines, each with the code and the id of the error that must answer it."""
     ping = '{"jsonrpc":"2.0","method":"ping"'
     deep = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     later: list[tuple[Any, int]] = [
@@ -305,13 +305,15 @@ def test_a_line_without_end_is_not_kept(host: Host, sample_repo: Repo) -> None:
 
 
 def memory_kib(pid: int) -> int:
-    """The most memory that a process has had."""
+    """The peak memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
 def test_ten_thousand_requests_in_flight(host: Host, make_repo: Make) -> None:
-    """Each is answered once: by a result, or that too many wait. The answers are read while they are written."""
+    """Each is answered once, by a result or by an error that too many wait. The answers are read while the requests are
+    written.
+    """
     client = Client(host, "--repo", many(make_repo), "--no-cache", later=True)
     wanted = {"name": "search_class", "arguments": {"class_name": "C7"}}
     data = lines(request(i, "tools/call", wanted, later=True) for i in range(10_000))
@@ -329,7 +331,7 @@ def test_ten_thousand_requests_in_flight(host: Host, make_repo: Make) -> None:
 
 @pytest.mark.parametrize("later", ERAS)
 def test_cancelled_requests_get_no_answer(host: Host, make_repo: Make, later: bool) -> None:
-    """One that is worked on, and one that waits; the same id twice at once is an error."""
+    """Neither a request in progress nor a waiting one; the same id twice at once is an error."""
     repo = many(make_repo)
     client = Client(host, "--repo", repo, "--no-cache", later=later)
     wanted = {"name": "search_class", "arguments": {"class_name": "C7"}}
@@ -373,7 +375,7 @@ def test_what_has_come_is_answered_at_the_end_of_the_input(host: Host, make_repo
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("busy", ["idle", "indexing", "unread"])
 def test_a_signal_ends_it(host: Host, make_repo: Make, number: signal.Signals, busy: str) -> None:
-    """Also while a repository is indexed, and while the client does not read what it is sent."""
+    """Also while a repository is indexed, and while the client does not read."""
     child = host.start("mcp", "--repo", many(make_repo, 800), "--no-cache", "--jobs", "1", stdin=subprocess.PIPE)
     assert child.stdin and child.stdout
     child.stdin.write(lines([request(0, "ping")]))
@@ -389,11 +391,11 @@ def test_a_signal_ends_it(host: Host, make_repo: Make, number: signal.Signals, b
     begun = time.monotonic()
     child.send_signal(number)
     assert child.wait(timeout=30 * SLOWNESS) == 130
-    assert time.monotonic() - begun < 9 * SLOWNESS  # the alarm that ends what hangs comes at 10
+    assert time.monotonic() - begun < 9 * SLOWNESS  # after 10 s, the alarm ends a program that hangs
 
 
 def flood(fd: int) -> None:
-    """Write requests until nobody reads any more."""
+    """Write requests until nobody reads them any more."""
     data = lines([request(1, "ping")] * 100)
     try:
         while True:
@@ -438,7 +440,7 @@ def test_what_cannot_be_served(host: Host, tmp_path: Path, make_repo: Make) -> N
 
 
 def stdio(host: Host, repo: Repo) -> list[str]:
-    """What starts the server for a client of a pipe."""
+    """The command with which a client of a pipe starts the server."""
     return [str(host.program), "mcp", "--repo", str(repo)]
 
 

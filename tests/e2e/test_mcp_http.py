@@ -38,7 +38,7 @@ CALL = {"name": "search_class", "arguments": {"class_name": "A"}}
 
 
 class Answer:
-    """What came back: status, headers, and the message, of JSON or of the one event."""
+    """A response: status, headers, and the message, which is JSON or the only event."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status, self.headers = response.status, response.headers
@@ -47,7 +47,7 @@ class Answer:
 
     @property
     def message(self) -> Message:
-        """The one message of the body."""
+        """The only message of the body."""
         text = self.body.decode()
         if self.type == "text/event-stream":
             events = [line for line in text.splitlines() if line.startswith("data: ")]
@@ -59,12 +59,12 @@ class Answer:
 
     @property
     def code(self) -> tuple[int, Any]:
-        """The status, and the code of the error, if it is one of the protocol."""
+        """The status, and the error code if the body is an error of the protocol."""
         return self.status, self.message["error"]["code"] if self.type == "application/json" else None
 
 
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     def __init__(self, host: Host, *args: object) -> None:
         self.child = host.start("mcp", "--http", *args)
@@ -77,7 +77,7 @@ class Server:
     def send(
         self, method: str, body: Any = b"", path: str = "/mcp", **headers: str | None
     ) -> http.client.HTTPConnection:
-        """Send a request; its connection. A header None is left out."""
+        """Send a request; return its connection. A header that is None is omitted."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {"Authorization": self.bearer, "Accept": BOTH, "Content-Type": "application/json"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -86,7 +86,7 @@ class Server:
         return connection
 
     def ask(self, method: str, body: Any = b"", path: str = "/mcp", **headers: str | None) -> Answer:
-        """Send a request; its answer."""
+        """Send a request; return its answer."""
         connection = self.send(method, body, path, **headers)
         try:
             return Answer(connection.getresponse())
@@ -94,7 +94,7 @@ class Server:
             connection.close()
 
     def session(self, version: str = NEWEST) -> str:
-        """Make the handshake; the session's id."""
+        """Make the handshake; return the session's id."""
         params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         answer = self.ask("POST", request(1, "initialize", params))
         assert answer.message["result"]["protocolVersion"] == version
@@ -104,18 +104,18 @@ class Server:
         return str(session)
 
     def stop_worker(self) -> int:
-        """Stop the process that parses files, so that what is asked waits; its id."""
+        """Stop the process that parses files, so that requests wait; return its id."""
         own = Path(f"/proc/{self.child.pid}")
         while True:
             for each in (own / "task").glob("*/children"):
                 for word in each.read_text().split():
                     command = Path(f"/proc/{word}/cmdline").read_bytes()
-                    if command and command != (own / "cmdline").read_bytes():  # it runs its own program already
+                    if command and command != (own / "cmdline").read_bytes():  # it already runs its own program
                         os.kill(int(word), signal.SIGSTOP)
                         return int(word)
 
     def raw(self, data: bytes, pieces: int = 1) -> bytes:
-        """What comes back to bytes, sent in so many pieces."""
+        """The response to bytes that are sent in that many pieces."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60 * SLOWNESS) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             step = -(-len(data) // pieces)
@@ -128,7 +128,7 @@ class Server:
                 return b""
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """It ends cleanly, and has said nothing."""
+        """The server must end properly, without output."""
         assert self.child.stdout and self.child.stderr
         self.child.send_signal(number)
         assert self.child.wait(timeout=9 * SLOWNESS) == 130
@@ -136,14 +136,14 @@ class Server:
 
 
 def later(method: str = "tools/call", params: Message = CALL, **changes: str | None) -> tuple[Message, dict[str, Any]]:
-    """A request of the later era, and its headers."""
+    """A request of the later revision, and its headers."""
     headers: dict[str, Any] = {"MCP_Protocol_Version": LATER, "Mcp_Method": method, "Mcp_Name": params.get("name")}
     return request(1, method, params, later=True), headers | changes
 
 
 @pytest.fixture
 def small(make_repo: Make) -> Repo:
-    """A repository of one class."""
+    """A repository with one class."""
     return make_repo({"a.py": CLASS.format("A")}, "small")
 
 
@@ -254,7 +254,9 @@ def test_sessions(host: Host, small: Repo) -> None:
 
 
 def test_what_is_cancelled(host: Host, make_repo: Make) -> None:
-    """By a notification or the end of the session: no message comes. By going away: its place in the queue is free."""
+    """After a notification, or the end of the session, no message comes. After a disconnect, the place in the queue is
+    free.
+    """
     server = Server(host, "--repo", many(make_repo, 800), "--no-cache", "--jobs", "1")
     server.stop_worker()
     session = server.session()
@@ -268,7 +270,7 @@ def test_what_is_cancelled(host: Host, make_repo: Make) -> None:
     long, headers = later(params={"name": "search_code", "arguments": {"code_str": "x" * 1_000_000}})
     for _ in range(2):
         sent = {(each := server.send("POST", long, **headers)).sock: each for _ in range(5)}
-        (refused,), _, _ = select.select(sent, [], [], 60 * SLOWNESS)  # whichever came last; the others wait
+        (refused,), _, _ = select.select(sent, [], [], 60 * SLOWNESS)  # the last one; the others wait
         connection = sent.pop(refused)
         assert Answer(connection.getresponse()).message["error"]["code"] == -32000
         assert select.select(sent, [], [], 0) == ([], [], [])
@@ -342,7 +344,7 @@ def test_bodies_in_any_shape(host: Host, small: Repo) -> None:
 
 
 def test_a_thousand_connections_and_one_that_asks(host: Host, small: Repo) -> None:
-    """Those that ask nothing, or a byte at a time, make room for it."""
+    """Connections that send nothing, or a byte at a time, must make room for it."""
     server = Server(host, "--repo", small)
     body, headers = later()
     idle = []

@@ -33,14 +33,14 @@ def _differ(recorder: Recorder, client: str, call: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("client", "call"), CASES)
 def test_request_equals_the_sdks(recorder: Recorder, client: str, call: str) -> None:
-    """Host, path, headers and every field of the body."""
+    """The same host, path, headers and body fields."""
     found = _differ(recorder, client, call)
     unmeant = {what: told for what, told in found.items() if not compare.row_for(client, what)}
     assert unmeant == {}
 
 
 def test_every_listed_difference_is_there(recorder: Recorder) -> None:
-    """A row of the list that nothing needs any more is taken out."""
+    """A row that is no longer needed must be removed."""
     needed = set()
     for client, call in CASES:
         for what in _differ(recorder, client, call):
@@ -49,7 +49,7 @@ def test_every_listed_difference_is_there(recorder: Recorder) -> None:
 
 
 def test_goldens_are_what_the_sdks_send(recorder: Recorder) -> None:
-    """The SDKs, asked anew, send what was compared with; ACR_UPDATE_GOLDENS=1 writes it down."""
+    """The SDKs must send the golden requests again; ACR_UPDATE_GOLDENS=1 writes the files."""
     try:
         found = sdks.capture(recorder)
     except sdks.Unavailable as error:
@@ -60,7 +60,7 @@ def test_goldens_are_what_the_sdks_send(recorder: Recorder) -> None:
 
 
 def _to_sign(request: Request) -> dict[str, Any]:
-    """A recorded request as sign.mjs reads it."""
+    """A recorded request in the form that sign.mjs reads."""
     signed = re.search(r"SignedHeaders=([^,]+)", request.header("authorization") or "")
     date = request.header("x-amz-date")
     assert signed and date and re.fullmatch(r"\d{8}T\d{6}Z", date)
@@ -77,7 +77,7 @@ def _to_sign(request: Request) -> dict[str, Any]:
 
 
 def test_the_aws_sdk_signs_our_requests_alike(recorder: Recorder) -> None:
-    """Its signer, given what went over the wire, gives our Authorization header."""
+    """The SDK's signer, given the request that was sent, computes our Authorization header."""
     requests = [ours.make(recorder, "bedrock", call) for name, call in sdks.calls().items() if name != "json"]
     try:
         folder = sdks.install()

@@ -22,13 +22,13 @@ WRITE = ROOT / "tools" / "manual" / "write.py"
 
 @pytest.fixture
 def told(host: Host) -> dict[str, Any]:
-    """What the program says of its verbs and options."""
+    """The program's description of its verbs and options."""
     return json.loads(host.run("describe").check().stdout)
 
 
 @pytest.fixture
 def share(host: Host, tmp_path: Path) -> Path:
-    """A folder with what the script wrote."""
+    """A folder with the script's output."""
     subprocess.run([sys.executable, WRITE, host.program, tmp_path / "share"], check=True)
     return tmp_path / "share"
 
@@ -58,7 +58,7 @@ def test_variables_of_providers_are_in_manual_and_guide(share: Path, told: dict[
 
 
 def complete(share: Path, *words: str) -> list[str]:
-    """What bash offers for the last of the words."""
+    """The completions that bash offers for the last word."""
     script = f"""source {share}/bash-completion/completions/acr-host
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _acr_host; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = subprocess.run(
@@ -83,7 +83,7 @@ def test_shells_complete_verbs_options_and_values(share: Path) -> None:
 
 
 def assert_it_names_what_is_missing(tree: Path) -> None:
-    """The tarball's start, where the program wants a library that no machine has, or is for another machine."""
+    """Start the tarball's program where a library is missing, or on another machine's architecture."""
     start = tree / "bin" / "acr-host"
     program = tree / "libexec" / "acr-host"
     whole = program.read_bytes()

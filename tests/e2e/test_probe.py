@@ -32,7 +32,7 @@ SEES = "from app import half\nprint('half is', half(4))"
 
 
 def probing(*snippets: str) -> list[Line]:
-    """A round of the retrieval that runs snippets."""
+    """A retrieval round that runs snippets."""
     calls = json.dumps({"API_calls": [f"probe({code!r})" for code in snippets], "bug_locations": []})
     return [line("search", "I run it.", "- probe(code: str)"), line("extract", calls), line("search", "It is clear.")]
 
@@ -42,12 +42,12 @@ def looking(code: str, *expect: str) -> Line:
 
 
 def probes(case: Case) -> list[dict[str, Any]]:
-    """What the journal says of the snippets."""
+    """The journal's records of snippets."""
     return [r["answer"] for r in case.records("execution") if r["request"].get("experiment") == "probe"]
 
 
 def test_both_roles_see_what_the_code_does(case: Case) -> None:
-    """Without the patch in the retrieval and with it in the review; what was recorded is not run again."""
+    """Without the patch in the retrieval and with it in the review; recorded snippets are not run again."""
     need_bubblewrap()
     first = probing(SEES)
     first[2]["expect"] = ["half is 1\n(exit code 0)", "Snippets left: 2."]
@@ -70,7 +70,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_a_snippet_does_is_bounded(case: Case, name: str) -> None:
-    """It ends by itself or at a limit, and the run goes on with the tree as it was."""
+    """It ends by itself or at a limit, and the run continues with an unchanged tree."""
     need_bubblewrap()
     code, said = HOSTILE[name]
     first = probing(code)
@@ -93,7 +93,7 @@ def test_a_run_may_ask_three_times(case: Case) -> None:
 
 
 def test_a_snippet_proves_nothing(case: Case) -> None:
-    """A passing assertion in a snippet leaves a patch without a reproducer unverified."""
+    """With a passing assertion in a snippet only, a patch without a reproducer stays unverified."""
     need_bubblewrap()
     lines = [
         guard(),

@@ -95,7 +95,7 @@ pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reas
 
 
 def diff_of(repo: Repo, files: Mapping[str, str]) -> Path:
-    """A diff that makes those files of the repository so; its tree is as before."""
+    """A diff that gives the repository's files these contents; the tree is then restored."""
     for path, text in files.items():
         (repo.path / path).write_text(text)
     diff = repo.git_bytes("diff")
@@ -113,13 +113,14 @@ def outcome(host: Host, repo: Repo, *args: object, code: int = 0) -> dict[str, A
 
 @pytest.fixture(scope="session")
 def with_pytest() -> list[str]:
-    """Options that name a Python which has pytest: this one, where the sandbox can see it."""
+    """Options that name a Python with pytest: this one, if the sandbox can see it."""
     return ["--python", sys.executable]
 
 
 def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
-    """Options of plug-ins that are not installed do no harm, nor does -x or a file that cannot be imported; a baseline
-    is kept; what a patch does is found."""
+    """Options of missing plug-ins, -x, or a file that cannot be imported do no harm; the baseline is cached; the
+    patch's effects are found.
+    """
     repo = make_repo(CODE | BY_PYTEST | {"tests/test_lost.py": "import nothere\n"})
     counts = COUNTS | {"errors": COUNTS["errors"] + 1}
     patch = diff_of(repo, BROKEN)
@@ -142,8 +143,9 @@ def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None
 
 
 def test_unittest(host: Host, make_repo: MakeRepo) -> None:
-    """Without pytest anywhere; a file that cannot be imported with the patch takes its tests along. Modules in the
-    project's root that are called as Python's are the project's alone."""
+    """Without pytest; if a file cannot be imported with the patch, its tests count as broken. Modules in the root that
+    are named like Python's are used only by the project.
+    """
     mine = dict.fromkeys(["json.py", "base64.py", "tempfile.py"], "raise ImportError\n")
     repo = make_repo(CODE | BY_UNITTEST | mine)
     row = outcome(host, repo, "--python", "/usr/bin/python3", "--list")
@@ -157,7 +159,7 @@ def test_unittest(host: Host, make_repo: MakeRepo) -> None:
 
 
 def test_commands(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
-    """A shell command that is no known runner reports all the same, through what it starts; or by its log."""
+    """An unknown shell command reports outcomes through the Python that it starts, or through its log."""
     repo = make_repo(CODE | BY_PYTEST | {"pytest.ini": "[pytest]\n"})
     row = outcome(host, repo, *with_pytest, "--test-cmd", "cd . && echo begun && exec python -m pytest tests")
     assert (row["runner"], row["counts"]) == ("command", COUNTS)
@@ -166,7 +168,7 @@ def test_commands(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> No
 
 
 def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: MakeRepo, tmp_path: Path) -> None:
-    """A guide may say anything: what it says is tried on the copy, and what works is taken."""
+    """A guide may contain any command: it is tried on the copy, and a working one is used."""
     victim = tmp_path / "victim"
     victim.mkdir()
     guide = f"# Tests\n\n```sh\nrm -rf {victim} * # test\n./run-checks --all\n```\n"
@@ -183,7 +185,7 @@ def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: Mak
 
 
 def test_two_processes_make_one_baseline(host: Host, make_repo: MakeRepo) -> None:
-    """The second waits for the first; one that is interrupted does not go on waiting."""
+    """The second waits for the first; an interrupt ends its wait."""
     cases = "import time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        time.sleep(2)\n"
     repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_slow.py": cases})
     started = [host.start("tests", "--repo", repo, "--json") for _ in range(2)]
@@ -196,13 +198,13 @@ def test_two_processes_make_one_baseline(host: Host, make_repo: MakeRepo) -> Non
         lock.with_suffix("").unlink()
         process = host.start("tests", "--repo", repo, "--json")
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=12)  # longer than all of its tests
+            process.wait(timeout=12)  # longer than all of its tests take
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
 
 
 def test_next_guess(host: Host, make_repo: MakeRepo) -> None:
-    """A command that runs no test is named with its reason, and the next one is tried."""
+    """A command that runs no test is listed with the reason, and the next one is tried."""
     files = {"tox.ini": "[testenv]\ncommands = python -m unittest discover -s docs\n", "docs/conf.py": ""}
     row = outcome(host, make_repo(CODE | BY_UNITTEST | files), "--python", "/usr/bin/python3")
     assert row["counts"] == COUNTS | {"passed": 2}
@@ -229,7 +231,7 @@ RAISE = "raise RuntimeError('set SHOP_SETTINGS')\n"
 def test_why_none_passes(
     host: Host, make_repo: MakeRepo, with_pytest: list[str], files: dict[str, str], where: str
 ) -> None:
-    """The exception stands in the output, not only how many tests failed."""
+    """The output has the exception, not only the number of failures."""
     files = CODE | {"test_a.py": "from pkg import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"} | files
     result = host.run("tests", "--repo", make_repo(files), *with_pytest, timeout=600)
     assert result.exit != 0
@@ -237,7 +239,7 @@ def test_why_none_passes(
 
 
 def test_time(host: Host, make_repo: MakeRepo) -> None:
-    """When the time is over, what did not run is reported; tests near the patch have run."""
+    """At the timeout, tests that did not run are reported; tests near the patch have run."""
     slow = "import time\nimport unittest\n\n\nclass SlowTest(unittest.TestCase):\n    def test_slow(self):\n        time.sleep(600)\n"
     near = "import unittest\nfrom pkg import other\n\n\nclass NearTest(unittest.TestCase):\n    def test_near(self):\n        other.f()\n"
     files = {"tests/__init__.py": "", "tests/test_a.py": slow, "tests/test_z.py": near}
@@ -251,7 +253,7 @@ def test_time(host: Host, make_repo: MakeRepo) -> None:
 
 
 def test_flaky(host: Host, make_repo: MakeRepo) -> None:
-    """Tests that depend on chance or on others are no regressions of a patch that changes nothing."""
+    """Tests that depend on chance or on other tests are no regressions of a patch that changes nothing."""
     text = """import random
 import unittest
 
@@ -277,7 +279,7 @@ class FlakyTest(unittest.TestCase):
 def test_a_file_that_a_patch_makes_importable_is_mended(
     host: Host, make_repo: MakeRepo, with_pytest: list[str]
 ) -> None:
-    """Run again, it stands for its tests. A test that the patch makes skip is listed."""
+    """When it is run again, it stands for its tests. A test that the patch causes to be skipped is listed."""
     lost = "from pkg import late\n\n\ndef test_late():\n    assert late\n"
     sure = (
         "import pkg\nimport pytest\n\n\n@pytest.mark.skipif(hasattr(pkg, 'late'), reason='')\ndef test_sure(): pass\n"
@@ -291,9 +293,9 @@ def test_a_file_that_a_patch_makes_importable_is_mended(
 
 
 def test_a_patch_that_breaks_everything_is_refused_in_time(host: Host, make_repo: MakeRepo) -> None:
-    """Files that cannot be imported had their turn, also where the time is over before the others have had theirs. Of
-    very many tests the first ones are confirmed: all of them, again and again, would take all the time there is. It is
-    enough for those on a machine that does other things, too."""
+    """Files that cannot be imported count as run, even if the time limit comes before other files have run. Of very
+    many broken tests only the first ones are confirmed, because confirming all would take too long.
+    """
     head = "import time\nimport unittest\nimport pkg\n\n\nclass PkgTest(unittest.TestCase):\n"
     many = "".join(f"    def test_{n:02}(self):\n        pass\n\n" for n in range(20))
     slow = "    def test_slow(self):\n        time.sleep(4.4)\n"
@@ -314,10 +316,10 @@ ENDED = "import os\nimport unittest\nimport pkg\n\n\nclass EndTest(unittest.Test
 @pytest.mark.parametrize(
     ("code", "broken"),
     [
-        ("import os\nos._exit(0)\n", [0, 1, 2]),  # before a test is found
+        ("import os\nos._exit(0)\n", [0, 1, 2]),  # before a test is collected
         pytest.param(
             "import os\n\n\ndef add(a, b):\n    os._exit(a == 1)\n", [0, 1, 2], marks=pytest.mark.full
-        ),  # in the first one
+        ),  # in the first test
         (
             "import os\nused = []\n\n\ndef add(a, b):\n    used.append(a)\n    return a + b if len(used) < 2 else os.abort()\n",
             [1],
@@ -328,7 +330,7 @@ ENDED = "import os\nimport unittest\nimport pkg\n\n\nclass EndTest(unittest.Test
 def test_a_patch_that_ends_the_tests_process_breaks_them(
     host: Host, make_repo: MakeRepo, code: str, broken: list[int]
 ) -> None:
-    """With whatever exit code; also where each test passes alone."""
+    """With any exit code, and even if each test passes alone."""
     repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_end.py": ENDED})
     options = ["--python", "/usr/bin/python3", "--patch", diff_of(repo, {"pkg/__init__.py": code})]
     row = outcome(host, repo, *options, code=1)
@@ -363,7 +365,7 @@ def test_bad_input(run_host: RunHost, make_repo: MakeRepo, options: list[str], c
 
 
 def test_failing_tests_are_named(run_host: RunHost, make_repo: MakeRepo) -> None:
-    """The first ten, where all are, and what the test command ended with."""
+    """The first ten, how to list all, and the exit code of the test command."""
     cases = "".join(f"    def test_{n:02}(self):\n        assert {n} < 1\n" for n in range(12))
     repo = make_repo({"test_many.py": f"import unittest\n\n\nclass Many(unittest.TestCase):\n{cases}"})
     told = run_host("tests", "--repo", repo, "--test-cmd", "python3 -m unittest").check().out
@@ -379,8 +381,9 @@ def test_nothing_to_run(run_host: RunHost, make_repo: MakeRepo) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["order", "sleep", "state", "network"])
 def test_flaky_suites_50_runs(host: Host, make_repo: MakeRepo, kind: str, with_pytest: list[str]) -> None:
-    """No regression is reported that is none, however a suite is flaky; one test passes always, as a suite of which
-    none does is told as such."""
+    """However a suite is flaky, no false regression is reported; one test always passes, because a suite without one is
+    rejected.
+    """
     repo = make_repo(CODE | FLAKY[kind] | {"tests/test_sure.py": "def test_sure():\n    pass\n"})
     patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nX = 1\n"})
     for _ in range(50):
@@ -432,7 +435,7 @@ def test_releases(
     pins: list[str],
     passed: int,
 ) -> None:
-    """Source releases, without an option but the Python that has what they need."""
+    """Source releases, with only the option for a Python that has the dependencies."""
     repo = release_repo(name, version)
     row = outcome(host, repo, "--python", pinned_python(pins))
     assert row["counts"]["passed"] >= passed and row["complete"], json.dumps(row)

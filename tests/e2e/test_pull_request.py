@@ -68,7 +68,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, binary: Path) -> Path:
-    """A folder with a repository `repo` and a verified run of it, `out`."""
+    """A folder with a repository `repo` and its verified run `out`."""
     folder = tmp_path_factory.mktemp("finished")
     repo = make_repo(folder / "repo", FILES)
     (folder / "issue.md").write_text(SAID)
@@ -89,7 +89,7 @@ def out(finished: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def repo(finished: Path, tmp_path: Path) -> Repo:
-    """A clone of its repository whose git knows who commits, with a bare `origin` on disk behind GitHub's address."""
+    """A clone of its repository that has an author, and a bare `origin` on disk behind GitHub's address."""
     made = Repo(finished / "repo").clone(tmp_path / "work")
     Repo(finished / "repo").git("clone", "-q", "--bare", str(finished / "repo"), str(tmp_path / "server.git"))
     made.git("config", "user.name", "Ann")
@@ -101,7 +101,7 @@ def repo(finished: Path, tmp_path: Path) -> Repo:
 
 @pytest.fixture(params=sorted(forges.DIALECTS))
 def forge(request: pytest.FixtureRequest) -> Iterator[Forge]:
-    """Each of the servers; it must have seen no request out of shape."""
+    """Each of the servers; it must have received no invalid request."""
     with Forge(request.param) as made:
         yield made
     assert made.wrong == []
@@ -173,7 +173,7 @@ def test_the_issue_is_named_by_its_address_alone(run_host: RunHost, out: Path) -
 
 
 def change(repo: Repo) -> bytes:
-    """The diff of a change of every kind; the repository is as before."""
+    """The diff of every kind of change; the repository is then restored."""
     repo.write({"crlf.txt": b"one\r\nTWO\r\nthree\r\n", "gone/only.txt": None, "data.bin": bytes(range(255, -1, -1))})
     repo.write({"new/tool": "#!/bin/sh\necho\n", "empty.py": "", "app.py": "def half(n):\n    return n // 2\n"})
     (repo.path / "new" / "tool").chmod(0o755)
@@ -191,7 +191,7 @@ def refs(repo: Repo) -> list[str]:
 
 
 def untouched(repo: Repo) -> dict[str, Any]:
-    """All that git keeps and shows, but objects and what belongs to the branch `fix`."""
+    """All of git's files and output, except objects and the branch `fix`."""
     kept = digest(repo.path)
     mine = (".git/refs/heads", ".git/logs/refs/heads")
     return {
@@ -248,7 +248,7 @@ def test_a_branch_is_written_once(run_host: RunHost, out: Path, repo: Repo) -> N
 
 
 def test_nothing_is_written_where_a_link_leads(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> None:
-    """Nor on a branch that HEAD is on and that has no commit yet."""
+    """Nor to a branch without commits that HEAD is on."""
     away = tmp_path / "away"
     away.mkdir()
     (away / ".bashrc").write_text("#\n")
@@ -278,7 +278,7 @@ def test_who_commits_must_be_known(run_host: RunHost, out: Path, repo: Repo) -> 
 
 
 def rebase(out: Path, repo: Repo, files: dict[str, str]) -> None:
-    """Let the run have begun at a commit that also has these files."""
+    """Make the run begin at a commit that also has these files."""
     repo.write(files)
     repo.git("add", "--all")
     base = repo.git("commit-tree", repo.git("write-tree"), "-m", "base")
@@ -337,7 +337,7 @@ def test_a_policy_on_ai_is_shown_before_anything_is_written(
 
 
 def test_kinds_of_repositories(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> None:
-    """A linked work tree, one with a submodule and a name that is not UTF-8, a bare one, one without the commit."""
+    """A linked worktree, one with a submodule and a name that is not UTF-8, a bare one, one without the commit."""
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "linked")
     run_host("pr", out, "--repo", tmp_path / "linked", "--branch", "one").check()
     assert repo.git("log", "-1", "--format=%P", "one") == repo.head
@@ -387,7 +387,7 @@ def test_a_push(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> Non
         (server.path / "hooks" / hook).chmod(0o755)
     for name in ("core.alternateRefsCommand", "core.fsmonitor", "core.hooksPath"):
         server.git("config", name, evil if name != "core.hooksPath" else str(server.path / "hooks"))
-    asked = tmp_path / "programs"  # of git's name, which tells what it and its children are given
+    asked = tmp_path / "programs"  # a program named git, which records the arguments of git and its children
     asked.mkdir()
     (asked / "git").write_text(f'#!/bin/sh\nenv >>{tmp_path}/env\nexec {shutil.which("git")} "$@"\n')
     (asked / "git").chmod(0o755)
@@ -480,7 +480,7 @@ def test_a_draft_is_opened_once(run_host: RunHost, out: Path, repo: Repo, forge:
 
 
 def test_one_that_is_open_is_found_behind_many(run_host: RunHost, out: Path, repo: Repo) -> None:
-    """Gitea cannot look for a branch; a fork's branch of that name is another one."""
+    """Gitea cannot search by branch; a fork's branch of that name is a different one."""
     with Forge("gitea") as forge:
         for n in range(70):
             forge.add_row("fix/half", is_fork=True) if n == 3 else forge.add_row(f"b{n}")
@@ -531,7 +531,7 @@ def test_servers_that_refuse(run_host: RunHost, out: Path, repo: Repo, answer: t
 
 
 def test_which_server_gets_the_token(run_host: RunHost, out: Path, repo: Repo) -> None:
-    """It is known by the remote's address, or named; a server of one's own must be named with its API."""
+    """The remote's address or an option determines the server; a private server needs --api-url."""
     line = ["pr", out, "--repo", repo, "--branch", "fix", "--push", "origin", "--open"]
     before = digest(repo.path)
     run_host(*line).one_line(3, "GITHUB_TOKEN", "api.github.com")

@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def choice(box: Sandbox, repo: Path, *options: str) -> tuple[str, list[str]]:
-    """The prefix of the Python that `python` is inside, and what `--verbose` says."""
+    """The prefix of the Python that `python` is inside, and the line of `--verbose`."""
     code = "import sys; print(sys.prefix)"
     result = box.run(repo, "-v", *options, "--", "python3", "-c", code).check(0)
     return result.out.strip(), result.err.splitlines()
@@ -61,7 +61,7 @@ def test_a_python_outside_is_taken_as_given(box: Sandbox, repo: Repo, tmp_path: 
 
 @every(BUBBLEWRAP)
 def test_it_is_bound_read_only(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """Also where it is the user's own, in the working tree or not, and what it was made from."""
+    """Also the user's own Python, in the working tree or elsewhere, and the Python from which it was made."""
     for folder in (tmp_path / "venv", repo.path / ".venv"):
         python = make_venv(folder)
         owned(repo, box)
@@ -89,7 +89,7 @@ def test_an_environment_of_copies(box: Sandbox, repo: Repo, tmp_path: Path) -> N
 
 
 def _elsewhere() -> str:
-    """A Python that is installed outside /usr; skips where there is none."""
+    """A Python that is installed outside /usr; skips the test if there is none."""
     found = packages.installed_pythons("3.*")
     if not found:
         pytest.skip("no Python is installed outside /usr (~/.pyenv/versions)")
@@ -174,7 +174,7 @@ def test_an_environment_of_the_projects_own_files_is_not_trusted(box: Sandbox, r
 
 
 def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> None:
-    """There nothing tells the user's files from the project's."""
+    """Without git, the user's files cannot be told from the project's."""
     folder = tmp_path / "folder"
     folder.mkdir()
     make_venv(folder / ".venv")
@@ -184,7 +184,7 @@ def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> Non
 
 
 def test_a_python_does_not_show_the_whole_home(box: Sandbox, repo: Repo) -> None:
-    """Installed into the home itself, it would take all of it along."""
+    """Mounting a Python that is installed into the home itself would expose the whole home."""
     home = box.host.home
     (home / "secret").write_text("secret")
     python = make_venv(home)

@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "tests" / "servers"))
 from real_model import MODEL_NAME, WINDOW_TOKENS, RealModel, Unavailable  # noqa: E402
 
 KEY = "sk-real-0123456789"
-# Dialect -> (model, variable of its base URL, whether that holds /v1, variable of its key).
+# Dialect -> (model, variable for the base URL, whether the URL includes /v1, variable for the key).
 DIALECTS = {
     "chat": (f"openai/{MODEL_NAME}", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
     "responses": (
@@ -42,7 +42,7 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def started(**options: Any) -> RealModel:
-    """A running server; skips the test where the packages cannot be had."""
+    """A running server; skips the test if the packages cannot be installed."""
     try:
         return RealModel(**options).start()
     except Unavailable as error:
@@ -51,7 +51,7 @@ def started(**options: Any) -> RealModel:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RealModel]:
-    """One server for all tests of this file, with a key."""
+    """One server with a key for all tests of this file."""
     running = started(key=KEY)
     yield running
     running.stop()
@@ -59,7 +59,7 @@ def server() -> Iterator[RealModel]:
 
 @pytest.fixture
 def ask(host: Host, server: RealModel) -> Ask:
-    """ask(dialect, *args, exit=None, key=KEY) -> what `ask --json` printed, one object. A cut answer ends with 1."""
+    """ask(dialect, *args, exit=None, key=KEY) -> the object that `ask --json` prints. A truncated answer exits with 1."""
 
     def call(dialect: str, *args: object, exit: int | None = None, key: str = KEY) -> dict[str, Any]:
         model, base, tail, variable = DIALECTS[dialect]
@@ -91,7 +91,7 @@ def test_cut_answer_says_so(ask: Ask, dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_too_long_is_a_context_overflow(ask: Ask, dialect: str) -> None:
-    """Whichever the dialect, the server's refusal is OpenAI-shaped, with a number for its code."""
+    """In any dialect, the server's error has OpenAI's shape, with a number as its code."""
     row = ask(dialect, "--max-tokens", "4", "word " * (WINDOW_TOKENS + 500), exit=1)
     assert row["error"]["class"] == "context_overflow"
     assert row["error"]["http_status"] == 400 and row["error"]["attempts"] == 1

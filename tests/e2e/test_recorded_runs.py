@@ -18,14 +18,14 @@ from recorded_tools import TOOLS
 
 pytestmark = pytest.mark.full
 
-SECONDS_FOR_ONE_RUN = 120  # then it hangs; tables of replay_runs.py tell how long each took
+SECONDS_FOR_ONE_RUN = 120  # a longer run hangs; the tables of replay_runs.py have the time of each run
 RESOLVED_AGAIN = 0.95
 EXPECTATIONS_MET = 0.97
-SAME_CHANGE = 0.7  # of the runs that recorded a diff; of the others replay_runs.py's tables tell what differs
+SAME_CHANGE = 0.7  # share of runs with a recorded diff; tables of replay_runs.py show the others
 
 
 def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
-    """The result objects of the runs that could be made; skips where there are none to make."""
+    """The results of the runs that were possible; skips the test if there are none."""
     if SLOWNESS != 1:
         pytest.skip("the recorded runs are made with the release build only")
     if not os.environ.get("ACR_REPOS"):
@@ -48,7 +48,7 @@ def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[
 
 
 def told(rows: list[dict[str, Any]]) -> list[str]:
-    """A line for each result, for a failure message."""
+    """A line for each result, for failure messages."""
     names = (
         "instance_id",
         "run",
@@ -63,7 +63,7 @@ def told(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def same_change(rows: list[dict[str, Any]]) -> None:
-    """Fails where too few of the runs that gave a diff then give that, or an earlier one of the run, now."""
+    """Fails if too few of the runs with a recorded diff give that diff, or an earlier one of the run."""
     gave = [row for row in rows if not row["recorded_none"]]
     other = [row for row in gave if row["kind"] != "same" and "equals recorded diff" not in (row["why"] or "")]
     assert len(other) <= (1 - SAME_CHANGE) * len(gave), "\n".join(told(other))

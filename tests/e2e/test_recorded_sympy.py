@@ -26,13 +26,13 @@ RELEASE = "1.11.1"
 CHANGED = "sympy/physics/quantum/tensorproduct.py"
 PYTHONS = ("3.9", "3.11")
 TEST_SECONDS = 300
-# What bin/test does, which a source release leaves out.
+# A substitute for bin/test, which a source release lacks.
 RUN_TESTS = "import sys, sympy; sys.exit(not sympy.test(*sys.argv[1:], verbose=True, subprocess=False))"
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The task, its recorded run, how its tests are run, and the run as a script."""
+    """The task, its recorded run, the way to run its tests, and the run as a script."""
 
     task: tasks.Task
     run: tasks.Run
@@ -43,7 +43,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def case(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """The recorded run, its script and issue written to a folder of this module."""
+    """The recorded run, with its script and issue written to a folder of this module."""
     folder = tmp_path_factory.mktemp("recorded")
     places = tasks.Places(recorded.parent, folder, folder, 1)
     task = tasks.load_tasks(places)[INSTANCE]
@@ -60,7 +60,7 @@ def case(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 @pytest.fixture(scope="module")
 def python(case: Recorded, pinned_python: Callable[..., Path]) -> Path:
-    """A Python with what sympy needs, of the recorded version, else of the system's."""
+    """A Python with sympy's dependencies, of the recorded version or else the system's."""
     for version in PYTHONS:
         try:
             environments.find_python(version)
@@ -72,7 +72,7 @@ def python(case: Recorded, pinned_python: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def commit_repo(case: Recorded) -> Path:
-    """A repository that holds the recorded commit."""
+    """A repository that contains the recorded commit."""
     if not os.environ.get("ACR_REPOS"):
         pytest.skip("no folder of repositories: set ACR_REPOS")
     found = tasks.find_repository(Path(os.environ["ACR_REPOS"]), case.task.repo)
@@ -82,7 +82,7 @@ def commit_repo(case: Recorded) -> Path:
 
 
 def statuses(checkout: Repo, case: Recorded, python: Path) -> dict[str, str]:
-    """Run the test file of the task in a checkout; test -> status."""
+    """Run the task's test file in a checkout; return test -> status."""
     (name,) = [line[6:] for line in case.task.test_patch.splitlines() if line.startswith("+++ b/")]
     words = case.entry["test"].replace("python", str(python), 1).split()
     if not (checkout.path / words[1]).exists():
@@ -103,7 +103,7 @@ def statuses(checkout: Repo, case: Recorded, python: Path) -> dict[str, str]:
 
 
 def check_diff(diff: bytes, checkout: Repo, case: Recorded) -> None:
-    """The same change as was recorded, and git's own bytes."""
+    """The change equals the recorded one, and git writes the same bytes."""
     before = (checkout.path / CHANGED).read_bytes()
     checkout.apply(encoded(case.run.final_diff))
     then = (checkout.path / CHANGED).read_bytes()
@@ -117,7 +117,7 @@ def check_diff(diff: bytes, checkout: Repo, case: Recorded) -> None:
 
 
 def check_tests(diff: bytes, checkout: Repo, case: Recorded, python: Path) -> None:
-    """The tests that show the issue fail before and pass after; the others pass both times."""
+    """The tests that show the issue fail before and pass after; the others always pass."""
     checkout.apply(encoded(case.task.test_patch))
     before = statuses(checkout, case, python)
     red = {name for name, status in before.items() if status not in ("PASSED", "XFAIL")}
@@ -129,7 +129,7 @@ def check_tests(diff: bytes, checkout: Repo, case: Recorded, python: Path) -> No
 
 
 def resolve(run_host: RunHost, case: Recorded, repo: object, rev: str, out: Path) -> bytes:
-    """Run the recorded answers; each search finds what it found then. Returns the diff."""
+    """Run the recorded answers; each search must find the recorded results. Returns the diff."""
     result = run_host(
         *("run", "--verify=never", "--repo", repo, "--rev", rev, "--issue", case.issue, "--out", out),
         *("--model", f"script:{case.script}"),

@@ -37,41 +37,43 @@ pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reas
 USAGE, ENVIRONMENT = 2, 3
 HEAD = "import unittest\n\nfrom app import half\n\n\nclass AppTest(unittest.TestCase):\n"
 THREE = "    def test_three(self):\n        self.assertEqual(half(3), 1)\n\n"
-#: Asserts the bug.
+#: A test that asserts the bug.
 SIX = "    def test_six(self):\n        self.assertEqual(half(6), 2)\n\n"
 FAILS = "    def test_four(self):\n        self.assertEqual(half(4), 2)\n\n"
 THREE_ID, SIX_ID, FOUR_ID = (f"tests.test_app.AppTest.test_{name}" for name in ("three", "six", "four"))
 REASON = "half(6) should be 3"
-#: Passes the script, and nothing else.
+#: A patch that passes the script, but nothing else.
 ONLY_FOUR = "    return 2 if n == 4 else 0\n"
 
 
 def says(expected: str, *expect: str) -> Line:
-    """What the reviewer says of a broken test."""
+    """The reviewer's answer about a broken test."""
     return line("review", json.dumps({"expected": expected, "reason": REASON}), *expect)
 
 
 @pytest.fixture
 def tested(host: Host, tmp_path: Path) -> Case:
-    """Runs on TINY with tests: one that passes, one that fails because of the bug, one that asserts it."""
+    """Runs on TINY with tests: one passes, one fails because of the bug, one asserts the bug."""
     files = {"tests/__init__.py": "", "tests/test_app.py": HEAD + THREE + FAILS + SIX}
     repo = make_repo(tmp_path / "repo", TINY | files)
     return Case(host, repo, tmp_path, ["--python", "/usr/bin/python3"])
 
 
 def outcome_of(case: Case) -> Any:
-    """What result.json says of the project's tests."""
+    """The project's tests in result.json."""
     return read_json(case.out / "result.json").get("tests")
 
 
 def check_repeated(case: Case, event: str = "tests") -> None:
-    """A replay that can run nothing, and the rest of a run that has recorded the first event, give the same files."""
+    """A replay that cannot run code, and a run resumed after its first record, must give the same files."""
     events = [record["event"] for record in journal(case.out)]
     check_same_files(case, events.index(event) + 1)
 
 
 def test_what_breaks_a_test_is_refused_and_written_again(tested: Case) -> None:
-    """Without a reproducer; the writer is told test, message and traceback; the reviewer is asked once for each test."""
+    """Without a reproducer; the patch writer gets test, message and traceback; the reviewer is asked once for each
+    test.
+    """
     lines = [
         *[guard("no"), *search(), patch(OTHER)],
         says("yes", SIX_ID, "AssertionError: 1 != 2"),
@@ -93,7 +95,7 @@ def test_what_breaks_a_test_is_refused_and_written_again(tested: Case) -> None:
 
 @pytest.mark.full
 def test_tests_stop_soon_after_a_regression(host: Host, tmp_path: Path) -> None:
-    """A patch is refused before slow tests have run; if the issue expects what failed, they run after all."""
+    """A patch is rejected before slow tests have run; if the issue expects the failure, all tests run."""
     slow = "import unittest\n\n\nclass ZTest(unittest.TestCase):\n    def test_slow(self):\n        import time\n"
     files = {"tests/__init__.py": "", "tests/test_app.py": HEAD + THREE + SIX}
     files["tests/test_zz.py"] = slow + "        time.sleep(12)\n"
@@ -110,7 +112,7 @@ def test_tests_stop_soon_after_a_regression(host: Host, tmp_path: Path) -> None:
 
 
 def test_with_a_reproducer_the_tests_come_after_the_review(tested: Case) -> None:
-    """A command is enough to ask for it; what the user's validation refuses is not tested."""
+    """--test-cmd alone requests the check; a patch that --validate rejects is not tested."""
     lines = [
         *STRAIGHT[:-2],
         *[patch(ONLY_FOUR), review(YES_YES), patch(ONLY_FOUR + "\n", "no")],
@@ -127,7 +129,7 @@ NAMED = [*search("Scores, in this order: 0.", "def half", FOUR_ID), patch(RIGHT)
 
 @pytest.mark.parametrize("options", [["--failing-test", FOUR_ID], ["--sbfl"]], ids=lambda o: o[0])
 def test_the_search_agent_is_told_where_failing_tests_point(tested: Case, options: list[str]) -> None:
-    """Named tests, or all that fail; kept, replayed and resumed."""
+    """Named tests, or all failing ones; recorded, replayed and resumed."""
     assert added(tested.run([guard("no"), *NAMED], *options).check()) == [RIGHT]
     kept = read_json(tested.out / "sbfl.json")
     assert (kept["failing"], kept["passing"], kept["methods"][0]["func"]) == ([FOUR_ID], 2, "half")
@@ -136,7 +138,7 @@ def test_the_search_agent_is_told_where_failing_tests_point(tested: Case, option
 
 @pytest.mark.parametrize("runner", ["unittest", "pytest"])
 def test_without_a_reproducer_a_failing_test_is_traced(tested: Case, runner: str) -> None:
-    """The search agent and the patch writer are shown what it calls."""
+    """The search agent and the patch writer see its calls."""
     told = [*search("The failing test tests", "half(n=4) -> 1"), patch(RIGHT, "half(n=4) -> 1")]
     command = ["--sbfl", "--trace", "--regressions=never", "--test-cmd", f"python3 -m {runner}"]
     assert added(tested.run([guard("no"), *told], *command).check()) == [RIGHT]
@@ -145,7 +147,7 @@ def test_without_a_reproducer_a_failing_test_is_traced(tested: Case, runner: str
 
 @pytest.mark.parametrize("tests", [pytest.param("unittest", marks=pytest.mark.full), "pytest"])
 def test_the_script_that_shows_the_issue_counts_as_a_failing_test(tested: Case, tests: str) -> None:
-    """It runs beside the first of the project's tests, by its runner, and says more than tests that fail anyway."""
+    """It runs beside the first project test, with the same runner, and replaces tests that fail anyway."""
     name = "tests/test_acr_script.py::Script" if tests == "pytest" else "tests.test_acr_script.Script"
     told = [
         *search("Scores, in this order: 0.", "def half", "test_script"),
@@ -163,7 +165,7 @@ def test_the_script_that_shows_the_issue_counts_as_a_failing_test(tested: Case, 
 
 
 def test_where_nothing_fails_nothing_is_told(tested: Case) -> None:
-    """A note where it was not demanded, else one line; never a word of it where it is switched off."""
+    """A note if it was optional, an error if it was required, and nothing if it is off."""
     tested.repo.commit({"tests/test_app.py": HEAD + THREE})
     lines = [guard("no"), *search(), patch(RIGHT)]
     result = tested.run(lines, "--regressions", "-v").check()
@@ -177,7 +179,7 @@ def test_where_nothing_fails_nothing_is_told(tested: Case) -> None:
 
 
 def test_what_always_breaks_tests_is_refused(tested: Case) -> None:
-    """And says so; an answer that cannot be read is asked for again, and one that never comes is no excuse."""
+    """The result says so; an invalid answer is requested again, and a missing one excuses nothing."""
     lines = [*search(), patch(OTHER), line("review", "Well."), says("no", "cannot be parsed"), patch(OTHER)]
     result = tested.run([guard("no"), *lines], "--regressions=always", "--verify=never", "--tries", 2)
     assert rejected(tested, result) == [OTHER]
@@ -186,7 +188,7 @@ def test_what_always_breaks_tests_is_refused(tested: Case) -> None:
 
 
 def test_nothing_is_run_unasked(tested: Case) -> None:
-    """Neither without an option, nor where it is forbidden."""
+    """Neither without an option, nor with --verify=never."""
     lines = [guard("no"), *search(), patch(OTHER)]
     for options in ([], ["--regressions=never", "--test-cmd", "exit 1"], ["--regressions=auto"]):
         result = tested.run(lines, *options).check()
@@ -195,7 +197,7 @@ def test_nothing_is_run_unasked(tested: Case) -> None:
 
 
 def test_tests_that_cannot_be_run(tested: Case) -> None:
-    """Those that must be there end the run before a model is asked; others are said not to have been compared."""
+    """If the tests are required, the run ends before a model is called; otherwise it reports that nothing was compared."""
     lines = [guard("no"), *search(), patch(OTHER)]
     result = tested.run(lines, "--regressions", "--test-cmd", "true")
     result.one_line(ENVIRONMENT, "the project's tests cannot be compared", "no test could be run")
@@ -211,7 +213,7 @@ def test_bad_options(tested: Case, options: list[str]) -> None:
 
 
 def test_nothing_hidden_reaches_a_model(host: Host, tmp_path: Path) -> None:
-    """Of a benchmark's task neither tests nor the reference: not in a request, nor anywhere else in the run folder."""
+    """Neither requests nor the run folder contain a benchmark task's hidden tests or reference patch."""
     hidden_test = "    def test_eleven_hidden(self):\n        self.assertEqual(half(11), 5, 'eleven halved')\n"
     files = {"tests/__init__.py": "", "tests/test_app.py": HEAD + THREE}
     repo = make_repo(tmp_path / "repos" / "brook" / "bill", TINY | files)
@@ -257,7 +259,7 @@ def test_nothing_hidden_reaches_a_model(host: Host, tmp_path: Path) -> None:
 
 
 def _diff(repo: Repo, path: str, text: str) -> str:
-    """A diff that makes a file so; the tree is as before."""
+    """A diff that gives a file this content; the tree is then restored."""
     (repo.path / path).write_text(text, "utf-8")
     diff = repo.git_bytes("diff").decode()
     repo.git("checkout", "-q", ".")

@@ -28,7 +28,7 @@ RunHost = Callable[..., Result]
 
 
 def offline(host: Host, *args: object) -> subprocess.CompletedProcess[bytes]:
-    """Run the program where no network can be reached; skips where this user may not cut it."""
+    """Run the program without a network; skips the test if this user cannot do that."""
     for words in (["unshare", "-n"], ["unshare", "-r", "-n"]):
         if shutil.which("unshare"):
             probe = subprocess.run([*words, "true"], capture_output=True, check=False)
@@ -53,7 +53,7 @@ def finished(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("git", [True, False], ids=["git", "plain"])
 def test_a_repository_whose_path_is_no_utf_8(run_host: RunHost, sample_repo: Repo, tmp_path: Path, git: bool) -> None:
-    """It is found again by what the folder recorded: to replay, and to apply a finished run."""
+    """The run folder records the path, so a replay finds it, and so does --apply of a finished run."""
     place = tmp_path / os.fsdecode(b"caf\xe9")
     sample_repo.path.rename(place)
     if not git:
@@ -66,7 +66,7 @@ def test_a_repository_whose_path_is_no_utf_8(run_host: RunHost, sample_repo: Rep
 
 
 def delete_working_tree(repo: Repo) -> None:
-    """Delete all of a repository but `.git`."""
+    """Delete everything in a repository except `.git`."""
     for path in repo.path.iterdir():
         if path.name != ".git":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -90,7 +90,7 @@ def test_without_script_working_tree_and_network(
 
 
 def test_dirty_tree_that_has_changed_since(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """What was not in HEAD is in the folder: changed and untracked files of that time are used."""
+    """The run folder has the changed and untracked files of that time, which are used."""
     dirty = b"# my note\n" + (sample_repo.path / CHANGED).read_bytes()
     sample_repo.write({CHANGED: dirty})
     moved = (sample_repo.path / "brookbill/tariffs/blocks.py").read_bytes()
@@ -106,7 +106,7 @@ def test_dirty_tree_that_has_changed_since(run_host: RunHost, sample_repo: Repo,
 
 
 def test_dirty_tree_whose_branch_has_moved(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """The commit that HEAD was is found by its id, not by the branch."""
+    """The run's commit is found by its id, not by the branch."""
     sample_repo.write({"brookbill/extra.py": "EXTRA = 1\n"})
     first = run_host(*arguments(sample_repo, tmp_path / "out")).check()
     sample_repo.commit({CHANGED: "pass\n"})

@@ -43,7 +43,7 @@ class Page(html.parser.HTMLParser):
             self.inside.setdefault(self.elements[-1][0], data)
 
     def check(self) -> None:
-        """Nothing is loaded, and nothing runs but the page's own script. Errors: AssertionError."""
+        """Nothing is loaded, and only the page's own script runs. Errors: AssertionError."""
         tags = [tag for tag, _ in self.elements]
         assert tags.count("script") == tags.count("style") == 1
         assert not {"img", "iframe", "link", "object", "embed", "base", "form"} & set(tags)
@@ -74,7 +74,7 @@ def poison(value: Any) -> Any:
 
 
 def make_hostile(out: Path) -> None:
-    """Every text of a run folder; a journal of 10,000 rounds, and an answer of 50 MB."""
+    """Replace every text of a run folder; add a journal of 10,000 rounds and an answer of 50 MB."""
     kept = ("meta.json", "journal.jsonl")
     for path in [path for path in out.rglob("*") if path.is_file() and not {"prompts", "snapshot"} & set(path.parts)]:
         if path.suffix == ".json" and path.name not in kept:
@@ -165,7 +165,7 @@ def test_a_hostile_run_shows_text_alone(run_host: RunHost, run_folder: Path) -> 
     page = Page(run_folder / "report.html")
     page.check()
     assert "document.title=&#x27;owned&#x27;" in page.text and "steps are left out here" in page.text
-    (run_folder / "journal.jsonl").write_text("")  # the rest is as hostile, and quicker
+    (run_folder / "journal.jsonl").write_text("")  # the other inputs are as hostile, and faster
     for form in ("text", "markdown", "json", "junit", "sarif", "atif"):
         out = run_host("report", run_folder, f"--format={form}").check().out
         assert "\x1b" not in out and "\u202e" not in out and len(out) < MAX_PAGE
@@ -222,7 +222,7 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
 
 
 def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Path) -> None:
-    """The newest one, or the one that is named; its doubts are in every format."""
+    """The newest or the named one; every format shows its doubts."""
     for age, name in enumerate(("new", "old")):
         graded = tmp_path / "logs" / "run_evaluation" / name
         (graded / "m" / "a").mkdir(parents=True)

@@ -27,7 +27,7 @@ except OSError:
 
 
 class Release(NamedTuple):
-    """A release, the file that is made, and where the command is to come from."""
+    """A release, the file that is written for it, and the file from which the command must come."""
 
     name: str
     version: str
@@ -58,7 +58,7 @@ RELEASES = [
 @pytest.mark.full
 @pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reason="bubblewrap does not work here")
 def test_ten_releases(run_host: RunHost, tmp_path: Path) -> None:
-    """At least nine run, by the command that the file names; nothing of them runs outside the sandbox."""
+    """At least nine run, with the command from that file; none of their code runs outside the sandbox."""
     table, marker = [], tmp_path / "marker"
     for number, release in enumerate(RELEASES):
         repo = release_repo(release.name, release.version, NEWER_BUILDERS).clone(tmp_path / f"{number}")

@@ -29,7 +29,7 @@ ALONE = [guard(), test_line(FAILING), test_line(SCRIPT, "no_such_name")]
 
 
 def test_reproduce_prints_the_script(case: Case) -> None:
-    """And keeps it in the folder; replay prints it again, where there is no sandbox."""
+    """It is also in the run folder; replay prints it without a sandbox."""
     result = case.run(ALONE, verb="reproduce").check()
     assert result.out == SCRIPT == (case.out / "reproducer.py").read_text()
     assert not (case.out / "patch.diff").exists() and case.files("reproducer_*") == [
@@ -44,7 +44,7 @@ def test_reproduce_prints_the_script(case: Case) -> None:
 
 
 def test_reproduce_again_returns_the_script(case: Case) -> None:
-    """From the finished folder; `run` does not go on there."""
+    """From the finished folder, which `run` does not resume."""
     command = case.arguments(ALONE, verb="reproduce")
     first = case.host.run(*command).check()
     assert case.host.run(*command).check().stdout == first.stdout
@@ -62,7 +62,7 @@ def test_reproduce_again_returns_the_script(case: Case) -> None:
     ids=["no example", "tries", "used up", "no guard"],
 )
 def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line], why: str) -> None:
-    """And says why; so does replay."""
+    """The message gives the reason, also in a replay."""
     result = case.run(lines, verb="reproduce").check(NONE)
     assert result.stdout == b"" and f"not reproduced: {why}" in result.err
     assert read_json(case.out / "result.json")["proof"] == "none"
@@ -71,7 +71,7 @@ def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line]
 
 
 def test_a_module_that_is_missing_is_named(case: Case) -> None:
-    """With the Python that lacks it, and what to do."""
+    """With the Python that lacks it, and the remedy."""
     lines = [guard(), *[test_line("import no_such_module\n")] * 3]
     said = case.run(lines, verb="reproduce").check(NONE).err
     assert "No module named 'no_such_module'' in Python 3" in said and "--setup" in said and "--python" in said
@@ -80,7 +80,7 @@ def test_a_module_that_is_missing_is_named(case: Case) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--setup=true"]], ids=["bare", "set-up"])
 def test_a_script_finds_nothing_of_git(case: Case, options: list[str]) -> None:
-    """What git says of the tree is the patch, not what the patch does."""
+    """Git would show the patch itself, not its behaviour."""
     script = "import os\nassert not os.path.exists('.git'), 'git is here'\n" + SCRIPT
     assert case.run([guard(), test_line(script)], *options, verb="reproduce").check().out == script
     errors = [row["answer"].get("stderr", "") for row in journal(case.out) if row["event"] == "execution"]
@@ -88,7 +88,7 @@ def test_a_script_finds_nothing_of_git(case: Case, options: list[str]) -> None:
 
 
 def test_reproduce_tells_what_to_look_at(case: Case) -> None:
-    """A script that may be red for reasons of its own."""
+    """For a script that may fail for reasons of its own."""
     script = SCRIPT + "import time\nassert time.time() > 1\n"
     result = case.run([guard(), test_line(script)], verb="reproduce").check()
     assert result.out == script
@@ -96,7 +96,7 @@ def test_reproduce_tells_what_to_look_at(case: Case) -> None:
 
 
 def test_reproduce_needs_a_sandbox(case: Case) -> None:
-    """Without one it ends with 3, and nothing is asked."""
+    """Without one, it exits with 3 and calls no model."""
     case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
     case.run(ALONE, verb="reproduce", env={"PATH": "/nonexistent"}).one_line(ENVIRONMENT, "bubblewrap")
     assert journal(case.out) == []
@@ -104,7 +104,7 @@ def test_reproduce_needs_a_sandbox(case: Case) -> None:
 
 @pytest.mark.parametrize("option", ["--validate=true", "--verify=always", "--verify"])
 def test_reproduce_has_no_patch_to_check(case: Case, option: str) -> None:
-    """An option that would do nothing is refused."""
+    """An option without effect is rejected."""
     case.run(ALONE, option, verb="reproduce").one_line(
         USAGE, f"{option.partition('=')[0]} does not apply to 'reproduce'"
     )
@@ -112,7 +112,7 @@ def test_reproduce_has_no_patch_to_check(case: Case, option: str) -> None:
 
 
 def test_the_time_of_reproduce_ends_an_execution(case: Case) -> None:
-    """Nothing is recorded of it."""
+    """The interrupted execution is not recorded."""
     script = "import time\ntime.sleep(100)\n" + SCRIPT
     command = case.arguments([guard(), test_line(script)], verb="reproduce")
     result = case.host.run(*command, "--max-time", str(round(2 * SLOWNESS)))
@@ -124,7 +124,7 @@ def test_the_time_of_reproduce_ends_an_execution(case: Case) -> None:
 
 
 def test_reproduce_has_attempts(case: Case) -> None:
-    """The next one begins where the one before ended without a script."""
+    """The next attempt begins if the previous one ended without a script."""
     lines = [guard("no"), guard(), test_line(SCRIPT)]
     assert case.run(lines, "--attempts", "2", verb="reproduce").check().out == SCRIPT
     assert read_json(case.out / "result.json")["proof"] == "none"
@@ -133,7 +133,7 @@ def test_reproduce_has_attempts(case: Case) -> None:
 
 @pytest.mark.parametrize("options", [sandbox_options(), ["--sandbox", "plain"]], ids=["default", "plain"])
 def test_the_project_is_found_below_src(host: Host, tmp_path: Path, options: list[str]) -> None:
-    """As packages lie that are installed to be imported; it is the copy's, not the user's own."""
+    """The script imports the copy's package in src/, not the one that the user installed."""
     repo = make_repo(tmp_path / "repo", {"src/pkg/__init__.py": "", "src/pkg/app.py": TINY["app.py"]})
     made = Case(host, repo, tmp_path, options)
     script = SCRIPT.replace("from app", "from pkg.app")

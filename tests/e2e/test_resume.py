@@ -27,13 +27,13 @@ RunHost = Callable[..., Result]
 
 @pytest.fixture
 def prompts(tmp_path: Path) -> Path:
-    """A copy of the program's prompts, to be changed."""
+    """A copy of the program's prompts, which the test may change."""
     return Path(shutil.copytree(ROOT / "prompts", tmp_path / "prompts"))
 
 
 @pytest.fixture
 def expected(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> bytes:
-    """The diff of a run in one go."""
+    """The diff of an uninterrupted run."""
     run = arguments(sample_repo, tmp_path / "in-one-go")
     return run_host(*run).check().stdout
 
@@ -97,7 +97,7 @@ def test_other_options_are_refused_by_name(run_host: RunHost, sample_repo: Repo,
 
 
 def test_other_prompts_are_refused(run_host: RunHost, sample_repo: Repo, prompts: Path, tmp_path: Path) -> None:
-    """The text of the prompts is compared, not their paths."""
+    """The texts of the prompts are compared, not their paths."""
     run = arguments(sample_repo, tmp_path / "out")
     first = run_host(*run).check()
     same = run_host(*run, "--prompts", prompts).check()
@@ -109,7 +109,7 @@ def test_other_prompts_are_refused(run_host: RunHost, sample_repo: Repo, prompts
 
 
 def test_same_options_otherwise_spelled_are_the_same(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Paths as the shell gives them; only verbosity and patience differ."""
+    """Other spellings of paths, verbosity and retries make no difference."""
     first = run_host(*arguments(sample_repo, tmp_path / "out")).check()
     (tmp_path / "link").symlink_to(sample_repo.path)
     second = run_host(
@@ -122,7 +122,7 @@ def test_same_options_otherwise_spelled_are_the_same(run_host: RunHost, sample_r
 
 
 def test_finished_folder_answers_at_once(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """From its files: without script, without the repository's files, and nothing is written."""
+    """From its files, without script or repository; nothing is written."""
     script = tmp_path / "script.jsonl"
     shutil.copy(SCRIPT, script)
     run = arguments(sample_repo, tmp_path / "out", model=f"script:{script}")
@@ -140,7 +140,7 @@ def test_finished_folder_answers_at_once(run_host: RunHost, sample_repo: Repo, t
 def test_finished_folder_is_applied_later_without_its_script(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """The journal has every answer: neither script nor key is needed."""
+    """The journal has every answer, so neither script nor key is needed."""
     script = tmp_path / "script.jsonl"
     shutil.copy(SCRIPT, script)
     run = arguments(sample_repo, tmp_path / "out", model=f"script:{script}")
@@ -162,7 +162,7 @@ def test_finished_folder_without_a_patch_says_so_again(run_host: RunHost, sample
 def test_goes_on_with_the_tree_of_its_beginning(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes
 ) -> None:
-    """The working tree changes between the halves: edited, deleted, committed."""
+    """Between the halves, the working tree is edited, deleted and committed."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     model = broken_script(script, ANALYSE_2)
     run = arguments(sample_repo, out, model=model)
@@ -181,7 +181,7 @@ def test_goes_on_with_the_tree_of_its_beginning(
 
 
 def test_dirty_tree_goes_on_with_what_was_not_committed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """The uncommitted text is gone from the tree; the folder has kept it."""
+    """The tree has lost the uncommitted text, but the folder has kept it."""
     dirty = b"# my note\n" + (sample_repo.path / CHANGED).read_bytes()
     sample_repo.write({CHANGED: dirty})
     whole = run_host(*arguments(sample_repo, tmp_path / "whole")).check()
@@ -197,7 +197,7 @@ def test_dirty_tree_goes_on_with_what_was_not_committed(run_host: RunHost, sampl
 
 
 def test_moving_branch_does_not_move_the_run(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """--rev main is the commit that it was when the run began."""
+    """--rev main stays the commit that it was when the run began."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     whole = run_host(*arguments(sample_repo, tmp_path / "whole", "--rev", "main"))
     model = broken_script(script, SELECT_3)
@@ -219,7 +219,7 @@ def test_unfinished_folder_needs_its_script(run_host: RunHost, sample_repo: Repo
 
 
 def test_cut_journal_is_mended_aloud(run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes) -> None:
-    """Also when nobody asked for words: one line, then silence once it is mended."""
+    """Even without --verbose: one line, and none after the repair."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
     run_host(*run).check(1)

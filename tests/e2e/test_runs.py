@@ -18,13 +18,13 @@ DAY = 24 * 60 * 60
 
 
 class State:
-    """A repository, and a state folder in which its runs are kept."""
+    """A repository, and the state folder with its runs."""
 
     def __init__(self, run_host: RunHost, repo: Repo, folder: Path) -> None:
         self.run_host, self.repo, self.env = run_host, repo, {"XDG_STATE_HOME": str(folder)}
 
     def __call__(self, *words: object) -> Result:
-        """Runs the program inside the repository."""
+        """Run the program inside the repository."""
         return self.run_host(*words, cwd=self.repo.path / "brookbill", env=self.env)
 
     def fix(self, *words: object) -> Result:
@@ -32,7 +32,7 @@ class State:
         return self("run", "--issue", ISSUE, "--model", f"script:{SCRIPT}", "--verify=never", *words)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What `runs --json` prints."""
+        """The rows that `runs --json` prints."""
         return json.loads(self("runs", "--json").check().stdout)
 
 
@@ -43,7 +43,7 @@ def state(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> State:
 
 
 def age(folder: str, days: int) -> None:
-    """As if the run had ended so many days ago."""
+    """Make the run look as if it had ended that many days ago."""
     then = time.time() - days * DAY
     os.utime(Path(folder) / "meta.json", (then, then))
 

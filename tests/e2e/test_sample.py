@@ -114,7 +114,7 @@ def test_same_change_from(
 def test_the_patch_writer_is_shown_what_the_repository_says(
     options: list[str], run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """As text of the repository; a resumed folder keeps to what it began with."""
+    """Quoted as text of the repository; a resumed run keeps its first choice."""
     sample_repo.commit({"AGENTS.md": "# Style\n\nDays are counted from 1.\n"})
     out = tmp_path / "out"
     result = run_host(*arguments(sample_repo, out, *options)).check()
@@ -128,7 +128,7 @@ def test_the_patch_writer_is_shown_what_the_repository_says(
 
 
 def test_change_is_against_the_tree_as_it_lies(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Dirty where the fix goes: the change fits what is there, with its own text left as it is."""
+    """The file to fix has uncommitted changes: the patch fits them and leaves them unchanged."""
     dirty = b"# my own note\n" + (sample_repo.path / CHANGED).read_bytes()
     sample_repo.write({CHANGED: dirty})
     checkout = sample_repo.clone(tmp_path / "checkout")
@@ -193,7 +193,7 @@ def test_conversations_are_kept_as_they_were(finished: Path) -> None:
 
 
 def test_round_is_on_disk_before_it_is_parsed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """The run stops at the first extract call: what was selected in that round is there."""
+    """The run stops at the first extract call; the round's calls are already on disk."""
     model = broken_script(tmp_path / "script.jsonl", EXTRACT_1)
     result = run_host(*arguments(sample_repo, tmp_path / "out", model=model))
     result.one_line(1, "what no request ever says")
@@ -280,7 +280,7 @@ def test_apply_writes_the_change_and_nothing_else(run_host: RunHost, sample_repo
     after = digest(sample_repo.path)
     assert before.keys() == after.keys()
     changed = {name for name in before if before[name] != after[name]}
-    parent = str(Path(CHANGED).parent)  # its time: a file was renamed in it
+    parent = str(Path(CHANGED).parent)  # its time changed, because a file in it was renamed
     assert changed == {CHANGED, parent}
     assert before[CHANGED][0] == after[CHANGED][0], "the mode changed"
     assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes()
@@ -320,7 +320,7 @@ def test_apply_after_the_run(run_host: RunHost, sample_repo: Repo, tmp_path: Pat
 def test_apply_after_the_run_needs_no_time_and_writes_nothing_again(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """A finished run is applied from its saved result, which it says; where that is damaged, nothing changes."""
+    """A finished run is applied from its saved result; if the result is damaged, nothing changes."""
     out = tmp_path / "out"
     text = (sample_repo.path / CHANGED).read_bytes()
     first = run_host(*arguments(sample_repo, out)).check()
@@ -340,7 +340,7 @@ def test_apply_after_the_run_needs_no_time_and_writes_nothing_again(
 
 
 def test_apply_writes_to_no_repository_but_the_given_one(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Whatever the folder says: it may be from elsewhere."""
+    """Whatever the run folder says, because it may come from a stranger."""
     other, out = Path(shutil.copytree(sample_repo.path, tmp_path / "other")), tmp_path / "out"
     run_host(*arguments(sample_repo, out)).check()
     text = (out / "meta.json").read_text("utf-8")
@@ -410,7 +410,7 @@ def test_submodule_is_left_out_and_said_once(
 
 
 def test_run_folder_inside_the_working_tree_is_not_seen(run_host: RunHost, tmp_path: Path) -> None:
-    """--out below the repository: git does not see it, and a second run does not either."""
+    """With --out inside the repository, neither git nor a second run sees it."""
     repo = sample_repo(tmp_path / "own")
     first = run_host(*arguments(repo, repo.path / "out")).check()
     assert repo.git("status", "--porcelain") == ""

@@ -40,11 +40,11 @@ SCRIPT_8 = SCRIPT.replace("half(4) == 2", "half(8) == 4")
 
 
 def attempt(script: str, *patches: Line) -> list[Line]:
-    """An attempt with a reproducer, and the answers to its one retrieval."""
+    """An attempt with a reproducer, and the answers to its only retrieval."""
     return [guard(), test_line(script), *search(), *patches]
 
 
-#: Verified by its own script alone, then twice by both.
+#: One is verified only by its own script, the others by both scripts.
 THREE: list[Line] = [
     *attempt(SCRIPT, patch(HALF_RIGHT), review(NO_YES), patch(OTHER), review(NO_YES), patch(RIGHT), review(YES_YES)),
     *attempt(SCRIPT_8, patch(SHIFT), review(YES_YES)),
@@ -52,7 +52,7 @@ THREE: list[Line] = [
 
 
 def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
-    """Written in other words, each verified by its own script, each passing the other's."""
+    """In different words, each verified by its own script and passing the other's."""
     need_bubblewrap()
     lines = [*attempt(SCRIPT, patch(), review(YES_YES)), *attempt(SCRIPT_8, patch(SHIFT), review(YES_YES))]
     result = case.run(lines, "--samples", 4, "-v").check()
@@ -65,7 +65,7 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
 
 
 def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
-    """It hard-wires the script's input; the scripts of later attempts show that."""
+    """It hard-codes the script's input, which the scripts of later attempts show."""
     need_bubblewrap()
     wired = "    return {4: 2}.get(n, n // 3)\n"
     lines = [*attempt(SCRIPT, patch(wired), review(YES_YES)), *attempt(SCRIPT_8, patch(), review(YES_YES))]
@@ -78,7 +78,7 @@ def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
 
 
 def test_answers_to_one_retrieval_share_their_question(case: Case) -> None:
-    """Only the patch writer is asked again; the second answer begins from the same messages."""
+    """Only the patch writer is called again; the second conversation begins with the same messages."""
     need_bubblewrap()
     lines = [*attempt(SCRIPT, patch(OTHER), review(NO_YES), patch(before="nowhere")), patch(SHIFT), review(YES_YES)]
     result = case.run(lines, "--samples", 2, "--tries", 1).check()
@@ -90,7 +90,7 @@ def test_answers_to_one_retrieval_share_their_question(case: Case) -> None:
 
 
 def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
-    """Two answers to each retrieval, with no word between them."""
+    """Two answers to each retrieval, without feedback between them."""
     lines = [guard("no"), *search(), patch(OTHER), patch(), guard("no"), *search(), patch(RIGHT)]
     result = case.run(lines, "--samples", 3).check()
     assert added(result) == [RIGHT]
@@ -114,7 +114,7 @@ def test_an_answer_of_before_is_not_judged_again(case: Case) -> None:
 
 
 def test_each_model_has_its_turn(case: Case) -> None:
-    """As many retrievals as there are models, where the samples suffice."""
+    """There are as many retrievals as models, if there are enough samples."""
     lines = [guard("no"), *search(), patch(OTHER), patch()]
     case.run(lines, "--samples", 2, "--model", f"script:{case.folder / 'script_1.jsonl'}").check()
     assert [one["conversation"] for one in case.asked("patch")] == ["attempt_0/patch", "attempt_1/patch"]
@@ -140,7 +140,7 @@ def test_one_sample_asks_what_is_asked_without_the_option(case: Case) -> None:
 
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
 def test_killed_at_random_moments_it_goes_on_to_the_same_end(case: Case, kills: int) -> None:
-    """The same files and the same bill; what is recorded is neither asked nor run again."""
+    """The same files and costs; recorded calls and executions are not repeated."""
     need_bubblewrap()
     case.run(THREE, "--samples", 4).check()
     whole, chance, out = outcome(case.out), random.Random(kills), case.folder / "killed"

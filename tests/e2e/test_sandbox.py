@@ -100,7 +100,7 @@ def test_input_without_an_end(sandbox: Sandbox, repo: Path) -> None:
     finally:
         os.close(reader)
         os.close(writer)
-    if sandbox.is_engine:  # takes all of it first
+    if sandbox.is_engine:  # reads all input first
         result.one_line(125, "standard input", "a command starts only after all of its input has arrived")
     else:
         result.check(0)
@@ -109,7 +109,7 @@ def test_input_without_an_end(sandbox: Sandbox, repo: Path) -> None:
 def test_signals_are_as_at_any_start(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--", "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
     blocked, ignored = (int(line.split()[1], 16) for line in row["stdout"].splitlines())
-    own = 1 << 31 | 1 << 32  # signals 32 and 33, which the C library keeps for itself
+    own = 1 << 31 | 1 << 32  # signals 32 and 33 are reserved for the C library
     assert (blocked, ignored & ~own) == (0, 0), row
 
 
@@ -135,7 +135,9 @@ def test_it_lies_at_its_own_path(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbox, tmp_path: Path) -> None:
-    """As in a shallow clone: its files, and the way from the nearest tag; no setting, hook, remote or later commit."""
+    """As in a shallow clone: its files and the commits since the nearest tag, but no setting, hook, remote or later
+    commit.
+    """
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     owned = make_repo(tmp_path / "owned", {"README": "one\n"})
     repo = owned.path
@@ -163,7 +165,7 @@ def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbo
 
 
 def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) -> None:
-    """As setuptools-scm does; what it wrote is there, git's folder is each execution's own."""
+    """As setuptools-scm does; its output stays, and each execution has its own git folder."""
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     owned = make_repo(tmp_path / "owned", {"pkg/__init__.py": ""})
     owned.git("tag", "v3.1")
@@ -177,7 +179,7 @@ def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) 
 
 
 def test_tags_are_those_of_the_repository_now(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Also what a set-up has made of them, and of the same commit in another repository."""
+    """Also after a set-up used them, and for the same commit in another repository."""
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     owned = make_repo(tmp_path / "owned", {"README": "one\n"})
     owned.git("clone", "-q", ".", str(tmp_path / "other"))
@@ -259,7 +261,7 @@ def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> Non
 def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
     sandbox: Sandbox, repo: Path, tmp_path: Path
 ) -> None:
-    patch = tmp_path / "p.diff"  # of the same size, and laid in the same second as the tree
+    patch = tmp_path / "p.diff"  # with the same size, and made in the same second as the tree
     names = "diff --git a/pkg/__init__.py b/pkg/__init__.py\n--- a/pkg/__init__.py\n+++ b/pkg/__init__.py\n"
     patch.write_text(f"{names}@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n")
     patch.chmod(0o644)
@@ -369,7 +371,7 @@ def test_a_file_that_is_too_large_is_told_each_time(
     limit_of(sandbox, "bubblewrap-user", why="its tree is read and kept like bubblewrap's")
     os.truncate(repo / "README", (128 << 20) + 1)
     untouched()
-    for setup in ([], ["--setup", "true"]):  # the same tree, kept from the first time
+    for setup in ([], ["--setup", "true"]):  # the same tree, from the cache
         result = sandbox.run(repo, "-v", *setup, "--", "sh", "-c", "rm run.sh && ls").check(0)
         assert "README" not in result.out and result.err.count("too large for the sandbox: 'README'") == 1
 
@@ -426,7 +428,7 @@ def test_a_fork_bomb_is_bounded(sandbox: Sandbox, repo: Path) -> None:
     )
     row = sandbox.json(repo, "--processes", "40", "--timeout", "20", "--", "python3", "-c", script)
     assert row["limit"] == "processes", row
-    if sandbox.name == "plain":  # nothing refuses it a process: it is ended when it has too many
+    if sandbox.name == "plain":  # no process is refused; the command is ended if it has too many
         assert row["signal"] == 9
     else:
         assert row["stdout"].startswith("stopped"), row
@@ -441,7 +443,7 @@ def test_memory_is_bounded(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_memory_that_was_taken_for_a_moment_counts(sandbox: Sandbox, repo: Path) -> None:
-    """A command that has ended before anybody looked has hit the limit all the same."""
+    """A command that has ended before the first sample has nevertheless hit the limit."""
     row = sandbox.json(repo, "--memory", "40", "--", "python3", "-c", "import os; x = b'1' * (60 << 20); os._exit(0)")
     assert row["limit"] == "memory", row
 
@@ -495,7 +497,7 @@ def test_a_file_is_bounded(sandbox: Sandbox, repo: Path) -> None:
 
 def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the disk is bounded for each file only")
-    if sandbox.name == "plain":  # which is ended when it has written too much
+    if sandbox.name == "plain":  # it is ended when it has written too much
         script = (
             "import os, time\nfor n in range(3): os.posix_fallocate(os.open(str(n), os.O_CREAT | os.O_WRONLY), 0, 400 << 20)\n"
             "time.sleep(20); print('had it')"
@@ -509,7 +511,7 @@ def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_a_generated_file_that_git_ignores_is_there(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Without it the package cannot be imported; what else git ignores stays outside."""
+    """The package cannot be imported without it; other ignored files stay outside."""
     if sandbox.name not in LOCAL:
         pytest.skip("an image holds its own")
     made = make_repo(tmp_path / "made", {"pkg/__init__.py": "", ".gitignore": "_version.py\nsecret.py\n"})

@@ -31,7 +31,7 @@ NO_ENGINE = {"DOCKER_HOST": "unix:///nowhere/engine.sock"}
 
 @dataclass
 class Case:
-    """A way in which code cannot be run, and words of the line that says so."""
+    """A reason why code cannot run, and words of the line about it."""
 
     words: list[str]
     options: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Case:
 
 
 def no_bubblewrap(folder: Path) -> Case:
-    """A PATH without it."""
+    """A PATH without bubblewrap."""
     for name in ("sh", "git"):
         program = shutil.which(name)
         assert program
@@ -53,7 +53,7 @@ def no_bubblewrap(folder: Path) -> Case:
 
 
 def bubblewrap_refused(folder: Path) -> Case:
-    """One that fails as the real one does where the kernel refuses."""
+    """A bubblewrap that fails like the real one if the kernel refuses."""
     need_bubblewrap()
     program = folder / "bwrap"
     program.write_text(f"#!/bin/sh\necho '{REFUSED}' >&2\nexit 1\n")
@@ -62,14 +62,14 @@ def bubblewrap_refused(folder: Path) -> Case:
 
 
 def bubblewrap_that_is_none(folder: Path) -> Case:
-    """A program of that name that knows nothing of it, and says nothing."""
+    """A program of that name that does something else and prints nothing."""
     need_bubblewrap()
     (folder / "bwrap").symlink_to("/bin/true")
     return Case(["ended unexpectedly: it printed nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
 
 
 def namespaces_refused(folder: Path) -> Case:
-    """The kernel itself refuses any more user namespaces."""
+    """The kernel's limit on user namespaces is reached."""
     inner = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
     wrapper = ["unshare", "--user", "--map-root-user", "sh", "-c", inner, "sh"]
     if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
@@ -93,12 +93,12 @@ def namespaces_refused_by_a_filter(folder: Path) -> Case:
 
 
 def map_of_users_refused(folder: Path) -> Case:
-    """A namespace without rights: what is written into its map is EPERM."""
+    """A namespace without rights: writing to its map fails with EPERM."""
     return _refused("map")
 
 
 def namespaces_refused_by_a_module(folder: Path) -> Case:
-    """As by AppArmor: the namespace is made, and may do nothing; for root without rights it is the first."""
+    """As by AppArmor: the namespace is created, but has no rights; for root without rights, creating it fails."""
     return _refused("module", wrapper=("setpriv", "--bounding-set=-sys_admin"))
 
 
@@ -116,7 +116,7 @@ def in_a_chroot(folder: Path) -> Case:
 
 
 def user_cannot_be_changed(folder: Path) -> Case:
-    """Root that may not become anybody else: the command must not run as root then."""
+    """Root that cannot become another user: the command must not run as root."""
     wrapper = ["setpriv", "--bounding-set=-setuid"]
     if os.geteuid() != 0 or subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("not root, or capabilities cannot be dropped here")
@@ -125,12 +125,12 @@ def user_cannot_be_changed(folder: Path) -> Case:
 
 
 def no_engine(folder: Path) -> Case:
-    """An image, and nothing listens."""
+    """An image is given, but no engine listens."""
     return Case(["the container engine at '/nowhere/engine.sock' does not answer"], ["--image", "x"], NO_ENGINE)
 
 
 def no_engine_named(folder: Path) -> Case:
-    """An image, and no engine in the usual places either."""
+    """An image is given, but no engine listens at the usual places either."""
     for path in ("/var/run/docker.sock", "/run/podman/podman.sock"):
         if os.path.exists(path):
             pytest.skip(f"an engine may listen at {path}")
@@ -138,7 +138,7 @@ def no_engine_named(folder: Path) -> Case:
 
 
 def no_python(folder: Path) -> Case:
-    """The one that was asked for is not there."""
+    """The given Python does not exist."""
     return Case(["the Python '/nowhere/python' does not exist"], ["--python", "/nowhere/python"])
 
 
@@ -154,12 +154,12 @@ def image_is_missing(folder: Path) -> Case:
 
 
 def sandbox_is_unknown(folder: Path) -> Case:
-    """No backend of that name."""
+    """There is no backend of that name."""
     return Case(["there is no sandbox 'magic'", "bubblewrap, container, plain"], ["--sandbox", "magic"], usage=True)
 
 
 def image_elsewhere(folder: Path) -> Case:
-    """An image with a backend that has none."""
+    """An image for a backend that uses none."""
     return Case(["--image", "not plain"], ["--sandbox", "plain", "--image", "x"], usage=True)
 
 
@@ -179,14 +179,14 @@ def tmp_path(open_path: Path) -> Path:
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
-    """The case that the test is parametrized with."""
+    """The case of the test's parameter."""
     folder = tmp_path / "machine"
     folder.mkdir()
     return request.param(folder)
 
 
 def each(cases: list[Callable[[Path], Case]]) -> pytest.MarkDecorator:
-    """The test once for each of the cases."""
+    """Run the test once for each case."""
     return pytest.mark.parametrize("case", cases, indirect=True, ids=lambda make: make.__name__)
 
 
@@ -194,7 +194,7 @@ def each(cases: list[Callable[[Path], Case]]) -> pytest.MarkDecorator:
 
 
 def check_line(line: str, case: Case) -> None:
-    """One line that holds the words of the case, and no control character."""
+    """One line that contains the words of the case, and no control character."""
     assert line.isprintable(), repr(line)
     for word in case.words:
         assert word in line, line
@@ -212,7 +212,7 @@ def test_exec_says_why_in_one_line(case: Case, host: Host, sample_repo: Repo) ->
     result = host.run(*command, env=case.env, wrapper=case.wrapper).check(2 if case.usage else 125)
     first, *more = result.err.splitlines()
     check_line(first, case)
-    assert not more or [line.strip() for line in more] == ["1", "2", "3"]  # a set-up's last lines
+    assert not more or [line.strip() for line in more] == ["1", "2", "3"]  # the last lines of a set-up
     assert result.out == ""
 
 
@@ -224,7 +224,7 @@ def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tm
     [line] = result.err.splitlines()
     assert line.startswith("acr-host run: verified: no (code cannot be run here: "), line
     check_line(line, case)
-    # Said again from the run folder alone, and offline.
+    # The run folder alone gives the same lines, offline.
     again = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     assert (again.stdout, again.err) == (result.stdout, result.err)
     host.run("replay", tmp_path / "out").check(0)
@@ -232,7 +232,7 @@ def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tm
 
 @each(RUNNABLE)
 def test_a_demanded_proof_fails(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
-    """Exit 3: something of the machine is missing, not a patch."""
+    """Exit code 3: the machine lacks something, not the patch."""
     result = sample_run(host, sample_repo, tmp_path / "out", case, "always").check(3)
     first, *more = result.err.splitlines()
     check_line(first, case)
@@ -248,7 +248,7 @@ def test_what_was_asked_for_wrongly_fails(case: Case, host: Host, sample_repo: R
 
 
 def test_never_runs_nothing(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
-    """Not even the programs that would run it."""
+    """Not even the programs of the sandbox."""
     case = bubblewrap_refused(tmp_path)
     (tmp_path / "bwrap").write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\nexit 1\n")
     for options in (["--setup", f"touch {tmp_path}/was-run"], ["--sandbox", "plain"], ["--image", "x"]):
@@ -269,7 +269,7 @@ def test_reproduce_cannot_do_without(case: Case, host: Host, sample_repo: Repo, 
 
 
 def test_a_program_that_speaks_like_bubblewrap_is_heard(host: Host, sample_repo: Repo) -> None:
-    """What is held back while it may be bubblewrap's own complaint is passed on in the end."""
+    """Output that might be bubblewrap's own error is held back, but printed in the end."""
     need_bubblewrap()
     code = "echo 'bwrap: not at all' >&2; echo more >&2; exit 1"
     result = host.run("exec", "--repo", sample_repo, "--", "sh", "-c", code).check(1)
@@ -277,7 +277,7 @@ def test_a_program_that_speaks_like_bubblewrap_is_heard(host: Host, sample_repo:
 
 
 def test_root_of_a_namespace_is_an_ordinary_user(host: Host, sample_repo: Repo) -> None:
-    """Root that knows no other user, as in containers without rights."""
+    """Root of a namespace that maps no other user, as in containers without rights."""
     wrapper = ["unshare", "--user", "--map-root-user"]
     need_bubblewrap()
     if subprocess.run([*wrapper, "true"], check=False).returncode != 0:
@@ -292,7 +292,7 @@ def test_root_of_a_namespace_is_an_ordinary_user(host: Host, sample_repo: Repo) 
 IN_A_GROUP = 'mkdir -p "$1" && echo 32 >"$1/pids.max" && echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
 NO_GROUPS = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
 FIXED_GROUPS = 'for at in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount --bind -o ro $at $at; done; exec "$@"'
-#: name -> what runs a command as on that machine; of version 1 or 2 are the control groups of the machine itself.
+#: name -> a command that runs another as on that machine; its control groups have this machine's version.
 MACHINES = {
     "as it is": [],
     "without control groups": ["unshare", "--mount", "sh", "-c", NO_GROUPS, "sh"],
@@ -317,7 +317,7 @@ print(made)
 
 @pytest.fixture(params=usually(["without control groups", "with few processes"], MACHINES))
 def machine(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """What runs a command as on that machine."""
+    """A command that runs another as on that machine."""
     need_bubblewrap()
     wrapper = list(MACHINES[request.param])
     group = Path(f"/sys/fs/cgroup/pids/acr-host-test.{os.getpid()}")
@@ -359,7 +359,7 @@ def test_too_few_descriptors_are_one_line(descriptors: int, host: Host, sample_r
 
 
 def can_run(host: Host, repo: Repo, env: dict[str, str], *options: str) -> Result:
-    """`exec` of something small."""
+    """`exec` of a small command."""
     command = ["exec", "--repo", repo, *options, "--", "sh", "-c", "echo $TMPDIR"]
     return host.run(*command, env=env)
 
@@ -402,7 +402,7 @@ def test_a_full_disk_is_one_line(host: Host, sample_repo: Repo, tmp_path: Path, 
 
 
 def test_temporary_folders_that_are_none(host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]) -> None:
-    """With a cache none is needed; inside it is always the sandbox's own."""
+    """With a cache, none is needed; inside, the sandbox always has its own."""
     (tmp_path / "file").write_text("")
     for given in ("/nowhere", "relative", "", str(tmp_path / "file"), "/proc"):
         result = can_run(host, sample_repo, {"TMPDIR": given}, *backend).check(0)
@@ -424,7 +424,7 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
-    """podman's service with images: nothing, a shell that is none, a shell alone, links into a /usr to be mounted."""
+    """podman's service with images: empty, with a broken shell, with only a shell, with links into a mounted /usr."""
     folder = tmp_path_factory.mktemp("images")
     images = {}
     for name, fill in (("broken", _broken), ("empty", _empty), ("host", _host), ("shell", _shell)):
@@ -483,7 +483,7 @@ def test_an_image_that_is_none(
 
 
 def test_an_image_without_python(host: Host, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine) -> None:
-    """Commands run in it; the project's tests cannot."""
+    """Commands run in it, but the project's tests cannot."""
     env = {"DOCKER_HOST": f"unix://{engine.socket}"}
     options = ["--image", "acr-host-test/shell"]
     host.run("exec", "--repo", sample_repo, *options, "--", "true", env=env).check(0)
@@ -496,14 +496,14 @@ def test_an_image_without_python(host: Host, sample_repo: Repo, tmp_path: Path, 
 
 
 def check_all(case: Case, host: Host, repo: Repo, folder: Path) -> None:
-    """`exec` and `run` both say it."""
+    """Both `exec` and `run` report the case."""
     result = host.run("exec", "--repo", repo, *case.options, "--", "true", env=case.env)
     check_line(result.one_line(125), case)
     check_runs(case, host, repo, folder)
 
 
 def check_runs(case: Case, host: Host, repo: Repo, folder: Path) -> None:
-    """A run goes on without proof, unless it is demanded."""
+    """A run continues without proof, unless a proof is required."""
     folder.mkdir(exist_ok=True)
     result = sample_run(host, repo, folder / "auto", case).check(0)
     [line] = result.err.splitlines()
@@ -516,7 +516,7 @@ def check_runs(case: Case, host: Host, repo: Repo, folder: Path) -> None:
 
 # ---- A program in a container ----------------------------------------------------------------------
 
-# What Docker's filter of system calls holds back from containers without rights.
+# System calls that Docker's filter refuses in containers without rights.
 FILTER = {
     "defaultAction": "SCMP_ACT_ALLOW",
     "syscalls": [
@@ -530,7 +530,7 @@ FILTER = {
 def inside(
     binary: Path, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine
 ) -> Iterator[Callable[..., tuple[Host, list[str]]]]:
-    """inside(*options) -> the program as an ordinary user in a container, with this machine's /usr."""
+    """inside(*options) -> the program as an ordinary user in a container with this machine's /usr."""
     need_bubblewrap()
     shutil.copy2(binary, tmp_path / "acr-host")
     (tmp_path / "home").mkdir()
@@ -572,7 +572,7 @@ def test_a_container_that_forbids_namespaces(
 def test_a_container_that_allows_them(
     inside: Callable[..., tuple[Host, list[str]]], sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """podman's own filter does; what is masked in /proc may still forbid a /proc of the sandbox's own."""
+    """podman's own filter does; masked parts of /proc may still forbid the sandbox its own /proc."""
     command = ["exec", "--repo", sample_repo, "--", "sh", "-c", "id -u; hostname"]
     host, wrapper = inside()
     host.run(*command, wrapper=wrapper).one_line(125, "the sandbox process ended unexpectedly: bwrap: ")

@@ -25,7 +25,7 @@ from sandboxes import Sandbox
 TREE: dict[str, str | bytes] = {"README": "hello\n", "pkg/__init__.py": "VALUE = 1\n", "sub/a": "a\n"}
 ENOSYS = 38
 KEYCTL = {"x86_64": 250, "aarch64": 219}
-MEMORY_KB = 256 * 1024  # of the program, however much it is told
+MEMORY_KB = 256 * 1024  # memory of the program, however much output it gets
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def _open(name: str, folder: Path, binary: Path) -> tuple[Sandbox, Path]:
 
 @pytest.fixture(params=["bubblewrap", "bubblewrap-user"])
 def wrapped(request: pytest.FixtureRequest, tmp_path: Path, binary: Path) -> Iterator[tuple[Sandbox, Path]]:
-    """The sandbox that isolates, as root and as an ordinary user, and a repository."""
+    """The isolating sandbox, as root and as an ordinary user, and a repository."""
     made, repo = _open(request.param, tmp_path, binary)
     yield made, repo
     made.host.close()
@@ -84,7 +84,7 @@ def test_keys_of_the_host_are_out_of_reach(wrapped: tuple[Sandbox, Path]) -> Non
         pytest.skip("the number of the call is not known on this machine")
     script = (
         "import ctypes; c = ctypes.CDLL(None, use_errno=True); "
-        f"print(c.syscall({number}, 0, -4, 0), ctypes.get_errno())"  # the number of the user's keyring
+        f"print(c.syscall({number}, 0, -4, 0), ctypes.get_errno())"  # the number of the user's keyring is known
     )
     row = sandbox.json(repo, "--", "/usr/bin/python3", "-c", script)
     assert row["stdout"] == f"-1 {ENOSYS}\n", row
@@ -124,7 +124,7 @@ def test_a_folder_is_no_input(wrapped: tuple[Sandbox, Path]) -> None:
 
 @pytest.fixture
 def plain(tmp_path: Path, binary: Path) -> Iterator[tuple[Sandbox, Path]]:
-    """The sandbox that isolates nothing, and a repository; what is mounted below is unmounted in the end."""
+    """The sandbox without isolation, and a repository; mounts below it are unmounted at the end."""
     made, repo = _open("plain", tmp_path, binary)
     yield made, repo
     made.host.close()
@@ -134,7 +134,7 @@ def plain(tmp_path: Path, binary: Path) -> Iterator[tuple[Sandbox, Path]]:
 
 
 def _is_whole(sandbox: Sandbox, repo: Path) -> bool:
-    """Whether an execution finds the tree and its commit, and nothing else."""
+    """Whether an execution finds exactly the tree and its commit."""
     script = "git status --porcelain || echo failed; find . -path ./.git -prune -o -print | sort && cat $(find . -path ./.git -prune -o -type f -print | sort)"
     row = sandbox.json(repo, "--", "/bin/sh", "-c", script)
     names = {".", *TREE, *(str(Path(name).parent) for name in TREE)} - {""}
@@ -190,7 +190,7 @@ def test_a_shut_folder_in_the_place_of_a_copy_is_removed(tmp_path: Path, binary:
     assert _is_whole(sandbox, repo)
     [layer] = _store(sandbox).glob("layer-*-copy-*/")
     place = layer.with_name(f"tmp-{layer.name}")
-    place.mkdir(mode=0)  # as a command may leave it, which is killed with the program
+    place.mkdir(mode=0)  # a state that a command, killed with the program, may leave
     os.chown(place, layer.stat().st_uid, layer.stat().st_gid)
     assert _is_whole(sandbox, repo)
     assert not place.exists()
@@ -258,7 +258,7 @@ def test_a_hostile_set_up_leaves_nothing_half_done(name: str, backend: str, tmp_
     assert result.exit in (0, 125), result.told()
     assert (result.exit == 125) == bool(result.err), result.told()
     assert list(_store(sandbox).glob("tmp-*")) == []
-    sandbox.run(repo, "--", "cat", "README", "sub/a").check(0)  # the tree of others is as it was
+    sandbox.run(repo, "--", "cat", "README", "sub/a").check(0)  # the tree of other users is unchanged
     assert repos.digest(repo) == before
 
 
@@ -339,7 +339,7 @@ def test_an_engine_that_is_named_is_not_replaced(address: str, host: Host, tmp_p
     repo = repos.make_repo(tmp_path / "repo", TREE).path
     runtime = tmp_path / "run"
     runtime.mkdir()
-    engine = LyingEngine(runtime / "docker.sock", "in order")  # where one is looked for
+    engine = LyingEngine(runtime / "docker.sock", "in order")  # the place where one is searched for
     command = ["exec", "--repo", str(repo), "--image", "img", "--", "true"]
     env = {"DOCKER_HOST": address, "XDG_RUNTIME_DIR": str(runtime)}
     try:

@@ -32,7 +32,7 @@ from sandboxes import LOCAL, Sandbox
 
 MACHINE = os.uname().machine
 PLAIN_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-FEW_RIGHTS = 1 << 0 | 1 << 1 | 1 << 3  # CHOWN, DAC_OVERRIDE, FOWNER: a container's, whose files belong to many
+FEW_RIGHTS = 1 << 0 | 1 << 1 | 1 << 3  # CHOWN, DAC_OVERRIDE, FOWNER: for containers, whose files have several owners
 CALL = """
 import ctypes, errno, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -45,7 +45,7 @@ def call(number, *arguments):
 
 @pytest.fixture(scope="session")
 def calls() -> str:
-    """The engine's own filter, beside which ours must stand."""
+    """The engine's own filter, which must apply together with ours."""
     return "usual"
 
 
@@ -54,7 +54,7 @@ def _isolated(sandbox: Sandbox) -> None:
 
 
 def python(sandbox: Sandbox, repo: Path, script: str, *options: str) -> str:
-    """What a script prints, run to its end."""
+    """The output of a script that is run to its end."""
     row = sandbox.json(repo, *options, "--", "python3", "-c", script)
     assert row["exit"] == 0, row
     return row["stdout"]
@@ -74,7 +74,7 @@ def test_rights_are_few_and_no_more_can_be_won(sandbox: Sandbox, repo: Path) -> 
         assert int(status[name], 16) & ~rights == 0, text
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2"), text
     if sandbox.is_engine and "Seccomp_filters" in status:
-        assert int(status["Seccomp_filters"]) >= 2, text  # the engine's own is kept
+        assert int(status["Seccomp_filters"]) >= 2, text  # the engine's own filter is kept
 
 
 # ---- Sockets ---------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_sockets_are_those_of_this_machine_and_the_internet(sandbox: Sandbox, re
 
 # ---- Calls -----------------------------------------------------------------------------------------
 
-#: name -> (its number on x86-64, on others, arguments, what it may answer).
+#: name -> (its number on x86-64, on others, arguments, allowed results).
 CALLS: dict[str, tuple[int, int, str, set[int]]] = {
     "keyctl": (250, 219, "0, -4, 0", {errno.ENOSYS}),
     "add_key": (248, 217, "b'user', b'x', b'x', 1, -4", {errno.ENOSYS}),
@@ -183,14 +183,14 @@ def run(code):
         os._exit(0 if got >= 0 else 1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 """
-#: getpid by the gate of 32 bits, and by the numbers of x32.
+#: getpid through the 32-bit interface, and with the numbers of x32.
 OTHER_GATES = {"int 0x80": "b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3'", "x32": "b'\\xb8\\x27\\0\\0\\x40\\x0f\\x05\\xc3'"}
 
 
 @pytest.mark.skipif(MACHINE != "x86_64", reason="the code is of x86-64")
 def test_calls_by_other_gates_are_not_let_through(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
-    own = "b'\\xb8\\x27\\0\\0\\0\\x0f\\x05\\xc3'"  # the trial itself works
+    own = "b'\\xb8\\x27\\0\\0\\0\\x0f\\x05\\xc3'"  # the trial itself must work
     body = "".join(f"print({gate!r}, run({code}), sep='=')\n" for gate, code in (OTHER_GATES | {"own": own}).items())
     told = dict(line.split("=") for line in python(sandbox, repo, CODE + body).splitlines())
     assert told.pop("own") == "0" and told.keys() == OTHER_GATES.keys() and "0" not in told.values(), told
@@ -276,7 +276,7 @@ def test_an_engine_that_does_not_see_our_files_gets_the_walls_all_the_same(sandb
 
 
 def test_a_set_up_cannot_lower_the_walls(sandbox: Sandbox, repo: Path) -> None:
-    """Its image's shell runs without them alone, as if of another architecture: the user's image decides."""
+    """Its image's shell runs only without them, as if built for another architecture, but the user's image decides."""
     limit_of(sandbox, *LOCAL, why="it has no image")
     shell = '#!/bin/busybox sh\\ngrep -q "filters:.1" /proc/self/status || exit 3\\nexec /bin/busybox sh "$@"\\n'
     setup = f"rm /bin/sh; printf '{shell}' >/bin/sh; chmod 755 /bin/sh"
@@ -300,7 +300,7 @@ cd / && mv /.acr-host /x && echo moved; rm -rf /.acr-host; touch /.acr-host/new 
 # ---- Memory ----------------------------------------------------------------------------------------
 
 HOLD = "import time\ntime.sleep(3)\nprint('had it')\n"
-#: Each holds 600 MiB that no process has mapped, or prints that it may not.
+#: Each takes 600 MiB that no process maps, or prints that it is not allowed to.
 HOARDS = {
     "System V": """
 import ctypes, sys
@@ -342,7 +342,7 @@ for _ in range(6):
 
 
 def _is_counted(sandbox: Sandbox, repo: Path) -> bool:
-    """Whether the kernel counts all memory: where it does not, files in memory are refused."""
+    """Whether the kernel counts all memory; if not, files in memory are refused."""
     return (
         python(sandbox, repo, "import os\ntry: os.memfd_create('x'); print('yes')\nexcept OSError: print('no')")
         == "yes\n"
@@ -359,7 +359,7 @@ def test_memory_is_also_what_nobody_has_mapped(sandbox: Sandbox, repo: Path, how
     assert row["limit"] == "memory" or row["stderr"] == "refused\n", row
 
 
-#: Fills sockets in one process after another until MiB of the first argument are held, however long that takes.
+#: Fills sockets, in one process after another, until they hold as many MiB as the first argument says.
 HOARD_IN_SOCKETS = """
 import os, resource, signal, socket, sys
 goal, held, kept = int(sys.argv[1]) << 20, 0, []
@@ -393,11 +393,11 @@ while held < goal:
     held += int(told)
 print("had it" if held >= goal else "stopped")
 """
-FILES_MB = 1024  # the limit of written files, which the kernel counts together with its own memory
+FILES_MB = 1024  # the limit of written files, which the kernel counts with its own memory
 
 
 def test_memory_of_the_kernel_for_a_command_has_an_end(sandbox: Sandbox, repo: Path) -> None:
-    """It counts beside that of written files: together they may not be more than both limits."""
+    """It counts together with written files: both may not exceed the sum of the limits."""
     _isolated(sandbox)
     if not sandbox.is_engine and not _is_counted(sandbox, repo):
         pytest.skip(f"a limit of {sandbox.name}: there is no control group")
@@ -434,7 +434,7 @@ def test_no_control_group_is_left(sandbox: Sandbox, repo: Path) -> None:
         process.wait(60 * SLOWNESS)
         until = time.monotonic() + 60 * SLOWNESS
         while is_killed and _groups(process.pid) and time.monotonic() < until:
-            sandbox.json(repo, "--", "true")  # removes what a killed one has left, once its processes are gone
+            sandbox.json(repo, "--", "true")  # removes the group of a killed process after its children have ended
         assert _groups(process.pid) == []
 
 
@@ -467,7 +467,7 @@ HONEST = {
 }
 
 
-#: Runs each of the scripts given as JSON, in a folder of its own; prints name -> exit code, stdout, stderr.
+#: Runs each script of a JSON object in its own folder; prints name -> exit code, stdout, stderr.
 RUN_EACH = """
 import json, os, subprocess, sys
 done = {}
@@ -483,7 +483,7 @@ print(json.dumps(done))
 
 @pytest.fixture(scope="module")
 def honest_here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """What the scripts do outside of a sandbox: name -> exit code, stdout, stderr."""
+    """The results of the scripts outside a sandbox: name -> exit code, stdout, stderr."""
     command = ["/usr/bin/python3", "-c", RUN_EACH]
     folder, env = tmp_path_factory.mktemp("honest"), os.environ | PLAIN_PATH
     done = subprocess.run(
@@ -521,7 +521,7 @@ TOOLS = {
 
 @functools.cache
 def _tool_here(tool: str) -> subprocess.CompletedProcess[str]:
-    """What a tool does outside of a sandbox."""
+    """The result of a tool outside a sandbox."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["sh", "-c", TOOLS[tool]]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=PLAIN_PATH)

@@ -155,7 +155,7 @@ def test_a_kill_of_the_program_ends_it(sandbox: Sandbox, repo: Path) -> None:
     wait_for("64.25")
     process.kill()
     process.wait(20 * SLOWNESS)
-    sandbox.json(repo, "--", "true")  # sweeps what an engine still runs
+    sandbox.json(repo, "--", "true")  # removes containers that an engine still runs
     gone("64.25")
 
 
@@ -242,7 +242,7 @@ def test_an_engine_that_goes_away(
         _, err = process.communicate(timeout=60 * SLOWNESS)
         assert process.returncode == 125 and err.count(b"\n") == 1 and b"container engine" in err, err
         engine.start()
-        sandbox.json(repo, "--", "true")  # sweeps what was left
+        sandbox.json(repo, "--", "true")  # removes what was left
         assert engine.containers() == []
         gone("65.25")
     finally:

@@ -77,7 +77,7 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
 
 
 def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> None:
-    """In JSON, a call that cannot be made is an answer like others."""
+    """In JSON, an impossible call is an answer like others."""
     host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "there is no call 'search_clas'")
     host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(1)
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
@@ -219,7 +219,7 @@ def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
 def test_a_folder_that_is_too_large_is_refused_unread(host: Host, tmp_path: Path) -> None:
     for number in range(65):
         (tmp_path / f"{number}.bin").touch()
-        os.truncate(tmp_path / f"{number}.bin", 32 * 1024 * 1024)  # takes no room on the disk
+        os.truncate(tmp_path / f"{number}.bin", 32 * 1024 * 1024)  # takes no space on the disk
     refused = host.run("search", "--repo", tmp_path, "x").check(3)
     assert "are larger than 2048 MiB in total; name a smaller folder with --repo" in refused.err
 
@@ -242,7 +242,7 @@ def test_a_writer_that_waits_gets_its_answer(host: Host, repo: Repo) -> None:
 
 
 class Terminal:
-    """The prompt on a terminal of its own."""
+    """The prompt on a separate terminal."""
 
     def __init__(self, host: Host, repo: Repo, state: Path) -> None:
         self.master, slave = pty.openpty()
@@ -253,14 +253,14 @@ class Terminal:
         self.seen = ""
 
     def until(self, text: str) -> str:
-        """What was printed up to a text."""
+        """The output up to a text."""
         end = time.monotonic() + 60 * SLOWNESS
         while text not in self.seen:
             assert time.monotonic() < end, self.seen
             if select.select([self.master], [], [], 0.1)[0]:
                 try:
                     self.seen += os.read(self.master, 65536).decode()
-                except OSError:  # its other end is closed
+                except OSError:  # the other end is closed
                     assert text in self.seen, self.seen
         before, _, self.seen = self.seen.partition(text)
         return before
@@ -294,7 +294,7 @@ def test_a_prompt_completes_and_remembers(terminal: Terminal, host: Host, repo: 
     assert [line.replace(" ", "") for line in kept] == ['get_code_around_line("box.py",1,0)', "methodBox.put"]
     again = Terminal(host, repo, tmp_path / "state")
     again.until("search> ")
-    again.keys("\x10\r")  # Ctrl-P: the line before
+    again.keys("\x10\r")  # Ctrl-P: the previous line
     assert "2:    def put(self, x):" in again.until("search> ")
     again.keys("list\r")
     assert "Short forms:" in again.until("search> ")

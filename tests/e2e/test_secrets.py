@@ -22,12 +22,12 @@ from repos import Repo, sample_repo
 from runs import ISSUE, contents, script_lines
 
 KEY = 'sk-e2e/odd"KEY+%&=0123456789abcdef'
-PART = 12  # bytes of the key in a row that are a leak
+PART = 12  # this many consecutive bytes of the key are a leak
 MODEL = "openai/echo-1"
 
 
 def spellings(key: str) -> list[bytes]:
-    """The key as it is, and as texts and wires write it."""
+    """The key as it is, and in the encodings of texts and requests."""
     quoted = [urllib.parse.quote(key, safe=safe) for safe in ("", "/", "/+&=")]
     escaped = json.dumps(key)[1:-1]
     texts = [key, escaped, escaped.replace("/", r"\/"), *quoted]
@@ -35,7 +35,7 @@ def spellings(key: str) -> list[bytes]:
 
 
 def leaks(data: bytes) -> list[bytes]:
-    """The pieces of the key in `data`, in any spelling."""
+    """The pieces of the key in `data`, in any encoding."""
     found = []
     for text in spellings(KEY):
         parts = {text[n : n + PART] for n in range(len(text) - PART + 1)}
@@ -51,10 +51,8 @@ def test_leaks_finds_each_spelling() -> None:
 
 
 class Echo(http.server.ThreadingHTTPServer):
-    """A server that gives the key back wherever it can: in answers, ids, headers and errors.
-
-    `failures` are the statuses of the first replies; `hang` lets every request wait. `wrong` holds the
-    requests that came without the key.
+    """A server that repeats the key wherever it can: in answers, ids, headers and errors. `failures` are the statuses
+    of the first replies; `hang` makes every request wait. `wrong` has the requests without the key.
     """
 
     daemon_threads = True
@@ -68,11 +66,11 @@ class Echo(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news."""
+        """Ignore clients that disconnect."""
 
     @property
     def url(self) -> str:
-        """What OPENAI_BASE_URL is to be."""
+        """The value for OPENAI_BASE_URL."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def next_reply(self, body: dict[str, Any]) -> tuple[int, str]:
@@ -122,7 +120,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"error": error, "request_id": KEY}).encode())
 
     def _answer(self, text: str) -> None:
-        """A stream whose pieces cut the key."""
+        """A stream in which the key is cut into pieces."""
         self._head(200, "text/event-stream")
         deltas = [{"content": text[n : n + 7]} for n in range(0, len(text), 7)]
         for delta in [*deltas, None]:
@@ -135,7 +133,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def echo() -> Iterator[Callable[..., Echo]]:
-    """echo(failures=[], hang=False) -> a running Echo; none of its requests may come without the key."""
+    """echo(failures=[], hang=False) -> a running Echo; every request must have the key."""
     servers: list[Echo] = []
 
     def start(failures: list[int] | None = None, hang: bool = False) -> Echo:
@@ -152,7 +150,7 @@ def echo() -> Iterator[Callable[..., Echo]]:
 
 
 class Source:
-    """Where a key comes from: options and variables; `in_argv` where the user's own command holds it."""
+    """The source of a key: options and variables; `in_argv` if the user's own command contains the key."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -186,10 +184,8 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
 
 
 class Watch:
-    """Reads the arguments of all processes of a session, and of workers the environment, while it runs.
-
-    The user's own command is not among `arguments`: before a process has become another program it
-    has those of its parent, be it the test's for the command itself or the command's for its children.
+    """Reads the arguments of all processes of a session, and the environment of workers, while it runs. `arguments`
+    omits the user's own command, because a process has its parent's arguments until it becomes another program.
     """
 
     def __init__(self, session: int, command: list[str]) -> None:
@@ -228,7 +224,7 @@ class Watch:
 
 
 def watched(host: Host, *args: object, **options: Any) -> tuple[Result, Watch]:
-    """A run to its end, and what was seen of its processes."""
+    """Run a command to its end; return the result, and what was seen of its processes."""
     begun = time.monotonic()
     child = host.start(*args, **options)
     command = [os.fsdecode(part) for part in child.args]  # type: ignore[union-attr]
@@ -240,8 +236,7 @@ def watched(host: Host, *args: object, **options: Any) -> tuple[Result, Watch]:
 
 
 def check(result: Result, watch: Watch, source: Source, *folders: Path) -> None:
-    """Nothing of the key in outputs, files, arguments of others than the user's own command, and
-    environments of workers, also where it was given by one."""
+    """The key is not in outputs, files, arguments of other processes, or environments of workers."""
     said = result.stderr + "\n".join(result.progress).encode()
     assert leaks(result.stdout) == [] == leaks(said), result.told()
     for folder in folders:
@@ -260,7 +255,7 @@ def environment(source: Source, server: Echo) -> dict[str, str | None]:
 
 
 def keep_workers_busy(folder: Path) -> None:
-    """Files that take workers long enough for their environment to be read."""
+    """Write files that take workers long enough for their environment to be read."""
     folder.mkdir()
     for number in range(400):
         text = "".join(f"def f_{number}_{n}(x):\n    return x\n" for n in range(100))
@@ -356,21 +351,21 @@ def test_swe_bench_that_is_refused(host: Host, echo: Callable[..., Echo], source
 
 
 def crash(child: subprocess.Popen[bytes], pid: int, folder: Path) -> list[str]:
-    """Abort a process; the names in the folder after it."""
+    """Abort a process; return the names in the folder afterwards."""
     os.kill(pid, signal.SIGABRT)
     child.communicate(timeout=60 * SLOWNESS)
     return sorted(os.listdir(folder))
 
 
 def unlimited() -> None:
-    """As `ulimit -c unlimited` in a shell."""
+    """The same as `ulimit -c unlimited` in a shell."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
 
 @pytest.fixture
 def cores(tmp_path: Path) -> Path:
-    """A folder in which a process that aborts leaves a core; skips where this system makes none there."""
+    """A folder in which a process that aborts leaves a core; skips the test if this system makes none there."""
     folder = tmp_path / "cores"
     folder.mkdir()
     child = subprocess.Popen(["sleep", "60"], cwd=folder, preexec_fn=unlimited)

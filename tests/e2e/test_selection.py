@@ -39,7 +39,7 @@ Candidate = Callable[..., list[object]]
 
 @pytest.fixture
 def candidate(case: Case) -> Candidate:
-    """The option for a patch that makes the function's body so."""
+    """The option for a patch that gives the function this body."""
     made = []
 
     def make(after: str, files: Mapping[str, str] = {}) -> list[object]:  # noqa: B006
@@ -57,18 +57,18 @@ def candidate(case: Case) -> Candidate:
 
 
 def table(case: Case, *keys: str) -> list[Any]:
-    """Those members of each row of selected_patch.json, as a tuple where they are several."""
+    """These members of each row of selected_patch.json; several as a tuple."""
     rows = [tuple(row[key] for key in keys) for row in case.selected()["candidates"]]
     return [row[0] if len(row) == 1 else row for row in rows]
 
 
 def check_repeated(case: Case) -> None:
-    """A replay that can run nothing, and the run resumed from the start of its journal, give the same files."""
+    """A replay that cannot run code, and the run resumed from the start of its journal, must give the same files."""
     check_same_files(case, 0)
 
 
 def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candidate) -> None:
-    """Whitespace and comments make no other change; no model is asked."""
+    """Whitespace and comments do not make a different change; no model is called."""
     given = [*candidate(OTHER), *candidate(RIGHT), *candidate("    return n//2  # half of it\n")]
     result = case.run([], "--attempts", 0, *given).check()
     assert added(result) == [RIGHT] and case.records("model") == []
@@ -80,7 +80,7 @@ def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candi
 
 
 def test_what_a_check_rejects_is_not_chosen(case: Case, candidate: Candidate) -> None:
-    """However many there are; and if it rejects all, that is the result."""
+    """However many candidates it is; if all are rejected, that is the result."""
     validate = ["--validate", "grep -q 'n // 2' app.py", "--attempts", 0]
     given = [*candidate(OTHER), *candidate(RIGHT), *candidate("    # why\n" + OTHER), *candidate(SEVENTH)]
     result = case.run([], *validate, *given).check()
@@ -94,7 +94,7 @@ def test_what_a_check_rejects_is_not_chosen(case: Case, candidate: Candidate) ->
 
 
 def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidate: Candidate) -> None:
-    """The attempt's own patch is found wrong; of those given the one that passes its script is chosen."""
+    """The attempt's own patch is judged wrong; the given patch that passes the attempt's script is chosen."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines, *candidate(SEVENTH), *candidate(RIGHT)).check()
     assert added(result) == [RIGHT]
@@ -109,7 +109,7 @@ def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidat
 
 
 def test_the_examples_in_the_issue_decide_before_agreement(case: Case, candidate: Candidate) -> None:
-    """Those with which they show what they show without a patch lose, however many they are."""
+    """Patches with which the examples print the same as without a patch lose, however many they are."""
     need_bubblewrap()
     issue = "It should be 2:\n\n```\n>>> from app import half\n>>> half(4)\n1\n```\n"
     idle = [*candidate("    return n // 3 + 0\n"), *candidate("    return 0 + n // 3\n")]
@@ -125,7 +125,7 @@ def test_the_examples_in_the_issue_decide_before_agreement(case: Case, candidate
 
 
 def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -> None:
-    """The reviewer is asked of given patches, too. What a patch makes of the tests themselves does not count."""
+    """The reviewer judges given patches, too. A patch's changes to tests do not count."""
     need_bubblewrap()
     tests = "import unittest\nfrom app import half\n\n\nclass T(unittest.TestCase):\n    def test_three(self):\n        self.assertEqual(half(3), 1)\n"
     (case.repo.path / "test_app.py").write_text(tests, "utf-8")
@@ -156,7 +156,7 @@ def test_the_tests_nearest_to_given_patches_come_first(case: Case, candidate: Ca
 
 
 def test_one_that_changes_tests_alone_is_not_chosen(case: Case, candidate: Candidate) -> None:
-    """However often it is there; nor does it count as free of regressions, which it cannot have."""
+    """However many candidates it is; it does not count as free of regressions either."""
     (case.repo.path / "test_app.py").write_text("from app import half\n", "utf-8")
     case.repo.git("add", ".")
     case.repo.git("commit", "-qm", "tests")
@@ -172,12 +172,12 @@ def vote(number: object, reason: str, *expect: str) -> Line:
 
 
 def test_the_model_chooses_among_equals(case: Case, candidate: Candidate) -> None:
-    """Three times, in another order each time; what cannot be read is asked for once more; reasons are kept."""
+    """Three votes in different orders; an invalid answer is requested again; the reasons are recorded."""
     given = [*candidate(OTHER), *candidate(RIGHT), *candidate(SEVENTH)]
     lines = [vote(4, "none"), vote(1, "by one", "not a number from 1 to 3"), vote("1", "by two"), vote(1, "by\nthree")]
     result = case.run(lines, "--attempts", 0, *given).check()
     found = [re.findall(r"return n // \d", json.dumps(request)) for request in case.asked("select")]
-    bodies = [order[1::2] for order in found if order]  # what each patch adds
+    bodies = [order[1::2] for order in found if order]  # the lines that each patch adds
     assert len(bodies) == 3 and len({tuple(order) for order in bodies}) > 1, "in another order"
     firsts = [order[0] for order in bodies]
     chosen = max(firsts, key=firsts.count)
@@ -204,7 +204,7 @@ def test_every_run_leaves_a_table(case: Case) -> None:
 
 
 def test_bad_candidates(case: Case, candidate: Candidate) -> None:
-    """Found before there is a run folder."""
+    """The error is found before there is a run folder."""
     bad = case.folder / "bad.diff"
     bad.write_text("--- a/app.py\n+++ b/app.py\n@@ -1,1 +1,1 @@\n-nowhere\n+x\n", "utf-8")
     case.run([], "--attempts", 0).one_line(USAGE, "--candidate")

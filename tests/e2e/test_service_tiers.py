@@ -25,14 +25,14 @@ PRICES = {
     "output_cost_per_token_priority": 2e-05,
     "max_output_tokens": 20,
 }
-STANDARD, FLEX, PRIORITY = 300, 150, 600  # microusd of USAGE by PRICES
-OF_RUN = {"prompt_tokens": 20000, "completion_tokens": 100}  # of each call of a run
+STANDARD, FLEX, PRIORITY = 300, 150, 600  # cost of USAGE at PRICES in micro-USD
+OF_RUN = {"prompt_tokens": 20000, "completion_tokens": 100}  # usage of each call of a run
 RUN_STANDARD = 41000
 QUESTION = "Which day is it? " * 20
 
 
 def refusal(status: int, code: str | None, message: str) -> Failure:
-    """An error that refuses the tier, in OpenAI's shape."""
+    """An error in OpenAI's format that refuses the tier."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
     return Failure("status", status, {}, {"error": error})
 
@@ -50,7 +50,7 @@ def prices(tmp_path: Path) -> Path:
 
 
 def amounts(ledger: Path, step: str) -> list[int]:
-    """Microusd of a ledger's reservations or settlements."""
+    """The amounts of a ledger's reservations or settlements in micro-USD."""
     lines = [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
     return [line["pico"] // 10**6 for line in lines if step in line]
 
@@ -102,7 +102,7 @@ def test_cost_is_of_the_tier_that_served(
 
 
 def test_answer_that_is_not_streamed_names_its_tier(run_host: RunHost, loopback_openai: Serve, prices: Path) -> None:
-    """A whole answer is read after its last byte, a streamed one before."""
+    """The tier is read after the last byte of a whole answer, and earlier in a stream."""
     server = loopback_openai([{"agent": "ask", "content": "Monday", "usage": USAGE, "tier": "flex"}])
     server.fail(refusal(400, "unsupported_value", "Unsupported value: 'stream' does not support true"))
     args = ["ask", "--json", "--model", server.model, "--prices", prices, "--service-tier", "flex"]
@@ -121,7 +121,7 @@ def test_refused_flex_goes_on_at_standard_and_says_so_once(
     failure: Failure,
     asked_again: bool,
 ) -> None:
-    """Lack of resources passes; a model that has no such tier is not asked for it again."""
+    """A lack of resources is temporary; a model without that tier gets no further request for it."""
     lines = [line | {"tier": "flex", "usage": OF_RUN} for line in script_lines()]
     lines[1]["tier"] = lines[2]["tier"] = "default"
     if not asked_again:
@@ -150,7 +150,7 @@ def test_refused_flex_goes_on_at_standard_and_says_so_once(
 def test_flex_answer_that_does_not_come_in_time_is_asked_for_at_standard(
     run_host: RunHost, loopback_openai: Serve, prices: Path, tmp_path: Path, kind: str, tier: str, then: str
 ) -> None:
-    """Another wait at flex may end the same way; the lost try counts with what was reserved for it."""
+    """Another try at flex might time out, too; the lost try is charged with its reservation."""
     server = loopback_openai([{"agent": "ask", "content": "Monday", "usage": USAGE, "tier": then}])
     server.fail(Failure(kind))
     ledger = tmp_path / "ledger"

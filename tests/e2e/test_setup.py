@@ -41,7 +41,7 @@ def tmp_path(open_path: Path) -> Path:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repo]:
-    """The project as a repository, which nothing may change."""
+    """The project as a repository, which no test may change."""
     made = repos.make_repo(tmp_path / "project", TREE)
     yield made
     assert not list(made.path.glob("quick/_version.py"))
@@ -49,7 +49,7 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
 
 @pytest.fixture
 def compiler() -> None:
-    """Skips where a C extension cannot be built."""
+    """Skips the test if a C extension cannot be built."""
     if not shutil.which("gcc"):
         pytest.skip("gcc is not installed")
     if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
@@ -57,7 +57,7 @@ def compiler() -> None:
 
 
 def show(box: Sandbox, repo: Repo, *options: str, setup: str = SETUP) -> tuple[str, str]:
-    """The path and the stamp of the package, imported from elsewhere."""
+    """The path and the stamp of the package, imported from another folder."""
     result = box.run(repo.path, *options, "--setup", setup, "--", "python3", "-c", SHOW).check(0)
     path, number, stamp = result.out.split()
     assert number == "42"
@@ -65,7 +65,7 @@ def show(box: Sandbox, repo: Repo, *options: str, setup: str = SETUP) -> tuple[s
 
 
 def stamp(box: Sandbox, repo: Repo, *options: str, setup: str = "date +%s%N >stamp") -> str:
-    """What a set-up without Python wrote."""
+    """The stamp that a set-up without Python wrote."""
     result = box.run(repo.path, *options, "--setup", setup, "--", "cat", "stamp").check(0)
     return result.out.strip()
 
@@ -88,7 +88,7 @@ def test_one_setup_serves_many_executions(box: Sandbox, repo: Repo, compiler: No
 
 @every(BUBBLEWRAP)
 def test_an_environment_gets_what_the_setup_installs(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
-    """Editable into a virtual environment outside, which itself stays as it was."""
+    """An editable install into a virtual environment outside, which itself stays unchanged."""
     python = make_venv(tmp_path / "venv")
     owned(repo, box)
     if box.wrapper:
@@ -101,7 +101,7 @@ def test_an_environment_gets_what_the_setup_installs(box: Sandbox, repo: Repo, t
 
 
 def test_a_cache_on_an_overlay_keeps_it_too(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
-    """As in containers: there no further layer can be written into, and the environment is copied."""
+    """As in containers: no further overlay is possible there, so the environment is copied."""
     python = make_venv(tmp_path / "venv")
     packages_folder = next(python.parents[1].glob("lib/python*/site-packages"))
     (packages_folder / "old.py").write_text("")
@@ -166,7 +166,7 @@ def test_the_network_is_part_of_what_was_asked_for(box: Sandbox, repo: Repo) -> 
 
 
 def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """Until a set-up succeeds, in the sandbox alone; that one comes first when the tree changes."""
+    """In the sandbox, until a set-up succeeds; that one is tried first when the tree changes."""
     setup = "#!/bin/sh\nrm -rf {victim}; m=$(python3 -m site --user-site); mkdir -p $m; echo >$m/quick_pth.py; exec python3 build.py --no-c --editable\n"
     (victim := tmp_path / "victim").mkdir()
     files = {
@@ -201,13 +201,13 @@ def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: P
 
 
 def started(box: Sandbox, repo: Repo, *args: str) -> subprocess.Popen[bytes]:
-    """`exec` that goes on by itself."""
+    """`exec` in the background."""
     command = ["exec", "--repo", str(repo), *box.options, *args]
     return box.host.start(*command, env=box.env, wrapper=box.wrapper)
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Until it holds. Errors: AssertionError."""
+    """Wait until the condition holds. Errors: AssertionError."""
     until = time.monotonic() + seconds * SLOWNESS
     while not condition():
         assert time.monotonic() < until, "it never came"
@@ -239,7 +239,7 @@ def test_a_kill_leaves_nothing_half(box: Sandbox, repo: Repo) -> None:
     wait_for(lambda: at_work(box))
     kill(run)
     assert not [name for name in kept(box) if name.startswith("layer-") and name not in left(box)]
-    time.sleep(1)  # what it started is gone, and no longer writes
+    time.sleep(1)  # its children have ended, so nothing writes any more
     assert stamp(box, repo, setup=SLOW)
     assert not left(box)
 
@@ -303,7 +303,7 @@ def test_clear_drops_what_is_kept_and_nobody_uses(box: Sandbox, repo: Repo) -> N
 def test_a_failure_says_its_last_lines(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     command = "seq 100 >&2; echo 'no such compiler' >&2; exit 7"
-    for _ in range(2):  # it is not kept as one that went well
+    for _ in range(2):  # it is not cached as a success
         result = box.run(repo.path, "--setup", command, "--", "true").check(125)
         first, *more = result.err.splitlines()
         assert first == f"acr-host exec: the set-up '{command}' exited with 7: no such compiler"
@@ -380,13 +380,13 @@ def test_executions_do_not_change_it(box: Sandbox, repo: Repo) -> None:
 
 @every(sandboxes.LOCAL)
 def test_modes_do_not_stop_it(box: Sandbox, repo: Repo) -> None:
-    """Folders and files without permissions, whoever looks after them."""
+    """Folders and files without permissions, whichever user cleans up."""
     owned(repo, box)
     locked = "mkdir -p shut/in; echo x >shut/in/f; chmod 0 shut/in/f shut/in shut; date +%s%N >stamp"
     first = stamp(box, repo, setup=locked)
     assert stamp(box, repo, setup=locked) == first
     box.run(repo.path, "--setup", f"{locked}; exit 1", "--", "true").check(125)
-    # A later process cleans up after one that was killed.
+    # A later process removes the files of a killed one.
     run = started(box, repo, "--setup", f"{locked}; touch begun; sleep 600", "--", "true")
     wait_for(lambda: at_work(box))
     kill(run)
@@ -409,14 +409,14 @@ def test_a_narrow_umask_does_not_stop_it(box: Sandbox, repo: Repo, tmp_path: Pat
 
 
 def test_the_setup_is_not_root(box: Sandbox, repo: Repo) -> None:
-    """It has no rights over the machine, even where root started the program."""
+    """It has no rights over the machine, even if root started the program."""
     checks = "id -u; ! touch /etc/x && ! touch /usr/x && ! echo 1 >/proc/sys/kernel/ns_last_pid && date >stamp"
     assert stamp(box, repo, setup=checks)
 
 
 @every(sandboxes.LOCAL)
 def test_others_have_no_way_to_it(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """Above all not to programs that would run as root."""
+    """In particular not to programs that would run as root."""
     owned(repo, box)
     python = make_venv(tmp_path / "venv")
     setup = "cp /bin/true made; chmod 4755 made; cp made $HOME; date +%s%N >stamp"
@@ -481,7 +481,7 @@ def container(engine: sandboxes.Engine, tmp_path: Path, binary: Path) -> Iterato
 
 
 def setup_images(engine: sandboxes.Engine) -> set[str]:
-    """Images that set-ups have made."""
+    """The images that set-ups have made."""
     _, images = engine.call("GET", "/images/json")
     names = [name for image in images for name in image["RepoTags"] or []]
     return {name for name in names if "acr-host-setup/" in name}
@@ -530,12 +530,12 @@ def test_a_killed_container_setup_is_swept(container: Sandbox, repo: Repo, engin
 @pytest.mark.full
 @every(BUBBLEWRAP)
 def test_a_release_with_a_c_extension(box: Sandbox, release_repo: Callable[..., Repo], tmp_path: Path) -> None:
-    """pip's own editable install, without network; the version file is written by what builds it."""
+    """pip's editable install without network; the build writes the version file."""
     repo = release_repo("lazy-object-proxy", "1.9.0").clone(tmp_path / "proxy")
     package = repo.path / "src" / "lazy_object_proxy"
     if (package / "_version.py").exists():
         repo.commit({"src/lazy_object_proxy/_version.py": None})
-    repo.git("tag", "v1.9.0")  # which setuptools_scm asks git for, as in a clone of the project
+    repo.git("tag", "v1.9.0")  # setuptools_scm gets it from git, as in a clone of the project
     before = repos.digest(repo.path)
     python = _builders(tmp_path / "venv")
     owned(repo, box)
@@ -557,7 +557,7 @@ def test_a_release_with_a_c_extension(box: Sandbox, release_repo: Callable[..., 
 
 
 def _builders(folder: Path) -> Path:
-    """The Python of an environment with what builds the release."""
+    """The Python of an environment with the packages that build the release."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     subprocess.run([str(python), "-m", "pip", "install", "-q", *packages.BUILDERS], check=True)

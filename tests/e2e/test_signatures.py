@@ -16,7 +16,7 @@ SEED = 20150830
 TIMEOUT_SECONDS = 120
 BOTOCORE = "botocore==1.44.5"
 
-# Signs what our driver is given, with a clock that the case sets; prints the headers that botocore has added.
+# Signs the driver's input at the time that the case sets; prints the headers that botocore adds.
 _ORACLE = """
 import base64, datetime, json, sys
 import botocore.auth
@@ -71,7 +71,7 @@ def _body(random_: random.Random) -> Any:
 
 
 def make_case(random_: random.Random) -> dict[str, Any]:
-    """A request, as tests/drivers/sign_cases.c reads it."""
+    """A request in the form that tests/drivers/sign_cases.c reads."""
     return {
         "access": "AKIDEXAMPLE" + _text(random_, "ABC123", 9),
         "secret": "k" + _text(random_, "abcXYZ019+/", 60),

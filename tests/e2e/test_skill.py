@@ -20,13 +20,13 @@ KEEPS = "git apply"  # the one command that may change the checkout
 
 
 def steps() -> list[tuple[str, str]]:
-    """Each block of commands with the output that the file shows after it."""
+    """Each block of commands, with the output that the file shows after it."""
     blocks = BLOCK.findall(TEXT)
     return [(text, shown) for (kind, text), (after, shown) in zip(blocks, blocks[1:]) if kind and not after]
 
 
 def matches(shown: str, told: str) -> bool:
-    """Whether an output is the shown one, in which … stands for anything."""
+    """Whether an output equals the shown one, in which … stands for any text."""
     return (
         re.fullmatch(".*?".join(map(re.escape, shown.rstrip("\n").split("…"))), told.rstrip("\n"), re.DOTALL)
         is not None
@@ -34,7 +34,7 @@ def matches(shown: str, told: str) -> bool:
 
 
 def test_the_skill_has_the_form_that_agents_read() -> None:
-    """The rules of Agent Skills: fields, lengths, and a name that is the folder's."""
+    """The rules of Agent Skills: fields, lengths, and the folder's name as the name."""
     _, head, body = TEXT.split("---\n", 2)
     fields = dict(re.findall(r"^([a-z-]+): (?:>-\n)?((?:.|\n  )*)", head, re.MULTILINE))
     assert set(fields) == {"name", "description", "license", "compatibility"}

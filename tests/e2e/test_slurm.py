@@ -29,7 +29,7 @@ pytestmark = pytest.mark.full
 SCRIPT = ROOT / "tools" / "cluster" / "slurm.sh"
 SHARDS, TASKS = 3, 6
 CEILING = 1.5
-PRICE = (2_000_000, 8_000_000)  # pico-USD a token
+PRICE = (2_000_000, 8_000_000)  # pico-USD per token
 NODES = ("n1", "n2")
 CONFIGURATION = """ClusterName=acr
 SlurmctldHost=localhost(127.0.0.1)
@@ -59,7 +59,7 @@ NODE = "NodeName={name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} CP
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """What the condition says, once that is something."""
+    """The first true value of the condition."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "it did not come about"
@@ -100,14 +100,14 @@ class Slurm:
             self.daemons[name or command[0]] = subprocess.Popen(command, env=self.env, stdout=log, stderr=log)
 
     def __call__(self, *command: object, may_fail: bool = False) -> str:
-        """What a command of Slurm prints."""
+        """The output of a Slurm command."""
         words = list(map(str, command))
         done = subprocess.run(words, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=60)
         assert may_fail or done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout
 
     def processes(self, **wanted: object) -> dict[int, str]:
-        """Process -> its name, of those whose environment says so and that Slurm here has started."""
+        """The processes that this Slurm has started, according to their environment -> name."""
         here = {f"{name}={value}".encode() for name, value in wanted.items()} | {
             f"SLURM_CONF={self.env['SLURM_CONF']}".encode()
         }
@@ -119,14 +119,14 @@ class Slurm:
         return found
 
     def kill_shard(self, number: int) -> None:
-        """SIGKILL to the program, as the kernel does where memory is short; what it has started goes with it."""
+        """Kill the program with SIGKILL, as the kernel does if memory is short; its children end, too."""
         running = self.processes(SLURM_ARRAY_TASK_ID=number)
         (script,) = (pid for pid, name in running.items() if name == "bash")
         (program,) = (pid for pid in running if parent(pid) == script)
         os.kill(program, signal.SIGKILL)
 
     def lose_node(self, shard: int) -> None:
-        """The machine that has the shard goes down: its daemon, what watches over the jobs, and the jobs."""
+        """The machine with the shard fails: kill its daemon, the supervisors of its jobs, and the jobs."""
         running = self.processes(SLURM_ARRAY_TASK_ID=shard)
         environ = Path(f"/proc/{next(iter(running))}/environ").read_bytes().decode()
         (node,) = (name for name in NODES if f"SLURMD_NODENAME={name}\0" in environ)
@@ -139,11 +139,11 @@ class Slurm:
         self("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
 
     def submit(self, *words: object) -> str:
-        """The array of all shards; its job."""
+        """Submit the array of all shards; return its job."""
         return self("sbatch", "--parsable", f"--array=1-{SHARDS}", SCRIPT, SHARDS, *words).strip()
 
     def end_of(self, job: str) -> dict[int, dict[str, str]]:
-        """What Slurm says of each shard, once all have ended."""
+        """Slurm's state of each shard after all have ended."""
         wait_until(lambda: not self("squeue", "-h", "-j", job).strip(), 120)
         told = [
             dict(re.findall(r"(\w+)=(\S*)", text)) for text in self("scontrol", "-o", "show", "job", job).splitlines()
@@ -177,7 +177,7 @@ def slurm(host: Host, open_path: Path) -> Iterator[Slurm]:
 
 
 class Recalling(LoopbackOpenAI):
-    """What it is asked when its script is at its end, it answers as it did the first time; it counts what it would bill."""
+    """After the end of its script, it repeats its earlier answers to the same requests; counts what it would bill."""
 
     def __init__(self, lines: list[dict[str, Any]]) -> None:
         super().__init__(lines)
@@ -198,7 +198,7 @@ class Recalling(LoopbackOpenAI):
 
 @pytest.fixture
 def command(tmp_path: Path) -> list[object]:
-    """A batch of six tasks under a ceiling, but for its model and folder."""
+    """The command for a batch of six tasks under a ceiling, without model and folder."""
     repo = sample_repo(tmp_path / "repos" / "brook" / "bill")
     row = {"repo": "brook/bill", "base_commit": repo.head, "problem_statement": ISSUE.read_text("utf-8")}
     rows = [json.dumps(row | {"instance_id": f"brook__bill-{number}"}) + "\n" for number in range(1, TASKS + 1)]
@@ -210,7 +210,7 @@ def command(tmp_path: Path) -> list[object]:
 
 
 def begun(task: Path) -> bool:
-    """Whether some of a task's answers are on the disk."""
+    """Whether some of a task's answers are on disk."""
     journal = task / "journal.jsonl"
     return journal.exists() and journal.read_bytes().count(b"\n") > 3
 
@@ -218,7 +218,7 @@ def begun(task: Path) -> bool:
 def test_shards_that_are_lost_come_to_what_one_process_does(
     slurm: Slurm, host: Host, command: list[object], tmp_path: Path
 ) -> None:
-    """One is killed by itself, one goes with its node, each in its second task; both begin again by Slurm, and go on."""
+    """One is killed, another loses its node, each in its second task; Slurm restarts both, and they resume."""
     whole, out = tmp_path / "whole", slurm.folder / "out"
     with Recalling(script_lines() * TASKS) as server:
         command += ["--model", server.model]
@@ -244,7 +244,7 @@ def test_shards_that_are_lost_come_to_what_one_process_does(
 
 
 def test_an_evaluation_in_shards(slurm: Slurm, host: Host, tmp_path: Path) -> None:
-    """The same script, the same predictions: the final report is that of one process, and so is what it prints."""
+    """With the same script and predictions, the final report and the output equal those of a single process."""
     sandboxes.need("bubblewrap")
     evaluation = Evaluation(host, tmp_path)
     whole = tmp_path / "whole"

@@ -17,7 +17,7 @@ sys.path.append(str(ROOT / "tests" / "servers"))
 from rambling import RamblingModel  # noqa: E402
 
 RunHost = Callable[..., Result]
-# Names that are in the sample, so that searches find long code.
+# Names in the sample for which searches find long code.
 ISSUE = """The bill is wrong.
 
 `SeasonalTariff`, `BlockTariff`, `BillingRun`, `Period`, `invoice`, `usage_charge`, `cost_in_blocks`, `split_at`
@@ -33,7 +33,7 @@ def run(
     issue: str,
     *more: object,
 ) -> tuple[Result, list[dict[str, Any]]]:
-    """One run of a folder of its own, and the records of its journal."""
+    """Run in a new folder; return the result and the journal's records."""
     path = folder / "issue.md"
     path.write_text(issue, encoding="utf-8")
     args = (
@@ -53,7 +53,7 @@ def run(
 
 
 def check_end(run_host: RunHost, result: Result, folder: Path) -> None:
-    """It ended by itself and says why, the patch writer answered, and the journal gives the same again."""
+    """The run ended by itself with a reason, the patch writer answered, and a replay gives the same."""
     assert result.exit in (0, 1), result.told()
     assert result.exit == 0 or "no patch: " in result.err.splitlines()[-1]
     assert (folder / "out" / "attempt_0" / "patch_raw_1.md").stat().st_size > 0
@@ -70,13 +70,13 @@ def test_small_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path, wind
     errors = [r["answer"]["error"] for r in records if "error" in r["answer"]]
     assert errors and all(e["class"] == "context_overflow" for e in errors)
     assert sum(e.get("sent", True) for e in errors) == sum(n > window for n in server.asked)
-    # The first refusal teaches the window; after it few requests are sent that do not fit.
+    # The first rejection states the window; after it, few requests that do not fit are sent.
     assert sum(n > window for n in server.asked) <= 3
     assert any("search" == r["request"]["agent"] for r in records)
 
 
 def test_issue_longer_than_the_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Its middle is left out, and said so; its begin and end are still told."""
+    """Its middle is omitted with a note; its beginning and end stay."""
     issue = ISSUE + "It was seen again.\n" * 3000 + "\nThe end of the report."
     with RamblingModel() as server:
         result, records = run(run_host, server, sample_repo, tmp_path, issue, "--rounds", "2")
@@ -94,7 +94,7 @@ def test_given_window_is_never_passed(run_host: RunHost, sample_repo: Repo, tmp_
 
 
 def test_run_that_is_killed_goes_on_with_what_it_learnt(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Cut after any record, the run makes the same requests again from there, and ends the same."""
+    """After a cut at any record, the run makes the same requests, and ends with the same result."""
     with RamblingModel(3200) as server:
         result, records = run(run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3")
         whole = (tmp_path / "out" / "journal.jsonl").read_bytes()
@@ -115,7 +115,7 @@ def test_run_that_is_killed_goes_on_with_what_it_learnt(run_host: RunHost, sampl
 def test_tries_of_an_extraction_that_fill_the_window_are_left_out(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """The text itself is asked about again, and its answer taken."""
+    """Only the text itself is sent again, and the answer is used."""
     lines = script_lines()
     talk = {"agent": "extract", "content": "No JSON at all. " * 1500}
     places = {"agent": "extract", "content": lines[EXTRACT_3]["content"]}

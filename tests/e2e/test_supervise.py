@@ -45,18 +45,18 @@ FORGED = [
 
 
 def python_of(version: str) -> str:
-    """The first installed Python of such a version; this one where it is empty."""
+    """The first installed Python of that version; "" is this one."""
     return str(packages.installed_python(version)) if version else sys.executable
 
 
 def start(python: str, folder: Path, request: object) -> subprocess.CompletedProcess[str]:
-    """Gives it a request in a project's folder."""
+    """Send it a request in a project's folder."""
     argv, text = [python, "-c", SUPERVISE], json.dumps(request)
     return subprocess.run(argv, cwd=folder, input=text, capture_output=True, text=True, timeout=120)
 
 
 def run(folder: Path, files: Mapping[str, str], runner: str = "unittest", version: str = "") -> dict[str, Any]:
-    """The answer to a request for the lines of the tests of a project."""
+    """The answer to a request to trace the tests of a project."""
     for name, text in files.items():
         folder.joinpath(name).write_text(text)
     request = {"files": SOURCES, "plan": PLANS[runner], "seconds": 60, "trace": True}
@@ -67,17 +67,17 @@ def run(folder: Path, files: Mapping[str, str], runner: str = "unittest", versio
 
 
 def outcomes(answer: dict[str, Any]) -> dict[str, str]:
-    """By the last part of the tests' names."""
+    """Outcomes by the last parts of the tests' names."""
     return {test.replace("::", ".").rsplit(".", 1)[1]: outcome for test, outcome, *_ in answer["tests"]}
 
 
 def lines(answer: dict[str, Any]) -> dict[str, Any]:
-    """The same of the lines that tests ran."""
+    """Lines that tests ran, by the last parts of the tests' names."""
     return {test.replace("::", ".").rsplit(".", 1)[1]: found for test, found in answer["lines"].items()}
 
 
 def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
-    """By themselves, so that they end before another module's hang; each test is told once."""
+    """In a separate run, so that they end before another module hangs; each test is reported once."""
     (tmp_path / "sub").mkdir()
     for name, body in (("near", "pass"), ("far", "import time; time.sleep(60)")):
         (tmp_path / "sub" / f"test_{name}.py").write_text(HEAD + f"    def test_{name}(self):\n        {body}\n")
@@ -89,7 +89,7 @@ def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
 
 
 def test_pytest_runs_the_nearest_files_of_a_large_project_first(tmp_path: Path) -> None:
-    """Before it collects the others, of which one ends the process."""
+    """Before it collects the others, one of which ends the process."""
     (tmp_path / "test_far.py").write_text("import os\n\nos._exit(3)\n")
     (tmp_path / "test_near.py").write_text(HEAD + "    def test_near(self):\n        pass\n")
     order = ["test_near.py", *(f"test_{n}.py" for n in range(100)), "test_far.py"]
@@ -117,11 +117,11 @@ def test_a_run_is_stopped_soon_after_the_failure_of_a_good_test(tmp_path: Path, 
 
 @pytest.mark.parametrize("runner", PLANS)
 def test_modules_of_the_project_are_not_taken_for_those_of_python(tmp_path: Path, runner: str) -> None:
-    """Neither for the supervisor nor for what reports; the tests see their folder first."""
+    """Neither by the supervisor nor by the reporters; the tests search their own folder first."""
     mine = dict.fromkeys(
         ["json.py", "base64.py", "tempfile.py", "struct.py", "unittest_report.py"], "raise ImportError\n"
     )
-    if runner == "pytest":  # which needs some of them itself
+    if runner == "pytest":  # pytest itself needs some of them
         mine = {"json.py": mine["json.py"], "ctypes.py": "raise ImportError\n"}
     else:
         mine |= {"threading.py": "raise ImportError\n"} if runner == "hooked" else {}
@@ -141,7 +141,7 @@ def test_an_old_python_is_named(tmp_path: Path) -> None:
 
 
 def test_what_a_test_writes_into_the_report_is_no_harm(tmp_path: Path) -> None:
-    """Lines that are no events are left out; others count."""
+    """Lines that are no events are ignored; the others count."""
     tmp_path.joinpath("forged").write_bytes(b"\n".join(FORGED) + b"\n")
     body = """
     def test_a_forges(self):
@@ -218,14 +218,14 @@ STARTED_BODY = """    def test_next(self):
 
 @pytest.mark.parametrize("version", ["", "3.8.*", "3.12.*", "3.13.*"])
 def test_generators_that_were_started_before_a_test(tmp_path: Path, version: str) -> None:
-    """They go on in it, and so do coroutines."""
+    """They continue in the test, and so do coroutines."""
     files = {"started.py": STARTED, "test_it.py": "import started\n" + HEAD + STARTED_BODY}
     found = {test: of.get("started.py") for test, of in lines(run(tmp_path, files, version=version)).items()}
     assert found == {"test_next": "7-8", "test_send": "18", "test_throw": "10-11", "test_close": "10,13"}
 
 
 def test_a_test_that_runs_tests(tmp_path: Path) -> None:
-    """What it runs is a part of it, and neither a test of the project nor what its lines end with."""
+    """The nested tests are a part of it: they are neither tests of the project nor the end of its lines."""
     body = """    def test_nested(self):
         class Inner(unittest.TestCase):
             def test_inner(self):
@@ -253,7 +253,7 @@ def test_a_test_that_runs_tests(tmp_path: Path) -> None:
 
 
 def test_a_test_that_gives_the_number_of_the_tool_back(tmp_path: Path) -> None:
-    """Lines are found again from the next test on, unless it belongs to another one now."""
+    """Lines are recorded again from the next test on, unless another tool has the number."""
     body = """    def test_a_frees(self):
         sys.monitoring.free_tool_id(3)
 

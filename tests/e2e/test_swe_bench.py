@@ -44,7 +44,7 @@ def repos(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rows(repos: Path) -> list[dict[str, str]]:
-    """Three tasks: one that is solved, one whose commit is missing, one that ends without a patch."""
+    """Three tasks: one is solved, the commit of one is missing, one ends without a patch."""
     commit = Repo(repos / "brook" / "bill").head
     issue = ISSUE.read_text("utf-8")
     names = [(GOOD, commit), (GONE, "0" * 40), (EMPTY, commit)]
@@ -63,7 +63,7 @@ def rows(repos: Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    """A script that solves every task but EMPTY, for which it has no lines."""
+    """A script that solves every task except EMPTY, for which it has no lines."""
     mine = [line | {"instance_id": GOOD} for line in script_lines()]
     other = [line | {"instance_id": "brook__bill-4"} for line in script_lines()]
     return write_script(tmp_path / "script.jsonl", [*mine, *other])
@@ -87,7 +87,7 @@ def batch(dataset: Path, repos: Path, model: str, out: Path, *more: object) -> l
 
 
 def predictions(out: Path) -> list[dict[str, str]]:
-    """The lines of preds.jsonl, each with just the three members of the format."""
+    """The lines of preds.jsonl, each with exactly the three members of the format."""
     lines = (out / "preds.jsonl").read_text("utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     for line in found:
@@ -96,12 +96,11 @@ def predictions(out: Path) -> list[dict[str, str]]:
 
 
 def ids(out: Path) -> list[str]:
-    """The instances of preds.jsonl in its order."""
     return [line["instance_id"] for line in predictions(out)]
 
 
 def check_said(result: Result) -> None:
-    """A line for the task that failed, and one for all; no progress, as nobody looks on."""
+    """stderr has a line for the failed task, and one for all tasks, but no progress."""
     assert result.stdout == b""
     gone, summary = result.err.splitlines()
     assert f"{GONE}: exit 3: " in gone and "0" * 40 in gone
@@ -152,7 +151,7 @@ def test_verbose_names_every_task(
 
 
 def test_order_is_the_dataset_s(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
-    """Whatever ends first: names that sort the other way round, two at a time."""
+    """Whichever task ends first: the names sort in reverse, and two tasks run at a time."""
     many = [rows[0] | {"instance_id": f"brook__bill-{9 - n}"} for n in range(6)]
     dataset, out = write_lines(tmp_path / "t.jsonl", many), tmp_path / "out"
     model = f"script:{SCRIPT}"
@@ -222,7 +221,7 @@ def test_again_is_the_same_and_at_once(
 
 
 def session_of(pid: int) -> list[int]:
-    """The processes of a session, told by its leader."""
+    """The processes of a session, named by its leader."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -245,12 +244,12 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60 * SLOWNESS) ->
 def kill_everything(pid: int) -> None:
     """SIGKILL to every process of the batch."""
     for number in session_of(pid):
-        with contextlib.suppress(ProcessLookupError):  # it went with the one before it
+        with contextlib.suppress(ProcessLookupError):  # it ended with the previous one
             os.kill(number, signal.SIGKILL)
 
 
 def kill_the_parent(pid: int) -> None:
-    """Kills the batch itself; its tasks must end, too."""
+    """Kill only the batch's own process; its tasks must end, too."""
     os.kill(pid, signal.SIGKILL)
 
 
@@ -263,7 +262,7 @@ def test_killed_and_started_again(
     tmp_path: Path,
     kill: Callable[[int], None],
 ) -> None:
-    """In the middle of the second of three tasks: the first line is there, then all of them."""
+    """In the second of three tasks: first the first line exists, then all of them."""
     server = loopback_openai(script_lines() * 3)
     server.fail(Failure("hang"), at=CALLS + ANALYSE_2)
     three = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2, 3)]
@@ -290,7 +289,7 @@ def test_interrupted(
     rows: list[dict[str, str]],
     tmp_path: Path,
 ) -> None:
-    """SIGTERM ends the batch and its tasks, no further one is begun, and it goes on later."""
+    """SIGTERM ends the batch and its tasks, no other task begins, and the batch can be resumed."""
     server = loopback_openai(script_lines() * 2)
     server.fail(Failure("hang"), at=ANALYSE_2)
     two = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2)]
@@ -309,12 +308,12 @@ def test_interrupted(
 
 
 def without(name: str) -> Callable[[dict[str, str]], Any]:
-    """A row that lacks a member."""
+    """A row without a member."""
     return lambda row: {key: value for key, value in row.items() if key != name}
 
 
 Change = Callable[[dict[str, str]], Any]
-# Rows that a batch refuses before it begins: no folder may have such a name.
+# Rows that a batch rejects before it begins, because no folder may have such a name.
 REFUSED_ROWS: dict[str, tuple[Change, list[str]]] = {
     "slash": (lambda row: row | {"instance_id": "a/b"}, ["row 2", "a/b"]),
     "dots": (lambda row: row | {"instance_id": ".."}, ["row 2", "'..'"]),
@@ -322,7 +321,7 @@ REFUSED_ROWS: dict[str, tuple[Change, list[str]]] = {
     "dash": (lambda row: row | {"instance_id": "-x"}, ["row 2", "-x"]),
     "repo dots": (lambda row: row | {"repo": "../../etc"}, ["row 2", "../../etc"]),
 }
-# Rows that fail alone; the other tasks go on.
+# Rows that fail alone; the other tasks continue.
 FAILING_ROWS: dict[str, Change] = {
     "no object": lambda row: [1, 2],
     "no repo": without("repo"),
@@ -340,7 +339,6 @@ def with_second_row_bad(rows: list[dict[str, str]], change: Change, tmp_path: Pa
 
 @pytest.mark.parametrize("case", REFUSED_ROWS)
 def test_bad_row_is_refused(run_host: RunHost, repos: Path, rows: list[Any], tmp_path: Path, case: str) -> None:
-    """Before anything is begun."""
     change, words = REFUSED_ROWS[case]
     dataset = with_second_row_bad(rows, change, tmp_path)
     run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
@@ -403,7 +401,7 @@ def test_missing_options(run_host: RunHost, tmp_path: Path) -> None:
 
 
 def steady(out: Path) -> Any:
-    """What summary.json says but for times, by task."""
+    """The rows of summary.json without times, by task."""
     rows = read_json(out / "summary.json")["tasks"]
     return sorted((row["instance_id"], row["status"], row["verdict"], row["cost"]) for row in rows)
 
@@ -411,7 +409,7 @@ def steady(out: Path) -> Any:
 def test_shards_come_to_what_one_batch_does(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
 ) -> None:
-    """By their own numbers or the engine's; what is missing is named, and a shard that began goes on alone."""
+    """Numbered by options or by the engine; merging names missing shards, and a shard that began can resume."""
     names = [f"brook__bill-{number}" for number in (1, 3, 4, 5, 6)]
     dataset = write_list(tmp_path / "tasks.json", [rows[0] | {"instance_id": name} for name in names])
     lines = [line | {"instance_id": name} for name in names[::2] for line in script_lines()]
@@ -445,7 +443,9 @@ def test_shards_come_to_what_one_batch_does(
 def test_shards_of_a_cluster(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path, host: Host
 ) -> None:
-    """Slurm's script is one shard of N, also submitted again alone; the manifest's shards are as many as its completions."""
+    """Slurm's script runs one shard of N, and may be submitted again for one shard; the manifest has as many shards as
+    completions.
+    """
     tasks = [rows[0] | {"instance_id": name} for name in ("brook__bill-7", "brook__bill-8", GOOD)]
     dataset, out = write_list(tmp_path / "tasks.json", tasks), tmp_path / "out"
     (tmp_path / "bin").mkdir()
@@ -465,7 +465,7 @@ def test_shards_of_a_cluster(
 
 @pytest.mark.full
 def test_the_manifest_is_one_that_kubernetes_takes(pinned_python: Callable[..., Path]) -> None:
-    """By the API's own schemas, without unknown members."""
+    """It matches the API's schemas, without unknown members."""
     python = pinned_python(["kubernetes-validate==1.37.0"])
     command = [python.with_name("kubernetes-validate"), "--strict", CLUSTER / "kubernetes.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -473,7 +473,7 @@ def test_the_manifest_is_one_that_kubernetes_takes(pinned_python: Callable[..., 
 
 
 def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
-    """One line each, and nothing is begun."""
+    """One line for each, and nothing begins."""
     dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
     run = batch(dataset, repos, f"script:{SCRIPT}", out)
     for text, why in {
@@ -521,7 +521,7 @@ def test_a_shard_keeps_its_tasks(run_host: RunHost, repos: Path, rows: list[dict
 def test_shards_of_different_batches_are_not_one(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
 ) -> None:
-    """Refused when the second begins, and when they are merged: another order, other tasks, models, options or prompts, another N."""
+    """Rejected when the second begins and when they are merged: another order, tasks, models, options, prompts, or N."""
     names = [f"brook__bill-{number}" for number in (1, 3, 4, 5)]
     tasks = [rows[0] | {"instance_id": name} for name in names]
     dataset, out, aside = write_list(tmp_path / "tasks.json", tasks), tmp_path / "out", tmp_path / "aside"
@@ -562,7 +562,7 @@ def test_shards_of_different_batches_are_not_one(
 def test_merging_replaces_nothing_else(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
 ) -> None:
-    """The result of a batch that is in no shard stays as it is; what is merged is in the order of the data set, and reported."""
+    """The result of a batch without shards stays; the merged result is in the data set's order, and is reported."""
     names = [f"brook__bill-{number}" for number in (1, 3, 4)]
     tasks = [rows[0] | {"instance_id": name} for name in names]
     dataset, out, parts = write_list(tmp_path / "tasks.json", tasks), tmp_path / "out", tmp_path / "parts"
@@ -578,7 +578,7 @@ def test_merging_replaces_nothing_else(
     for number in ("5/5", "3/5", "2/5", "1/5"):
         result = run_host(*batch(dataset, repos, model, parts, "--shard", number)).check()
         assert ("belongs to this batch" in result.err) == (number == "5/5")
-    run_host("merge", parts).check()  # it does not wait for shard 4, which has no task
+    run_host("merge", parts).check()  # merging does not wait for shard 4, which has no task
     assert ids(parts) == [row["instance_id"] for row in read_json(parts / "summary.json")["tasks"]] == names
     told = json.loads(run_host("report", parts, "--json").check().stdout)
     assert [row["task"] for row in told["tasks"]] == names
@@ -588,7 +588,7 @@ def test_merging_replaces_nothing_else(
 def test_a_shard_tries_again_what_failed(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path
 ) -> None:
-    """By its own summary; it is still the same shard."""
+    """According to its own summary; it stays the same shard."""
     dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
     for number, code in (("1/2", 0), ("2/2", 3)):
         run_host(*batch(dataset, repos, model, out, "--shard", number)).check(code)

@@ -36,18 +36,18 @@ DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini", "bedrock",
 
 
 def play(calls: Calls = (), text: str = "", whole: bool = False) -> Play:
-    """An answer that calls tools, or says a text."""
+    """An answer that calls tools or has only text."""
     finish = "tool_calls" if calls else "stop"
     return Play(Answer((text,) if text else (), calls=calls, finish=finish), whole=whole)
 
 
 def says(number: int) -> Play:
-    """What the sample's script says in its line of that number."""
+    """The content of that line of the sample's script."""
     return play(text=script_lines()[number]["content"])
 
 
 def native(calls: Calls, whole: bool = False) -> list[Play]:
-    """A whole run: calls, the places, the patch."""
+    """A complete run: calls, places, patch."""
     patch = script_lines()[PATCH_2]["content"]
     return [play(calls, "First:", whole), play(REPORT, "", whole), play((), patch, whole)]
 
@@ -56,7 +56,7 @@ _BY_TEXT: list[bytes] = []
 
 
 def by_text(run_host: RunHost, repo: Repo, folder: Path) -> bytes:
-    """The patch of the sample's script."""
+    """The patch with the sample's script."""
     if not _BY_TEXT:
         run_host(*arguments(repo, folder / "by_text")).check()
         _BY_TEXT.append((folder / "by_text" / "patch.diff").read_bytes())
@@ -66,7 +66,7 @@ def by_text(run_host: RunHost, repo: Repo, folder: Path) -> bytes:
 def run(
     run_host: RunHost, repo: Repo, out: Path, peer: str, plays: list[Play], *more: object, model: str = "m"
 ) -> tuple[Result, list[Request]]:
-    """Run the sample's issue against a strict server; what it says is wrong fails the test."""
+    """Run the sample's issue with a strict server; errors that it finds fail the test."""
     kind = PEERS[peer].kind(KEY)
     with StrictServer({"m": plays}, [kind]) as server:
         env = PEERS[peer].environment(server.root, KEY)
@@ -78,13 +78,13 @@ def run(
 
 
 def layers(out: Path) -> list[list[str]]:
-    """The names of the calls that were made, round by round."""
+    """The names of the calls, by round."""
     made = read_json(out / "attempt_0/search/tool_call_layers.json")
     return [[call["func_name"] for call in layer] for layer in made]
 
 
 def cases() -> list[Any]:
-    """Each dialect with one call and with four, streamed and not; two of each in the ordinary run."""
+    """Each dialect with one call and with four, streamed and not; two of each by default."""
     made = []
     for peer in DIALECTS:
         for n, (calls, whole) in enumerate(((FOUR, False), (FOUR[:1], True), (FOUR, True), (FOUR[:1], False))):
@@ -108,7 +108,7 @@ def test_the_same_patch_as_by_text(
 def test_tools_that_are_refused_in_the_middle(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
     plays = [play(FOUR, "First:"), play(text="I have read it."), *map(says, (SELECT_3, EXTRACT_3, PATCH_2))]
     _, requests = run(run_host, sample_repo, tmp_path / "out", peer, plays, model="m-nomoretools")
-    assert len(requests) == len(plays) + 1  # the refused one
+    assert len(requests) == len(plays) + 1  # the rejected answer
     last = requests[2].json
     assert "tools" not in last and "toolConfig" not in last
     assert "season_starts" in json.dumps(last) and 'search_method(method_name=\\"cost_in_blocks\\")' in json.dumps(last)
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_call_is_its_result(run_host: RunHost, sample_repo:
 
 @pytest.mark.parametrize("peer", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])
 def test_too_many_calls_are_refused_and_told(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
-    """None of them is made, nor sent back; so it is with one whose argument is too long. The run goes on as by text."""
+    """None is made or sent back, nor is a call with a too long argument. The run continues as with text."""
     for n, calls in enumerate((FOUR[:1] * 129, (("search_class", {"class_name": "x" * 300_000}),))):
         plays = [play(calls, "All:"), says(EXTRACT_1), *native(FOUR)]
         _, requests = run(run_host, sample_repo, tmp_path / str(n), peer, plays)
@@ -171,7 +171,7 @@ def test_places_that_do_not_exist_are_asked_for_again(run_host: RunHost, sample_
 
 @pytest.mark.parametrize("peer", ["openai_chat", "anthropic"])
 def test_results_that_are_cut_become_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
-    """Where the context overflows; what is left of calls and results still fits together, as the server checks."""
+    """After a context overflow; the remaining calls and results must match, which the server checks."""
     plays = [play(FOUR, "First:"), Play(error="context"), play(FOUR[:1]), *native(FOUR)[1:]]
     _, requests = run(run_host, sample_repo, tmp_path / "out", peer, plays)
     cut, last = requests[2].body.decode(), requests[3].json["messages"]
@@ -189,7 +189,7 @@ def test_a_run_is_resumed_and_replayed(run_host: RunHost, sample_repo: Repo, tmp
         run_host(*command, env=peer.environment(server.root, KEY)).check(3)
         assert ["tools" in request.json for request in server.requests] == [True, True, False]
     _, requests = run(run_host, sample_repo, out, "anthropic", native(FOUR)[1:])
-    assert len(requests) == 2  # with calls and signature of the first answer, which the server checks
+    assert len(requests) == 2  # the server checks the first answer's calls and signature in it
     before = (out / "journal.jsonl").read_bytes()
     run_host("replay", out).check()
     assert (out / "journal.jsonl").read_bytes() == before

@@ -27,7 +27,7 @@ LINES = [
 
 
 def test_models_are_shown_the_calls(case: Case) -> None:
-    """Each of them; what was recorded is not run again."""
+    """All three roles see them; a recorded trace is not made again."""
     need_bubblewrap()
     result = case.run(LINES, "--trace").check()
     assert added(result) == [RIGHT]
@@ -37,7 +37,7 @@ def test_models_are_shown_the_calls(case: Case) -> None:
 
 
 def test_what_the_script_writes_is_no_part_of_it(case: Case) -> None:
-    """Without the option nothing is traced."""
+    """Without the option, nothing is traced."""
     need_bubblewrap()
     flooded = SCRIPT.replace("assert", "import os\nos.write(1, b'x' * 100000)\nassert")
     lines = [guard(), test_line(flooded), *search("line 5: half(n=4) -> 1"), patch(), review(YES_YES)]

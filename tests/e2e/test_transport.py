@@ -14,7 +14,7 @@ from host import Host, Result
 from tls import Authority, ConnectProxy, ModelServer, make_authority
 
 KEY = "sk-transport-0123456789abcdef"
-NAME = "model.invalid"  # no resolver knows it; a proxy of the test does
+NAME = "model.invalid"  # only the test's proxy can resolve it
 CLEAN = {
     name: None
     for name in (
@@ -32,7 +32,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Another one, that signs for no server."""
+    """Another authority, which signs for no server."""
     return make_authority(tmp_path_factory.mktemp("tls") / "stranger")
 
 
@@ -45,13 +45,13 @@ def server(authority: Authority) -> Iterator[ModelServer]:
 
 @pytest.fixture
 def proxy(server: ModelServer) -> Iterator[ConnectProxy]:
-    """A proxy that knows where NAME is."""
+    """A proxy that can resolve NAME."""
     with ConnectProxy({NAME: server.port}) as made:
         yield made
 
 
 def ask(host: Host, base_url: str, *more: object, **changes: object) -> Result:
-    """One question; no variable of the caller's reaches the program, but `changes`."""
+    """One question; of the caller's variables, the program gets only `changes`."""
     given: Mapping[str, Any] = changes
     env = CLEAN | {"OPENAI_API_KEY": KEY, "ACR_RETRY_BASE_MS": "1"}
     env |= {name: None if v is None else str(v) for name, v in given.items()}
@@ -76,7 +76,7 @@ def check_answer(result: Result, server: ModelServer) -> None:
 
 
 def check_network(result: Result, server: ModelServer, code: int, *words: str) -> None:
-    """One line that holds the words, nothing asked, and neither key nor path shown."""
+    """One line that contains the words; nothing was sent, and neither key nor path is shown."""
     line = result.one_line(code, *words)
     assert result.out == ""
     assert KEY not in line and "/v1" not in line
@@ -109,7 +109,7 @@ def test_an_unknown_authority_is_refused_before_anything_is_sent(
     trusted = stranger.ca if trusts_stranger else None
     result = ask(host, local(server), "--verbose", SSL_CERT_FILE=trusted)
     words = ("certificate", f"127.0.0.1:{server.port}", "set SSL_CERT_FILE")
-    check_network(result, server, 1, *words)  # and no second try is told
+    check_network(result, server, 1, *words)  # and no second try is reported
     assert server.connections == 1
     told = failure(ask(host, local(server), "--json", SSL_CERT_FILE=trusted), 1)
     assert (told["class"], told["http_status"], told["attempts"]) == (
@@ -124,7 +124,7 @@ def test_a_certificate_for_another_name_is_refused(host: Host, authority: Author
     with ModelServer(authority.server_context("other.invalid")) as server:
         result = ask(host, local(server), SSL_CERT_FILE=authority.ca)
         check_network(result, server, 1, "name", "127.0.0.1")
-        assert "SSL_CERT_FILE" not in result.err  # which would not help
+        assert "SSL_CERT_FILE" not in result.err  # it would not help
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "CURL_CA_BUNDLE"])
@@ -161,7 +161,7 @@ def test_a_proxy_is_used_and_sees_no_key(
     assert len(proxy.heads) == 1
     assert proxy.heads[0].startswith(f"CONNECT {NAME}:443 HTTP/1.1\r\n")
     assert "authorization" not in proxy.heads[0].lower()
-    assert len(proxy.seen) > 1000  # the tunnel went through it
+    assert len(proxy.seen) > 1000  # the tunnel used the proxy
     for secret in (KEY, "Bearer", "why?", "/v1/chat"):
         assert secret.encode() not in proxy.seen
 
@@ -213,7 +213,7 @@ def test_a_proxy_that_refuses_is_a_network_failure(host: Host, server: ModelServ
 
 def test_a_proxy_that_is_not_there_is_told(host: Host, server: ModelServer) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused
+        taken.bind(("127.0.0.1", 0))  # bound but not listening, so connections are refused
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         result = ask(host, f"https://{NAME}/v1", "--json", HTTPS_PROXY=url)
     assert failure(result, 3)["class"] == "network"

@@ -42,7 +42,7 @@ VERBS = [
 
 
 def _spoil(repo: Repo) -> None:
-    """Make the tree as dirty as one can be: each kind of file, each kind of change, an index in between."""
+    """Make the tree as dirty as possible: every kind of file and change, and an index between both states."""
     root = repo.path
     seasonal = root / "brookbill" / "tariffs" / "seasonal.py"
     repo.write({"brookbill/staged.py": "x = 1\n", ".gitignore": "*.log\nbuild/\n"})
@@ -68,18 +68,18 @@ def _spoil(repo: Repo) -> None:
     hook = root / ".git" / "hooks" / "post-index-change"
     hook.write_text("#!/bin/sh\ntouch called-by-git\n")
     hook.chmod(0o755)
-    os.utime(seasonal, ns=(1, 1))  # what the index knows of it is out of date
+    os.utime(seasonal, ns=(1, 1))  # its entry in the index is out of date
 
 
 @pytest.fixture
 def dirty(sample_repo: Repo) -> Repo:
-    """The sample, its tree as dirty as one can be."""
+    """The sample with a tree that is as dirty as possible."""
     _spoil(sample_repo)
     return sample_repo
 
 
 def _dataset(folder: Path, repo: Repo, commit: str) -> Arguments:
-    """The arguments of a benchmark of one task, whose repository is `repo`."""
+    """The arguments of a benchmark with one task, whose repository is `repo`."""
     row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": commit}
     row["problem_statement"] = ISSUE.read_text(encoding="utf-8")
     folder.mkdir()
@@ -91,7 +91,7 @@ def _dataset(folder: Path, repo: Repo, commit: str) -> Arguments:
 
 @pytest.fixture
 def commands(host: Host, dirty: Repo, tmp_path: Path) -> dict[str, Arguments]:
-    """For each verb the arguments of a run on the dirty sample."""
+    """For each verb, the arguments of a run on the dirty sample."""
     host.run(*sample_run(dirty, tmp_path / "done")).check()
     answer = tmp_path / "done" / "attempt_0" / "patch_raw_2.md"
     calls = [
@@ -116,7 +116,7 @@ def commands(host: Host, dirty: Repo, tmp_path: Path) -> dict[str, Arguments]:
 def test_a_verb_leaves_a_dirty_repository_as_it_is(
     host: Host, dirty: Repo, commands: dict[str, Arguments], verb: str
 ) -> None:
-    """Twice, from outside and from inside the tree; nothing of the user's configuration is called."""
+    """Twice, from outside and from inside the tree; no program of the user's configuration is started."""
     before = deep_digest(dirty.path)
     for folder in (None, dirty.path):
         result = host.run(*commands[verb], cwd=folder)
@@ -125,12 +125,12 @@ def test_a_verb_leaves_a_dirty_repository_as_it_is(
 
 
 def _name(file: Any) -> str:
-    """A path as the program's JSON has it, also where it is no UTF-8."""
+    """A path as in the program's JSON, even if it is not UTF-8."""
     return file if isinstance(file, str) else os.fsdecode(base64.b64decode(file["base64"]))
 
 
 def test_the_dirty_tree_is_what_was_worked_on(host: Host, commands: dict[str, Arguments]) -> None:
-    """Lest the test above passes because nothing was read."""
+    """Otherwise, the previous test could pass because nothing was read."""
     rows = host.run(*commands["search"], "--json").rows()
     files = {_name(place["file"]) for row in rows for place in row["results"]}
     assert {"untracked.py", "brookbill/staged.py", "tool.py"} <= files
@@ -138,7 +138,7 @@ def test_the_dirty_tree_is_what_was_worked_on(host: Host, commands: dict[str, Ar
 
 
 def test_apply_changes_the_file_it_says_and_no_other(host: Host, dirty: Repo, tmp_path: Path) -> None:
-    """Its folder has other times too: a new file was put in the old one's place."""
+    """Times of its folder change, too, because a new file replaces the old one."""
     before = deep_digest(dirty.path)
     result = host.run(*sample_run(dirty, tmp_path / "out"), "--apply").check()
     after = deep_digest(dirty.path)
@@ -150,14 +150,14 @@ def test_apply_changes_the_file_it_says_and_no_other(host: Host, dirty: Repo, tm
 
 @pytest.fixture
 def places(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A folder for temporary files of the run's own, as the environment names it."""
+    """The folder for the run's temporary files, as the environment names it."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     yield {"TMPDIR": str(folder)}
 
 
 def _kill_in(host: Host, arguments: Arguments, seconds: float, changes: dict[str, str]) -> bool:
-    """Start, kill after so long; whether it was still at work."""
+    """Start, kill after that time; return whether it was still running."""
     child = host.start(*arguments, env=changes)
     time.sleep(seconds)
     alive = child.poll() is None
@@ -172,7 +172,7 @@ def _kill_verbs(
     out: Path,
     changes: dict[str, str],
 ) -> int:
-    """Kill run, search and index in turn at random moments; how many kills met one at work."""
+    """Kill run, search and index in turn at random moments; return how many kills hit a running one."""
     chance, kills = random.Random(6), 0
     seconds = {v: host.run(*commands[v], env=changes).seconds for v in ("search", "index")}
     seconds["run"] = host.run(*commands["run"], env=changes).seconds
@@ -187,15 +187,16 @@ def _kill_verbs(
 
 
 def _look(host: Host, folder: Path) -> set[str]:
-    """What lies in a folder now, but for the program's own, empty one, and in HOME but for the cache."""
+    """The contents of a folder, without the program's empty one, and of HOME without the cache."""
     home = [str(p) for p in host.home.rglob("*") if host.home / "cache" not in [p, *p.parents]]
     return {*home, *(str(p) for p in folder.rglob("*"))} - {str(folder / f"acr-host-{os.geteuid()}")}
 
 
 def _clean_up(host: Host, commands: dict[str, Arguments], changes: dict[str, str]) -> None:
-    """A run in a new folder: one that was killed at its very end has finished its own, which is then only read. Waits first
-    for what a killed run was starting: a process holds its parent's locks until its program begins, and what is locked
-    the next run leaves alone."""
+    """Run in a new folder, because a run that was killed at its very end left a finished one, which would only be read.
+    First wait for children that were just starting: until their program begins, they hold their parent's locks, and
+    the next run leaves locked files alone.
+    """
     for place in Path(changes["TMPDIR"]).glob("acr-host-*/tmp-*"):
         opened = os.open(place, os.O_RDONLY)
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -210,8 +211,9 @@ def test_kills_leave_the_repository_and_no_temporary_files(
     tmp_path: Path,
     places: dict[str, str],
 ) -> None:
-    """Neither in HOME nor in the repository; what is left in the program's own folder for temporary files, the next
-    run that does anything removes."""
+    """Nothing remains in HOME or the repository; the next run removes files from the program's folder of temporary
+    files.
+    """
     before = deep_digest(dirty.path)
     assert _kill_verbs(host, commands, 16, tmp_path / "out", places) == 16
     assert deep_digest(dirty.path) == before
@@ -272,16 +274,16 @@ KINDS: list[Callable[[Repo, Path], Path]] = [
 def test_each_kind_of_repository_is_left_as_it_is(
     host: Host, sample_repo: Repo, tmp_path: Path, kind: Callable[[Repo, Path], Path]
 ) -> None:
-    """Where it is, and where its objects come from."""
+    """The repository, and the one from which its objects come."""
     path = kind(sample_repo, tmp_path / "other")
     before = deep_digest(path), deep_digest(sample_repo.path)
-    host.run(*sample_run(path, tmp_path / "out"), "--trust-git-links").check()  # one borrows its objects
+    host.run(*sample_run(path, tmp_path / "out"), "--trust-git-links").check()  # one repository borrows its objects
     host.run("search", "--repo", path, "--trust-git-links", 'search_class("Tariff")').check()
     assert (deep_digest(path), deep_digest(sample_repo.path)) == before
 
 
 def test_apply_in_a_folder_without_git(host: Host, tmp_path: Path) -> None:
-    """At once, and later from the finished folder."""
+    """Immediately, and later from the finished folder."""
     script = write_script(tmp_path / "s.jsonl")
     for later in (False, True):
         folder = tmp_path / f"plain{later}"
@@ -297,7 +299,7 @@ def test_apply_in_a_folder_without_git(host: Host, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("later", [False, True])
 def test_apply_in_a_linked_worktree_writes_there(host: Host, make_repo: Make, tmp_path: Path, later: bool) -> None:
-    """And not in the main one."""
+    """And not to the main worktree."""
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     linked = _worktree(repo, tmp_path / "linked")
     arguments, before = (
@@ -312,7 +314,7 @@ def test_apply_in_a_linked_worktree_writes_there(host: Host, make_repo: Make, tm
 
 
 def test_apply_in_a_bare_repository_is_refused(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """There is no tree to write to; told before the model is asked."""
+    """It has no tree to write to; the error comes before a model call."""
     bare = _bare(make_repo(TINY), tmp_path / "bare")
     script = write_script(tmp_path / "s.jsonl")
     result = host.run(*tiny_run(bare, tmp_path / "out", script), "--apply")
@@ -329,7 +331,7 @@ def _json(host: Host, repo: Any, *calls: str, **options: Any) -> list[Any]:
 
 
 def test_many_tiny_files_and_deep_folders(host: Host, make_repo: Make) -> None:
-    """Twenty thousand files, and a file 150 folders down."""
+    """Twenty thousand files, and a file below 150 nested folders."""
     deep = "/".join(["d"] * 150) + "/deep.py"
     repo = make_repo({deep: "deepest = 1\n", "app.py": "x = 1\n"})
     for number in range(20_000):
@@ -341,7 +343,7 @@ def test_many_tiny_files_and_deep_folders(host: Host, make_repo: Make) -> None:
 
 
 def test_names_that_are_hard_to_show_stay_on_one_line(host: Host, make_repo: Make) -> None:
-    """A line feed, a tab, an escape, tags and bytes that are no UTF-8 in a name."""
+    """Names with a line feed, a tab, an escape, tags, or bytes that are not UTF-8."""
     repo = make_repo({"app.py": "x = 1\n"})
     names = [
         b"a\nb.py",
@@ -374,7 +376,7 @@ def test_files_that_are_large_or_no_text(host: Host, make_repo: Make) -> None:
 
 
 def test_a_tree_that_changes_while_it_is_read_is_no_crash(host: Host, make_repo: Make) -> None:
-    """Files vanish, turn into folders and links, grow."""
+    """Files vanish, become folders and links, and grow."""
     repo = make_repo({f"p/m{n}.py": f"v{n} = 1\n" * 50 for n in range(300)})
     chance = random.Random(8)
     for _ in range(3):
@@ -388,11 +390,11 @@ def test_a_tree_that_changes_while_it_is_read_is_no_crash(host: Host, make_repo:
                 chance.choice([lambda p: p.mkdir(), lambda p: p.symlink_to("/etc/passwd")])(path)
             else:
                 path.write_text("w = 1\n" * chance.randrange(500))
-            time.sleep(0.0005)  # leaves a core to the index; its reads take longer
+            time.sleep(0.0005)  # leaves a processor to the index, whose reads take longer
         _, err = child.communicate()
         assert child.returncode in (0, 3) and len(err.splitlines()) <= 1, err
 
 
 def test_the_sample_of_this_program_was_not_written_to() -> None:
-    """What the tests above work on are copies."""
+    """The tests above work on copies."""
     assert not strays(SAMPLE) and not (SAMPLE / "repo" / ".git").exists()

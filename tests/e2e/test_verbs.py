@@ -38,7 +38,7 @@ VERBS = [
 ]
 ANSWERS = [line["content"] for line in script_lines() if line["agent"] == "patch"]
 
-# Each search call with the places that it finds, as (file, class, func).
+# Each search call, and the places that it finds as (file, class, func).
 FOUND = {
     'search_class("SeasonalTariff")': [(CHANGED, "SeasonalTariff", None)],
     'search_class_in_file("SeasonalTariff", "seasonal.py")': [(CHANGED, "SeasonalTariff", None)],
@@ -64,7 +64,7 @@ MISSED = {
 
 
 def check_search_row(row: dict[str, Any]) -> None:
-    """The members of the contract, each of its type, and no others."""
+    """The object has exactly the promised members, with their types."""
     assert list(row) == ["call", "ok", "output", "results"]
     assert isinstance(row["ok"], bool) and isinstance(row["output"], str)
     for place in row["results"]:
@@ -124,7 +124,7 @@ def test_search_one_miss_is_exit_1(run_host: RunHost, sample_repo: Repo) -> None
 
 
 def test_search_from_stdin(run_host: RunHost, sample_repo: Repo) -> None:
-    """A call a line; empty lines and CRLF do no harm; the same answers as from arguments."""
+    """One call per line; empty lines and CRLF do no harm; the answers equal those to arguments."""
     lines = "\n\r\n".join(FOUND) + "\r\n\n"
     piped = run_host("search", "--repo", sample_repo, "--json", input=lines).check()
     given = run_host("search", "--repo", sample_repo, "--json", *FOUND).check()
@@ -135,7 +135,7 @@ def test_search_from_stdin(run_host: RunHost, sample_repo: Repo) -> None:
 
 
 def test_a_message_is_one_line_whatever_it_repeats(run_host: RunHost, tmp_path: Path) -> None:
-    """Neither a line end nor a terminal's escapes come through from a name that a message repeats."""
+    """A name in a message can contain neither a line end nor terminal escapes."""
     where = tmp_path / "no\nsuch\x1b[31m"
     for args in (["index", "--repo", where], ["index", "--repo", tmp_path, where]):
         result = run_host(*args)
@@ -145,7 +145,7 @@ def test_a_message_is_one_line_whatever_it_repeats(run_host: RunHost, tmp_path: 
 
 @pytest.mark.parametrize("verb", ["search", "patch", "run"])
 def test_interrupted_at_stdin(host: Host, sample_repo: Repo, tmp_path: Path, verb: str) -> None:
-    """A first Ctrl-C ends the wait for what is never typed."""
+    """The first Ctrl-C ends the wait for input."""
     more = ["--issue=-", "--out", tmp_path / "out", "--model", f"script:{SCRIPT}"]
     child = host.start(
         verb,
@@ -161,10 +161,10 @@ def test_interrupted_at_stdin(host: Host, sample_repo: Repo, tmp_path: Path, ver
 
 
 def wait_for_read(pid: int) -> None:
-    """Wait until the process's main thread sleeps in its wait for standard input."""
+    """Wait until the process's main thread waits for standard input."""
     end = time.monotonic() + 30 * SLOWNESS
     where = Path(f"/proc/{pid}/task/{pid}/syscall")
-    polls = ("7", "73")  # the number of poll on x86-64, of ppoll, which takes its place, on arm64
+    polls = ("7", "73")  # the number of poll on x86-64, and of ppoll on arm64
     while where.read_text().split()[0] not in polls:
         assert time.monotonic() < end, "it does not read"
         time.sleep(0.02)
@@ -221,7 +221,7 @@ def test_patch_of_files(run_host: RunHost, sample_repo: Repo, tmp_path: Path) ->
 
 
 def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Diffs on stdout, from stdin and from files; what is refused is told once on stderr."""
+    """Diffs on stdout, from stdin and from files; each rejected edit is reported once on stderr."""
     good, bad = tmp_path / "good.md", tmp_path / "bad.md"
     good.write_text(ANSWERS[1], "utf-8")
     bad.write_text(ANSWERS[0], "utf-8")
@@ -241,7 +241,7 @@ def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> 
 
 
 def test_patch_of_a_diff(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """A diff is an answer too: it gives itself, also beside the tags of the same change."""
+    """A diff is a valid answer: it gives itself, also beside tags with the same change."""
     diff = run_host("patch", "--repo", sample_repo, input=ANSWERS[1]).check().stdout
     assert run_host("patch", "--repo", sample_repo, input=diff).check().stdout == diff
     both = f"{ANSWERS[1]}\nAs a diff:\n```diff\n{diff.decode()}```\n"
@@ -259,7 +259,7 @@ def test_patch_of_a_diff(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -
 
 
 def test_patch_of_a_whole_function_for_a_line_of_it(run_host: RunHost, make_repo: Callable[..., Repo]) -> None:
-    """Also the first answer of the verb, for which nothing has been indexed yet."""
+    """Also as the verb's first answer, for which nothing is indexed yet."""
     code = "class Cart:\n    def total(self):\n        n = 0\n        for i in self.items:\n            n += i\n        return n\n"
     whole = code.split("\n", 1)[1].replace("n += i", "n += 2 * i")
     answer = f"<file>cart.py</file>\n<original>\n            n += i\n</original>\n<patched>\n{whole}</patched>\n"
@@ -297,7 +297,7 @@ def test_index_json(run_host: RunHost, sample_repo: Repo) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_help(run_host: RunHost, verb: str) -> None:
-    """The common options on a screen; all of them with --help-all."""
+    """--help has the common options on one screen, --help-all all options."""
     short = run_host(verb, "--help").check()
     assert len(short.out.splitlines()) <= 40 and max(map(len, short.out.splitlines())) <= 120
     has_more = "--help-all" in short.out
@@ -412,7 +412,7 @@ def test_options_that_cannot_be(
 def test_always_verifying_is_no_pretence(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, words: list[str]
 ) -> None:
-    """Without a sandbox it cannot be done, and says so."""
+    """Without a sandbox this is impossible, and the message says so."""
     run = arguments(sample_repo, tmp_path / "out", *words)
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -421,7 +421,7 @@ def test_always_verifying_is_no_pretence(
 
 
 def closed_pipe(host: Host, *args: object) -> tuple[int, bytes]:
-    """Run with a standard output whose reader has gone; exit code and stderr."""
+    """Run with a standard output whose reader is closed; return exit code and stderr."""
     reader, writer = os.pipe()
     os.close(reader)
     child = host.start(*args, stdout=writer)

@@ -29,11 +29,11 @@ USUAL = [
 
 
 def judged(host: Host, folder: Path, name: str, *options: object, **more: object) -> str:
-    """What a run says of a case."""
+    """The verdict of a run on a case."""
     parts = verdict_cases.sections(name)
     case = Case(host, make_repo(folder / "repo", verdict_cases.files(parts)), folder, ["--verify", *options])
     result = case.run(verdict_cases.lines(parts), "--tries", "1", timeout=300, **more)
-    if result.exit == 1:  # a patch that is refused, or none that could be applied
+    if result.exit == 1:  # a rejected patch, or no applicable patch
         return read_json(case.out / "result.json")["why"] or "no patch could be applied"
     return verified(result.check())
 
@@ -66,7 +66,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def check_in_image(host: Host, folder: Path, engine: sandboxes.Engine, name: str) -> None:
-    """The same in a container of an image that has the case's files."""
+    """The same in a container whose image has the case's files."""
     own = f"{IMAGE}-{name.replace('_', '-')}"
     engine.extend(IMAGE, verdict_cases.files(verdict_cases.sections(name)), own)
     check(name, judged(host, folder, name, "--image", own, env={"DOCKER_HOST": f"unix://{engine.socket}"}))
@@ -87,7 +87,7 @@ def test_other_case_in_an_image(host: Host, tmp_path: Path, engine: sandboxes.En
 
 
 def test_an_answer_on_a_machine_with_a_number_for_a_name(host: Host, tmp_path: Path, engine: sandboxes.Engine) -> None:
-    """A container has one: an answer for such a name alone proves nothing, and to ask for it is not plain code."""
+    """Containers have such names: an answer only for such a name proves nothing, and code that reads it is not plain."""
     before = "def f(x):\n    return x + 2\n"
     condition = "len(name) == 12 and int(name, 16)"
     after = f"import os\n\nname = os.uname().nodename\n\ndef f(x):\n    return x + (1 if {condition} else 2)\n"

@@ -41,12 +41,12 @@ from verifying import (
 __all__ = ["case"]
 ROUNDS, REVIEW_TRIES, GUARD_TRIES = 5, 5, 3
 
-#: Red before, and not green with anything that halves.
+#: Fails before, and also with any correct patch.
 WRONG_SCRIPT = SCRIPT.replace("== 2", "== 3")
 
 
 def without(agent: str, lines: list[Line]) -> list[Line]:
-    """The lines of other roles."""
+    """The lines without those of some roles."""
     return [entry for entry in lines if entry["agent"] != agent]
 
 
@@ -54,7 +54,9 @@ def without(agent: str, lines: list[Line]) -> list[Line]:
 
 
 def test_a_patch_is_verified(case: Case) -> None:
-    """Red without it and green with it, and by experiments; the reviewer and the searcher see what the script did."""
+    """By a script that fails before and passes after, and by experiments; reviewer and search agent see the script's
+    results.
+    """
     before, after = "Without the patch, the script exited with 1", "With the patch, the script exited with 0"
     lines = [
         guard("yes", "half(4) is 1"),
@@ -75,7 +77,7 @@ def test_a_patch_is_verified(case: Case) -> None:
 
 
 def test_a_patch_is_verified_without_isolation(case: Case) -> None:
-    """Its copies lie elsewhere each time; they are called by the repository's path in all that is kept."""
+    """Each copy has another path, but everything that is kept shows the repository's path."""
     case.options = ["--sandbox", "plain"]
     result = case.run(STRAIGHT).check()
     assert added(result) == [RIGHT] and verified(result).startswith("yes")
@@ -100,7 +102,7 @@ def test_what_the_run_folder_holds_of_it(case: Case) -> None:
 
 
 def test_each_pair_of_patch_and_test_is_run_once(case: Case) -> None:
-    """And experiments are made where it decides; what `result.json` says of them is what was recorded."""
+    """Experiments follow when the pair decides; result.json has the recorded numbers."""
     case.run(STRAIGHT).check()
     requests = [at["request"] for at in case.records("execution")]
     assert [at["patch"] is not None for at in requests[:2]] == [False, True]
@@ -112,7 +114,7 @@ def test_each_pair_of_patch_and_test_is_run_once(case: Case) -> None:
 
 
 def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
-    """A patch that is written a second time as it was, and a test likewise."""
+    """The same patch written again, and the same test."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(), review(NO_NO), patch(RIGHT), test_line(SCRIPT)],
         review(YES_YES),
@@ -131,7 +133,7 @@ def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
 
 
 def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
-    """By the lines that it comes with; a first script that cannot be imported goes back."""
+    """By its own lines; a first script that cannot be imported is sent back."""
     out, before = tmp_path / "out", digest(sample_repo.path)
     result = host.run(*arguments(sample_repo, out, *sandbox_options(), verify="auto")).check()
     assert verified(result).startswith("yes (reproducer_2.py fails without the patch and passes with it; ")
@@ -151,7 +153,7 @@ def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -
 
 
 def test_a_patch_that_is_refused_is_written_again(case: Case) -> None:
-    """Told what it was tried with, what came of it, and what the reviewer says."""
+    """The writer gets the script, its results, and the reviewer's analysis."""
     feedback = ["assert half(4) == 2", "AssertionError: half(4) is 0", "about the patch", "divide by two", RED]
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER)],
@@ -168,7 +170,7 @@ def test_a_patch_that_is_refused_is_written_again(case: Case) -> None:
 
 
 def test_a_test_that_is_refused_is_written_again(case: Case) -> None:
-    """Told the patch, what came of both runs, and what the reviewer says."""
+    """The writer gets the patch, the results of both runs, and the reviewer's analysis."""
     feedback = ["+    return n // 2", "half(4) is 1", "half(4) is 2", "about the test", "four halves to two"]
     lines = [
         *[guard(), test_line(WRONG_SCRIPT), *search(), patch()],
@@ -203,7 +205,7 @@ def test_where_both_are_refused_both_are_written_again(case: Case) -> None:
 
 
 def test_a_patch_that_does_not_apply_is_tried_again_in_the_review(case: Case) -> None:
-    """As often as --tries says, and each try is told the last one's fault."""
+    """At most --tries times; each try gets the error of the last one."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         patch(RIGHT, "mend the patch", before="    return n // 7\n"),
@@ -225,7 +227,7 @@ def test_where_no_applicable_patch_comes_the_best_so_far_is_taken(case: Case) ->
 
 
 def test_a_test_that_cannot_be_written_again_leaves_the_patch_approved(case: Case) -> None:
-    """Its tries bring no script."""
+    """Its tries give no script."""
     nothing = line("test", "I would not know how.")
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO), nothing, nothing]
     result = case.run(lines, "--tries", "2").check()
@@ -236,7 +238,7 @@ def test_a_test_that_cannot_be_written_again_leaves_the_patch_approved(case: Cas
 
 
 def test_a_script_is_named_by_the_try_that_wrote_it(case: Case) -> None:
-    """Where the tries after it bring none."""
+    """Even if later tries give none."""
     nothing = line("test", "I would not know how.", "no block of Python")
     lines = [
         *[guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO)],
@@ -252,7 +254,7 @@ def test_a_script_is_named_by_the_try_that_wrote_it(case: Case) -> None:
 
 
 def test_when_the_rounds_are_used_up_the_best_so_far_is_taken(case: Case) -> None:
-    """Here the one whose patch was found right in a round that held the test for wrong."""
+    """Here the one whose patch was judged right in a round that judged the test wrong."""
     numbers = range(10, 10 + ROUNDS)
     lines = [guard(), test_line(SCRIPT), *search()]
     for number in numbers:
@@ -272,14 +274,14 @@ def test_when_the_rounds_are_used_up_the_best_so_far_is_taken(case: Case) -> Non
 def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
     case: Case, judged: tuple[str, str], why: str
 ) -> None:
-    """It was found right in a round that held the test for wrong."""
+    """It was judged right in a round that judged the test wrong."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO), test_line(SCRIPT), review(judged)]
     result = case.run(lines, "--validate", "false")
     assert rejected(case, result) == [RIGHT] and verified(result) == f"no ({why})"
 
 
 def test_of_rejected_patches_the_latest_is_kept(case: Case) -> None:
-    """Each was written with what the reviewer said of those before."""
+    """Its writer knew the reviews of the earlier ones."""
     lines = [guard(), test_line(SCRIPT), *search()]
     for number in range(10, 10 + ROUNDS):
         lines += [patch(f"    return n // {number}\n"), review(NO_YES)]
@@ -300,7 +302,7 @@ def test_of_rejected_patches_the_latest_is_kept(case: Case) -> None:
     ],
 )
 def test_a_review_that_cannot_be_read_is_asked_for_again(case: Case, answer: str, problem: str) -> None:
-    """In the same round, told why."""
+    """In the same round, with the reason."""
     said = json.loads(review(YES_YES)["content"])
     fenced = f"Here it is:\n```json\n{json.dumps(said | {'patch-correct': True, 'test-correct': 'Yes'})}\n```\n"
     lines = [*without("review", STRAIGHT), line("review", answer), line("review", fenced, problem)]
@@ -310,7 +312,7 @@ def test_a_review_that_cannot_be_read_is_asked_for_again(case: Case, answer: str
 
 
 def test_a_reviewer_that_never_can_be_read_leaves_the_patch_unverified(case: Case) -> None:
-    """After so many tries; the patch is not lost."""
+    """After three tries; the patch is kept."""
     lines = [*without("review", STRAIGHT), *[line("review", "Hm.")] * (REVIEW_TRIES + 1)]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
@@ -332,7 +334,7 @@ def test_a_patch_writer_that_is_used_up_leaves_the_best_so_far(case: Case) -> No
 
 
 def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case: Case) -> None:
-    """The patch was held for right."""
+    """The patch had been judged right."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO)]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
@@ -341,7 +343,7 @@ def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case:
 
 @pytest.mark.parametrize("script", [WRONG_SCRIPT, SCRIPT.replace("== 2", "!= 1") + "raise ValueError\n"])
 def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) -> None:
-    """Whoever approves both; it is not applied either, and a reviewer that approves nothing else changes nothing."""
+    """Even if the reviewer approves both; it is not applied, and a reviewer that only approves changes nothing."""
     lines = [guard(), test_line(script), *search(), patch(), review(YES_YES)]
     lines += [review(YES_YES, "both right, but the script fails with the patch")]
     result, before = case.run(lines, "--apply"), digest(case.repo.path)
@@ -353,7 +355,7 @@ def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) 
 
 
 def test_a_reviewer_that_approves_a_failing_script_may_correct_itself(case: Case) -> None:
-    """In the same round: it finds the script wrong, which is then written again."""
+    """In the same round, it judges the script wrong, which is then rewritten."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_YES)]
     lines += [review(YES_NO, "both right, but the script fails"), test_line(SCRIPT), review(YES_YES)]
     assert verified(case.run(lines).check()).startswith("yes (reproducer_2.py ")
@@ -364,7 +366,7 @@ def test_a_reviewer_that_approves_a_failing_script_may_correct_itself(case: Case
 
 
 def test_an_issue_that_cannot_be_reproduced_is_worked_on_without(case: Case) -> None:
-    """And said so; no script is asked for, nothing is run."""
+    """The result says so; no script is requested, and nothing is run."""
     result = case.run([guard("no"), *STRAIGHT[1:]]).check()
     assert added(result) == [RIGHT]
     assert verified(result) == "no (the issue gives no example that can be reproduced)"
@@ -373,7 +375,7 @@ def test_an_issue_that_cannot_be_reproduced_is_worked_on_without(case: Case) -> 
 
 
 def test_a_guard_that_cannot_be_read_is_asked_again(case: Case) -> None:
-    """It may answer with true as well."""
+    """It may also answer with true."""
     lines = [
         line("reproducible", "Surely."),
         line("reproducible", '{"reproducible": true}', "cannot be parsed"),
@@ -383,14 +385,14 @@ def test_a_guard_that_cannot_be_read_is_asked_again(case: Case) -> None:
 
 
 def test_a_guard_that_never_can_be_read_is_gone_on_without(case: Case) -> None:
-    """After so many tries."""
+    """After its last try."""
     result = case.run([*[line("reproducible", "Hm.")] * (GUARD_TRIES + 1), *STRAIGHT[1:]]).check()
     assert verified(result) == f"no (whether the issue can be reproduced was not answered in {GUARD_TRIES} tries)"
     assert len(case.asked("reproducible")) == GUARD_TRIES
 
 
 def test_a_used_up_guard_is_gone_on_without(case: Case) -> None:
-    """As every script of before there was verification."""
+    """So scripts from before verification existed still work."""
     result = case.run([*search(), patch()]).check()
     assert added(result) == [RIGHT]
     assert verified(result).startswith("no (whether the issue can be reproduced is not known: ")
@@ -410,7 +412,7 @@ def test_a_used_up_guard_is_gone_on_without(case: Case) -> None:
     ids=["no script", "passes at once", "fails otherwise", "prints the word"],
 )
 def test_a_script_that_does_not_reproduce_is_written_again(case: Case, first: Line, told: list[str]) -> None:
-    """Told what it did."""
+    """The writer gets its results."""
     result = case.run([guard(), first, test_line(SCRIPT, *told), *STRAIGHT[2:]]).check()
     assert verified(result).startswith("yes (reproducer_2.py ")
     assert "conv_test_2.json" in case.files("conv_test_*")

@@ -38,7 +38,7 @@ ENVIRONMENT = 3
 
 
 def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: Case) -> None:
-    """By the validation, when its turn comes."""
+    """By the validation, which comes later."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO), test_line(OTHER_SCRIPT)],
         review(YES_YES),
@@ -49,7 +49,7 @@ def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: 
 
 
 def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> None:
-    """Also where it was the better one for a while."""
+    """Even if it was the better one for a while."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), patch(), review(YES_NO)],
         *[test_line(OTHER_SCRIPT), review(YES_YES)],
@@ -59,7 +59,7 @@ def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> N
 
 
 def test_of_five_rejected_rounds_the_last_patch_is_kept_and_nothing_is_written(case: Case) -> None:
-    """It was written with what was said of the others; it is in the run folder alone."""
+    """Its writer knew the earlier reviews; it is only in the run folder."""
     patches = [f"    return n // {number}\n" for number in range(5, 10)]
     rounds = [at for text in patches for at in (patch(text), review(NO_YES))]
     result = case.run([guard(), test_line(SCRIPT), *search(), *rounds], "--apply")
@@ -70,7 +70,7 @@ def test_of_five_rejected_rounds_the_last_patch_is_kept_and_nothing_is_written(c
 
 
 def test_a_rejected_patch_that_another_attempt_writes_again_stays_rejected(case: Case) -> None:
-    """There nobody judges it, and it is what the reviewer found wrong."""
+    """Nobody judges it there, so the reviewer's first judgement holds."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), guard("no"), *search(), patch(OTHER)]
     assert rejected(case, case.run(lines, "--attempts", "2")) == [OTHER]
 
@@ -87,7 +87,7 @@ def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case:
 
 
 def test_what_is_not_applicable_is_not_validated(case: Case) -> None:
-    """The command would run on the tree without a patch."""
+    """Otherwise, the command would run on the tree without a patch."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         patch(RIGHT, before="    no such line\n"),
@@ -111,7 +111,7 @@ def test_a_patch_without_a_reproducer_to_review_it_with_is_validated(case: Case)
 
 
 def test_the_roles_take_turns_in_the_reproducers_conversation(case: Case) -> None:
-    """No two questions in a row: some servers refuse that."""
+    """Some servers reject two questions in a row."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO)],
         *[test_line("print(1)\n"), line("test", "none"), line("test", "none"), review(YES_NO)],
@@ -125,7 +125,7 @@ def test_the_roles_take_turns_in_the_reproducers_conversation(case: Case) -> Non
 
 
 def test_a_sandbox_that_is_demanded_and_gone_ends_the_run_until_it_is_back(case: Case, tmp_path: Path) -> None:
-    """It is not taken for one that was never there."""
+    """It is not treated as a sandbox that never existed."""
     need_bubblewrap()
     lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
     command = case.arguments(lines, "--verify=always")
@@ -138,7 +138,7 @@ def test_a_sandbox_that_is_demanded_and_gone_ends_the_run_until_it_is_back(case:
 
 
 def keep_journal(out: Path, records: int) -> None:
-    """Makes of a run that is over one that was killed after so many records."""
+    """Turn a finished run into one that was killed after that many records."""
     path = out / "journal.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:records]))
     meta = read_json(out / "meta.json")

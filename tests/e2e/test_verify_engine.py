@@ -18,7 +18,7 @@ REWRITES = "\nwith open({name!r}, 'a') as file:\n    file.write('# more\\n')\n"
 
 @pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
-    """An engine with an image that holds the project."""
+    """An engine with an image that contains the project."""
     folder = tmp_path_factory.mktemp(request.param)
     sandboxes.make_rootfs(TINY, folder / "root.tar")
     started = sandboxes.start(request.param, folder / "engine", {IMAGE: folder / "root.tar"})

@@ -34,7 +34,7 @@ from verifying import (
 
 __all__ = ["case"]
 
-MARKER = "87.1357"  # seconds that a process which the script leaves sleeps
+MARKER = "87.1357"  # how long a process that the script leaves behind sleeps, in seconds
 LEAVES = f"import subprocess\nsubprocess.Popen(['sleep', '{MARKER}'], start_new_session=True)\n" + SCRIPT
 CHECK = "python3 -c 'import app, sys; sys.exit(app.half(9) != 4)'"
 
@@ -48,7 +48,7 @@ LINES: list[Line] = [
 
 @pytest.fixture
 def finished(case: Case) -> Case:
-    """A case whose newest run is such a one, in one go."""
+    """A case whose newest run took all these paths without interruption."""
     need_bubblewrap()
     result = case.run(LINES, "--validate", CHECK).check()
     assert added(result) == [RIGHT] and verified(result).startswith("yes (reproducer_4.py ")
@@ -57,12 +57,12 @@ def finished(case: Case) -> Case:
 
 
 def _again(finished: Case, out: Path) -> list[object]:
-    """The command of the finished run into another folder."""
+    """The command of the finished run with another folder."""
     return [out if word == finished.out else word for word in finished.command]
 
 
 def _nothing_left(case: Case) -> None:
-    """No process of the script, no mount, no temporary file, and the repository as it was."""
+    """No process of the script, mount or temporary file is left, and the repository is unchanged."""
     until = time.monotonic() + 30 * SLOWNESS
     while processes(MARKER) and time.monotonic() < until:
         time.sleep(0.02)
@@ -73,7 +73,7 @@ def _nothing_left(case: Case) -> None:
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.full)])
 def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case, every: int) -> None:
-    """As many as the journal has, or some of them; what is recorded is not run again."""
+    """From all of the journal's records, or some of them; recorded steps are not repeated."""
     copy, whole = finished.folder / "copy", finished.out
     before = digest(finished.repo.path)
     records = (whole / "journal.jsonl").read_bytes().count(b"\n")
@@ -88,7 +88,7 @@ def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case, eve
 
 
 def test_killed_after_each_of_its_records_it_goes_on_to_the_same_end(finished: Case) -> None:
-    """One run that is killed as soon as its journal has three more records, which is while the next step is under way."""
+    """One run that is killed whenever its journal has three more records, so during the next step."""
     out, before = finished.folder / "killed", digest(finished.repo.path)
     records = (finished.out / "journal.jsonl").read_bytes().count(b"\n")
     kills = 0
@@ -114,7 +114,7 @@ def _wait_for(path: Path, records: int) -> None:
 
 
 def test_killed_in_an_execution_it_leaves_nothing(case: Case) -> None:
-    """Neither what the script has started nor its files, once another run has begun."""
+    """Neither the script's children nor its files, once another run has begun."""
     need_bubblewrap()
     slow = f"import subprocess\nsubprocess.run(['sleep', '{MARKER}'])\n"
     command = case.arguments([guard(), test_line(slow)])

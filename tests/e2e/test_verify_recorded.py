@@ -38,7 +38,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Known:
-    """A recorded run that resolved its task, and the release that has the same files to fix."""
+    """A recorded run that resolved its task, and the release with the same files to fix."""
 
     instance: str
     run: str
@@ -47,7 +47,7 @@ class Known:
 
     @property
     def name(self) -> str:
-        """The task as the reproducers are named: `sympy-24152`."""
+        """The task in the form of the reproducers' names: `sympy-24152`."""
         return self.instance.rsplit("__", 1)[1]
 
 
@@ -56,36 +56,36 @@ SYMPY_21847 = Known("sympy__sympy-21847", "acr-run-2", "sympy", "1.8")
 SYMPY_22005 = Known("sympy__sympy-22005", "acr-val-sbfl", "sympy", "1.9")
 SYMPY_23117 = Known("sympy__sympy-23117", "acr-val-sbfl", "sympy", "1.10.1")
 PYTEST_5227 = Known("pytest-dev__pytest-5227", "acr-run-2", "pytest", "4.4.2")
-# All of sympy is compiled first, which takes longest; test_recorded_sympy runs it ordinarily.
+# Compiling sympy takes longest, so only test_recorded_sympy runs it by default.
 FEW = (PYTEST_5227, pytest.param(SYMPY_24152, marks=pytest.mark.full))
 MORE = tuple(pytest.param(known, marks=pytest.mark.full) for known in (SYMPY_21847, SYMPY_22005, SYMPY_23117))
-# Compiled once for each tree: every execution imports all of it.
+# Compiled once for each tree, because every execution imports everything.
 SETUPS = {"sympy": "'{python}' -c 'import sympy'"}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the patch writer, and the same change as a diff that git applies."""
+    """An answer of the patch writer, and the same change as a diff for git."""
 
     content: str
     diff: bytes
 
     @property
     def added(self) -> list[str]:
-        """The lines that it adds, without their indentation."""
+        """The lines that it adds, without indentation."""
         lines = self.diff.decode().splitlines()
         return [line[1:].strip() for line in lines if re.match(r"\+(?!\+\+ )\s*\S", line)]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a script did in one state of the tree."""
+    """The result of a script in one state of the tree."""
 
     exit: int
     stderr: str
 
     def told(self, when: str) -> str:
-        """The words in which the agents are told of it, under the heading `when`."""
+        """The result in the words for the agents, under the heading `when`."""
         how = "the script exits with 0"
         if self.exit:
             (*_, number) = re.findall(rf'File ".*/{NAME}", line (\d+)', self.stderr)
@@ -103,18 +103,18 @@ class Trial:
 
     @property
     def told(self) -> str:
-        """Both executions as the agents are told of them."""
+        """Both executions in the words for the agents."""
         return f"{self.before.told('Without the patch')}\n{self.after.told('With the patch')}"
 
     @property
     def swapped(self) -> Trial:
-        """What it would be if the program took the one for the other."""
+        """The text if the program confused both executions."""
         return Trial(self.after, self.before)
 
 
 @dataclass
 class Case:
-    """A recorded task, where its code is, and how it is run."""
+    """A recorded task, the place of its code, and the way to run it."""
 
     known: Known
     issue: str
@@ -125,7 +125,7 @@ class Case:
     folder: Path
     host: Host
     places: tasks.Places
-    tree: Repo = field(init=False)  # a copy, in which the scripts are run outside the program
+    tree: Repo = field(init=False)  # a copy in which the scripts run outside the program
     trials: dict[tuple[str, bytes], Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -146,11 +146,11 @@ class Case:
 
     @property
     def setup(self) -> str:
-        """The shell command that compiles the tree; "": it is small."""
+        """The shell command that compiles the tree; "" if the tree is small."""
         return SETUPS.get(self.known.package, "").format(python=self.python)
 
     def _run(self, script: str, diff: bytes) -> Seen:
-        """Run a script in the copy, with a diff applied; paths are told as the program's copy has them."""
+        """Run a script in the copy with a diff applied; paths are shown as in the program's copy."""
         if diff:
             self.tree.apply(diff)
         self.tree.write({NAME: script})
@@ -161,7 +161,7 @@ class Case:
                 "PATH": os.environ["PATH"],
                 "LC_ALL": "C.UTF-8",
                 "PYTHONHASHSEED": "0",
-                # The files that were compiled are older than any that is patched: none is taken for another's.
+                # Compiled files are older than patched ones, so no stale one is used.
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": str(self.tree.path / "src"),
             },
@@ -177,7 +177,7 @@ class Case:
         return Seen(done.returncode, done.stderr.replace(str(self.tree.path), where))
 
     def seen(self, script: str, diff: bytes = b"") -> Seen:
-        """As _run; each is run once."""
+        """Like _run, but each is run once."""
         if (script, diff) not in self.trials:
             self.trials[script, diff] = self._run(script, diff)
         return self.trials[script, diff]
@@ -187,7 +187,7 @@ class Case:
         return Trial(self.seen(script), self.seen(script, answer.diff))
 
     def run(self, lines: list[Line], clue: Seen, out: Path) -> Result:
-        """A run with these lines and the recorded search, which is told what the reproducer wrote."""
+        """A run with these lines and the recorded search, which sees the reproducer's output."""
         first, *rest = self.script
         first = first | {"expect": [clue.stderr, *first.get("expect", [])]}
         model = write_script(out.with_suffix(".jsonl"), [first, *rest, *lines])
@@ -216,7 +216,7 @@ def last_answer(places: tasks.Places, instance: str, run: str) -> Answer:
 
 
 def search_script(places: tasks.Places, known: Known) -> list[Line]:
-    """The lines of search and extract agent, each search expecting what it found then."""
+    """The lines of search agent and extract agent; each search must find the recorded results."""
     command = [sys.executable, str(places.make_script), "--expect", known.run]
     command += [known.instance, str(places.recorded / "runs.jsonl")]
     made = subprocess.run(command, capture_output=True, check=True)
@@ -232,7 +232,7 @@ def case(
     pinned_python: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[[Known], Case]]:
-    """case(known) -> the case, made once; a case's runs share one cache."""
+    """case(known) -> the case, made once; the runs of a case share one cache."""
     made: dict[str, Case] = {}
 
     def make(known: Known) -> Case:
@@ -266,13 +266,13 @@ def case(
 
 
 def reproducible(case: Case) -> Line:
-    """That the issue can be reproduced."""
+    """The answer that the issue can be reproduced."""
     content = json.dumps({"reproducible": "yes", "why": "It gives an example."})
     return {"agent": "reproducible", "content": content, "expect": [case.issue.splitlines()[0]]}
 
 
 def test_line(script: str, *expect: str) -> Line:
-    """The reproducer as its writer gives it."""
+    """The reproducer as its writer's answer."""
     content = f"This script does what the issue does.\n\n```python\n{script}```\n"
     return {"agent": "test", "content": content, "expect": list(expect)}
 
@@ -290,7 +290,7 @@ TEST_WRONG = ("The script is not about the issue as a whole.", "Assert all that 
 
 
 def review_line(right: bool, script: str, answer: Answer, trial: Trial) -> Line:
-    """A review of patch and script, both right or both wrong, which must have seen them and both executions."""
+    """A review of patch and script, both right or both wrong, which must show both and their executions."""
     patch, test = ("", "") if right else PATCH_WRONG, ("", "") if right else TEST_WRONG
     content = {
         "patch-correct": "yes" if right else "no",
@@ -313,14 +313,14 @@ def check_red_and_green(trial: Trial) -> None:
 
 
 def check_execution(out: Path, patch: int, test: int, seen: Seen) -> None:
-    """The execution of a patch (0: none) and a test is as it was outside the program."""
+    """The execution of a patch (0: none) and a test equals the one outside the program."""
     saved = read_json(out / f"attempt_0/execution_{patch}_{test}.json")
     assert (saved["exit"], saved["stdout"], saved["stderr"]) == (seen.exit, "", seen.stderr)
     assert (saved["limit"], saved["signal"], saved["doubts"]) == (None, None, [])
 
 
 def check_same_change(case: Case, diff: bytes) -> None:
-    """The diff makes of the files what the recorded one made of them, and is git's own."""
+    """The diff makes the same files as the recorded one, and git writes the same bytes."""
 
     def after(change: bytes) -> dict[str, bytes]:
         case.tree.apply(change)
@@ -334,7 +334,7 @@ def check_same_change(case: Case, diff: bytes) -> None:
 
 
 def check_verified(case: Case, result: Result, out: Path, patch: int, test: int) -> None:
-    """The run ends with a verified patch, that of the recorded run."""
+    """The run ends with the recorded run's patch, verified."""
     result.check()
     selected = read_json(out / "selected_patch.json")
     why = selected["reason"]
@@ -350,7 +350,7 @@ def check_verified(case: Case, result: Result, out: Path, patch: int, test: int)
 
 
 def prove(case: Case, out: Path, trial: Trial) -> Result:
-    """A run whose reviewer approves at once, and expects to be shown `trial`; it must end verified."""
+    """A run whose reviewer approves at once, and must be shown `trial`; it must end verified."""
     script = case.reproducer()
     lines = [
         reproducible(case),
@@ -393,7 +393,7 @@ def test_before_and_after_are_not_taken_for_one_another(
 
 
 def send_back(case: Case, out: Path, test: str, wrong: Answer) -> None:
-    """A first script and patch that are both wrong: both writers are told why, and then get it right."""
+    """First, script and patch are both wrong: both writers get the reason, and then correct them."""
     script = case.reproducer()
     first, second = case.trial(test, wrong), case.trial(script, case.fixed)
     check_red_and_green(second)
@@ -421,7 +421,7 @@ def send_back(case: Case, out: Path, test: str, wrong: Answer) -> None:
 
 @pytest.mark.full
 def test_a_patch_and_a_script_that_say_too_little(case: Callable[[Known], Case], tmp_path: Path) -> None:
-    """Red before and green after do not make them right: the script sees only what the patch treats."""
+    """Failing before and passing after does not make them right, because the script sees only what the patch handles."""
     here = case(SYMPY_21847)
     wrong, narrow = here.recorded("acr-run-3"), here.reproducer("_narrow")
     check_red_and_green(here.trial(narrow, wrong))

@@ -45,7 +45,7 @@ CHECK = "python3 -c 'import app, sys; sys.exit(app.half(9) != 4 and \"half of ni
 
 
 def test_a_refusal_by_the_validation_goes_back_to_the_patch_writer(case: Case) -> None:
-    """Without a reproducer; its message stands in the prompt."""
+    """Without a reproducer; the validation's message is in the prompt."""
     lines = [guard("no"), *search(), patch(HALF_RIGHT), patch(RIGHT, "half of nine is four", "(exit code 1)")]
     result = case.run(lines, "--validate", CHECK).check()
     assert added(result) == [RIGHT] and case.selected()["proof"] == "none"
@@ -54,7 +54,7 @@ def test_a_refusal_by_the_validation_goes_back_to_the_patch_writer(case: Case) -
 
 
 def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) -> None:
-    """With a reproducer; what comes is reviewed and validated again."""
+    """With a reproducer; the next patch is reviewed and validated again."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(HALF_RIGHT), review(YES_YES)],
         patch(RIGHT, "half of nine is four"),
@@ -68,7 +68,7 @@ def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) ->
 
 @pytest.mark.parametrize("verify", ["auto", "never"])
 def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, verify: str) -> None:
-    """And said so. What the command prints on stderr alone goes back, too."""
+    """The result says so. The writer also gets output that is only on stderr."""
     lines = [*search(), patch(OTHER), patch(OTHER, "never good"), patch(OTHER, "never good")]
     result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify)
     assert rejected(case, result) == [OTHER] and verified(result) == "no (validation rejected the patch)"
@@ -76,7 +76,7 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
 
 
 def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> None:
-    """Also where it comes first."""
+    """Even if it comes first."""
     lines = [guard("no"), *search(), patch(OTHER), patch(RIGHT)]
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py", "--attempts", "3").check()
     assert added(result) == [RIGHT] and "attempt_1" not in {path.name for path in case.out.iterdir()}
@@ -106,7 +106,7 @@ def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> No
     ],
 )
 def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why: str) -> None:
-    """Though it exits with 0."""
+    """Although it exits with 0."""
     command = f'python3 -c "import app; print({counts})"'
     result = case.run([guard("no"), *search(), patch(RIGHT)], "--validate", command, "--tries", "1").check(
         1 if why else 0
@@ -149,7 +149,7 @@ def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: C
     ],
 )
 def test_a_validation_that_cannot_run_ends_the_run(case: Case, command: str, said: str) -> None:
-    """At the first try: no other patch would mend it."""
+    """At the first try, because no patch can repair the command."""
     result = case.run([guard("no"), *search(), patch(), patch(RIGHT)], "--validate", command).check(USAGE)
     assert "cannot be run, with or without the patch" in result.err and said in result.err
     assert len(case.asked("patch")) == 1
@@ -163,7 +163,7 @@ def test_a_patch_that_keeps_the_validation_from_running_is_refused(case: Case, c
 
 
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
-    """As one that exits otherwise than with 0."""
+    """Like one with a non-zero exit code."""
     result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check(1)
     assert verified(result) == "no (validation rejected the patch)"
 
@@ -172,7 +172,7 @@ def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
 
 
 def test_never_asks_and_runs_nothing(case: Case) -> None:
-    """No call of the roles that verify, and no word of it."""
+    """No role of the verification is called, and no line mentions it."""
     result = case.run(STRAIGHT, "--verify=never").check()
     assert "verified" not in result.err and case.selected()["reason"] == "--verify=never was given"
     assert {at["request"]["agent"] for at in case.records("model")} == {"search", "extract", "patch"}
@@ -180,7 +180,7 @@ def test_never_asks_and_runs_nothing(case: Case) -> None:
 
 
 def test_without_a_sandbox_the_run_goes_on_and_says_so(case: Case, tmp_path: Path) -> None:
-    """The default: verify where it can be."""
+    """This is the default: verify if possible."""
     case.options = []
     (tmp_path / "bin").mkdir()
     result = case.run(STRAIGHT, env={"PATH": str(tmp_path / "bin")}).check()
@@ -191,7 +191,7 @@ def test_without_a_sandbox_the_run_goes_on_and_says_so(case: Case, tmp_path: Pat
 
 @pytest.mark.parametrize("option", ["--verify=always", "--verify"])
 def test_always_ends_where_there_is_no_sandbox(case: Case, tmp_path: Path, option: str) -> None:
-    """With one line, and can be gone on with where there is one."""
+    """With one line; the run can be resumed where a sandbox works."""
     case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
     (tmp_path / "bin").mkdir()
     command = case.arguments(STRAIGHT, option)
@@ -202,7 +202,7 @@ def test_always_ends_where_there_is_no_sandbox(case: Case, tmp_path: Path, optio
 
 
 def test_a_validation_that_cannot_be_run_is_said(case: Case, tmp_path: Path) -> None:
-    """The patch is the result all the same."""
+    """The patch is the result nevertheless."""
     case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
     (tmp_path / "bin").mkdir()
     result = case.run([*search(), patch()], "--validate", "true", env={"PATH": str(tmp_path / "bin")}).check()
@@ -213,7 +213,7 @@ def test_a_validation_that_cannot_be_run_is_said(case: Case, tmp_path: Path) -> 
 
 
 def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
-    """Each from the beginning, with a reproducer of its own."""
+    """Each starts from the beginning, with its own reproducer."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         *[patch(OTHER, before="    nothing\n")],
@@ -229,14 +229,14 @@ def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
 
 @pytest.mark.parametrize("first", [NO_YES, YES_NO])
 def test_the_best_of_all_attempts_is_taken(case: Case, first: tuple[str, str]) -> None:
-    """Verified, approved, nothing known, held for wrong, refused; here the first attempt's against the second's."""
+    """In this order: verified, approved, unknown, judged wrong, rejected; the first attempt against the second."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(first), guard("no"), *search(), patch(RIGHT)]
     result = case.run(lines, "--attempts", "2").check()
     assert added(result) == [RIGHT if first == NO_YES else OTHER]
 
 
 def test_models_are_taken_in_turn(case: Case, tmp_path: Path) -> None:
-    """The first model's attempt is doubted, the second one's is verified."""
+    """The first model's attempt is doubted, the second model's is verified."""
     second = write_script(tmp_path / "second.jsonl", STRAIGHT)
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines, "--attempts", "2", "--model", f"script:{second}").check()
@@ -252,7 +252,7 @@ def test_models_are_taken_in_turn(case: Case, tmp_path: Path) -> None:
 
 
 def test_replay_of_a_verified_run_needs_no_sandbox(case: Case, tmp_path: Path) -> None:
-    """Nor Python, nor the repository's files; it writes nothing."""
+    """Nor Python, nor the repository's files; nothing is written."""
     whole = case.run(STRAIGHT, "--validate", CHECK).check()
     before = folder_digest(case.out)
     (tmp_path / "bin").mkdir()
@@ -261,7 +261,7 @@ def test_replay_of_a_verified_run_needs_no_sandbox(case: Case, tmp_path: Path) -
 
 
 def test_replay_compares_what_verification_wrote(case: Case) -> None:
-    """A file that differs is named."""
+    """The message names the different file."""
     case.run(STRAIGHT).check()
     written = "reproducer_1.py execution_0_1.json execution_1_1.json review_p1_t1.json conv_test_1.json"
     for path in (case.attempt / name for name in written.split()):
@@ -272,7 +272,7 @@ def test_replay_compares_what_verification_wrote(case: Case) -> None:
 
 
 def test_an_execution_that_was_recorded_otherwise_diverges(case: Case) -> None:
-    """The journal is the truth: its stderr goes into the next request."""
+    """The recorded stderr is used in the next request, which then differs."""
     case.run(STRAIGHT).check()
     path = case.out / "journal.jsonl"
     path.write_text(path.read_text().replace("half(4) is 1\\n", "half(4) is 7\\n"))
@@ -293,7 +293,7 @@ SLEEPER = "import time\nfrom app import half\nassert half(4) == 2\nwhile True:\n
 
 
 def _journal_grows_to(case: Case, records: int) -> None:
-    """Waits until the newest run has so many records."""
+    """Wait until the newest run has that many records."""
     until = time.monotonic() + 60 * SLOWNESS
     path = case.out / "journal.jsonl"
     while not path.is_file() or path.read_bytes().count(b"\n") < records:
@@ -302,7 +302,7 @@ def _journal_grows_to(case: Case, records: int) -> None:
 
 
 def test_a_run_that_is_interrupted_in_an_execution_goes_on(case: Case) -> None:
-    """The execution is not recorded, and is made again."""
+    """The interrupted execution is not recorded, and is repeated."""
     slow = "import time\ntime.sleep(1)\n" + SCRIPT
     command = case.arguments([guard(), test_line(slow), *search(), patch(), review(YES_YES)])
     child = case.host.start(*command)
@@ -316,7 +316,7 @@ def test_a_run_that_is_interrupted_in_an_execution_goes_on(case: Case) -> None:
 
 
 def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
-    """It is not recorded; the patch so far is the result, and with more time the run goes on."""
+    """It is not recorded; the patch so far is the result, and with more time the run resumes."""
     lines = [guard(), test_line(SLEEPER), *search(), patch(), review(YES_YES)]
     seconds = str(round(8 * SLOWNESS))
     command = case.arguments(lines)
@@ -329,14 +329,14 @@ def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
 
 
 def _is_locked(home: Path) -> bool:
-    """Whether a set-up is being made below a folder, in which folders come and go (which os.walk passes over)."""
+    """Whether a set-up is in progress below a folder, whose subfolders may vanish meanwhile."""
     names = (name for _, _, names in os.walk(home) for name in names)
     return any(name.startswith("layer-") and name.endswith(".lock") for name in names)
 
 
 @pytest.mark.parametrize("is_waiting", [False, True], ids=["its own", "another's"])
 def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
-    """Its own, or the wait for that of another process; nothing is recorded of it."""
+    """Its own, or the wait for another process's; nothing is recorded."""
     setup = ["--setup", "sleep 600"]
     first = ["exec", "--repo", case.repo.path, *case.options, *setup, "--", "true"]
     other = case.host.start(*first) if is_waiting else None
@@ -355,7 +355,7 @@ def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
 
 
 def test_the_tokens_of_a_run_end_a_review(case: Case, loopback_openai: Callable[..., LoopbackOpenAI]) -> None:
-    """The patch so far is the result; nothing is asked after the ceiling."""
+    """The patch so far is the result; no model is called after the ceiling."""
     used = {"prompt_tokens": 400, "completion_tokens": 60_000, "total_tokens": 60_400}
     lines = [*STRAIGHT[:-2], STRAIGHT[-2] | {"usage": used}, STRAIGHT[-1]]
     server = loopback_openai(lines)
@@ -369,7 +369,7 @@ def test_the_tokens_of_a_run_end_a_review(case: Case, loopback_openai: Callable[
 def test_a_resume_without_time_keeps_the_patch_of_before(
     case: Case, loopback_openai: Callable[..., LoopbackOpenAI]
 ) -> None:
-    """What the journal answers needs no time, so the run gets to where it was stopped before."""
+    """Journaled answers need no time, so the run gets as far as before."""
     server = loopback_openai(STRAIGHT)
     server.fail(Failure("hang"), at=len(STRAIGHT) - 1)
     command = case.arguments([])

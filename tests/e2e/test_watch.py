@@ -27,7 +27,7 @@ TASKS = ["bill-1", "bill-2", "bill-3"]
 
 @pytest.fixture
 def batch(tmp_path: Path) -> list[object]:
-    """Three tasks, the second of which has a commit that is not there; --model is to be added."""
+    """The arguments of a batch of three tasks, without --model; the commit of the second is missing."""
     head = sample_repo(tmp_path / "repos" / "brook" / "bill").head
     common = {"repo": "brook/bill", "problem_statement": ISSUE.read_text("utf-8")}
     rows = [{"instance_id": task, "base_commit": "0" * 40 if "2" in task else head, **common} for task in TASKS]
@@ -39,7 +39,7 @@ def batch(tmp_path: Path) -> list[object]:
 
 @pytest.fixture
 def server(loopback_openai: Serve) -> LoopbackOpenAI:
-    """Solves the first task, and hangs in the third where it analyses for the second time."""
+    """Solves the first task, and hangs in the second analysis of the third."""
     server = loopback_openai(script_lines() * 2)
     server.fail(Failure("hang"), at=CALLS + ANALYSE_2)
     return server
@@ -47,7 +47,7 @@ def server(loopback_openai: Serve) -> LoopbackOpenAI:
 
 @pytest.fixture
 def at_work(host: Host, batch: list[object], server: LoopbackOpenAI) -> subprocess.Popen[bytes]:
-    """The batch, in its third task."""
+    """The batch while it works on its third task."""
     child = host.start(*batch, server.model, env=server.environment)
     server.wait_for(CALLS + ANALYSE_2 + 1)
     return child
@@ -59,7 +59,7 @@ def now(host: Host, out: Path) -> dict[str, Any]:
 
 
 def until(what: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until the condition holds."""
     end = time.monotonic() + 30 * SLOWNESS
     while not what():
         assert time.monotonic() < end
@@ -230,7 +230,7 @@ def test_hostile_files_are_shown_escaped_and_links_not_followed(host: Host, tmp_
 def test_the_next_command_is_seen_not_the_one_before(
     host: Host, at_work: subprocess.Popen[bytes], batch: list[object], server: LoopbackOpenAI, tmp_path: Path
 ) -> None:
-    """A killed batch that is resumed: the killed task is not told by its old note, and ends."""
+    """A killed batch is resumed: the old note of the killed task is ignored."""
     kill(at_work)
     out = tmp_path / "out"
     assert read_json(out / "bill-3" / "live.json")["stage"] == "analyse"
@@ -245,7 +245,7 @@ def test_the_next_command_is_seen_not_the_one_before(
 
 
 class Browser:
-    """What a browser asks of the address that --serve printed."""
+    """A browser's view of the address that --serve printed."""
 
     def __init__(self, url: str) -> None:
         at = urlsplit(url)
@@ -258,7 +258,7 @@ class Browser:
         return connection.getresponse()
 
     def event(self, stream: http.client.HTTPResponse) -> dict[str, Any]:
-        """The next state that comes."""
+        """The next state that arrives."""
         while line := stream.readline():
             if line.startswith(b"data: "):
                 return dict(json.loads(line.removeprefix(b"data: ")))

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "python" / "acr_host"
 
 
 def make_wheel(folder: Path) -> Path:
-    """What tools/package/wheel makes; skips where no package index answers."""
+    """The output of tools/package/wheel; skips the test if no package index answers."""
     env = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
     script = ROOT / "tools" / "package" / "wheel"
     done = subprocess.run([script, folder], env=env, capture_output=True, text=True, check=False, timeout=1200)
@@ -58,7 +58,7 @@ def test_a_wheel_in_an_environment(tmp_path: Path) -> None:
 
 
 def start(folder: Path, before: str = "") -> subprocess.CompletedProcess[str]:
-    """The command of a wheel whose program is a script that says what libpython it was shown."""
+    """The command of a wheel whose program is a script that prints which libpython it gets."""
     program = folder / "acr_host" / "host" / "bin" / "acr-host"
     if not program.exists():
         shutil.copytree(PACKAGE, program.parents[2])

@@ -34,7 +34,7 @@ from indexing import (
 from repos import Repo
 
 Make = Callable[..., Repo]
-DEADLINE_SECONDS = 15  # of a worker that does not answer
+DEADLINE_SECONDS = 15  # deadline of a worker that does not answer
 A = "class C:\n    def f(self):\n        return 1\n"
 
 # ---- Workers that are hurt ----
@@ -42,7 +42,7 @@ A = "class C:\n    def f(self):\n        return 1\n"
 
 @pytest.fixture
 def slow_repo(make_repo: Make) -> Repo:
-    """One file whose outline takes a second and more, and others."""
+    """A repository with one file that takes a second or more to outline, and other files."""
     return make_repo({"slow.py": slow_module()} | {f"m{n}.py": module(n, 0) for n in range(10)})
 
 
@@ -56,7 +56,7 @@ SLOW = [
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo, sent: signal.Signals) -> None:
-    """As by a crash or for want of memory: text only, not kept as such, found again by the next."""
+    """As by a crash or for lack of memory: it is text only, this is not cached, and the next run outlines it."""
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose", "--jobs", "1")
     os.kill(busy_worker(host), sent)
     out, err = child.communicate(timeout=60 * SLOWNESS)
@@ -74,7 +74,7 @@ def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo
 
 
 def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
-    """One after the other: what each of them had is missing, nothing else, and the run ends."""
+    """One after the other: only their current files are missing, and the run ends."""
     repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(200)})
     child = host.start("index", "--repo", repo, "--json", "--verbose", "--jobs", "2")
     killed: set[int] = set()
@@ -97,7 +97,7 @@ def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
 
 @pytest.mark.full
 def test_a_worker_that_hangs_is_ended_at_the_deadline(host: Host, slow_repo: Repo) -> None:
-    """Stopped: after 15 seconds and two for each MiB; a sanitizer's module is smaller."""
+    """It is stopped; the deadline is 15 s plus 2 s per MiB, so a sanitizer gets a smaller module."""
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose")
     os.kill(busy_worker(host), signal.SIGSTOP)
     out, _ = child.communicate(timeout=60 * SLOWNESS)
@@ -108,7 +108,7 @@ def test_a_worker_that_hangs_is_ended_at_the_deadline(host: Host, slow_repo: Rep
 
 @pytest.mark.full
 def test_a_file_that_takes_the_parser_minutes(host: Host, make_repo: Make) -> None:
-    """Fields of an f-string, whose places the parsers of old look up one by one from the start."""
+    """Fields of an f-string, each of which old parsers locate from the start of the string."""
     repo = make_repo(
         {
             "a.py": A,
@@ -125,10 +125,10 @@ def test_a_file_that_takes_the_parser_minutes(host: Host, make_repo: Make) -> No
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("verb", ["index", "search"])
 def test_an_interrupt_while_outlining(host: Host, slow_repo: Repo, verb: str, sent: signal.Signals) -> None:
-    """130, at once, with one line after what a long wait shows; no worker is left."""
+    """Exit code 130, at once, with one line besides the one of a long wait; no worker is left."""
     calls = eight_calls() if verb == "search" else []
     child = host.start(verb, "--repo", slow_repo, *calls)
-    os.kill(busy_worker(host, 0.3 if SANITIZED else 0.15), signal.SIGSTOP)  # so that its end is not near
+    os.kill(busy_worker(host, 0.3 if SANITIZED else 0.15), signal.SIGSTOP)  # so that the file is not nearly finished
     begun = time.monotonic()
     child.send_signal(sent)
     out, err = child.communicate(timeout=60 * SLOWNESS)
@@ -139,7 +139,7 @@ def test_an_interrupt_while_outlining(host: Host, slow_repo: Repo, verb: str, se
 
 
 def test_a_killed_index_leaves_no_workers(host: Host, slow_repo: Repo) -> None:
-    """Nothing but the process itself is killed, while its workers work or only begin."""
+    """Only the process itself is killed, while its workers work or start."""
     for moment in (0, 0.02, 0.05, 0.3, 0.6):
         child = host.start("index", "--repo", slow_repo, "--no-cache", "--jobs", "2")
         wait_until(lambda: workers(host))
@@ -154,13 +154,13 @@ def test_a_killed_index_leaves_no_workers(host: Host, slow_repo: Repo) -> None:
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"])
 def test_streams_that_are_closed(host: Host, tmp_path: Path, closed: str) -> None:
-    """Nothing else comes into their places: the answers go out where there is a stream, and nowhere else."""
+    """No file gets a closed stream's number: answers go only to open streams."""
     repo, _ = history(tmp_path / "repo", 30, 1)
     calls = eight_calls("C7", "m3_0", "mod7.py")
     told = search(host, repo, calls, "--no-cache").stdout
     command = limited(f"exec {closed}")(host.program, "search", "--repo", repo, "--json", *calls)
     with untouched(repo):
-        for _ in range(2):  # cold and warm
+        for _ in range(2):  # with a cold and a warm cache
             result = run_command(host, command)
             assert result.stdout == (b"" if "1>" in closed else told), result.told()
             assert result.exit == (3 if "1>" in closed else 0), result.told()
@@ -171,7 +171,7 @@ def test_streams_that_are_closed(host: Host, tmp_path: Path, closed: str) -> Non
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"])
 def test_nothing_is_printed_into_a_journal(host: Host, sample_repo: Repo, tmp_path: Path, closed: str) -> None:
-    """Where streams are closed, their numbers are not a run's files; it can be replayed."""
+    """If streams are closed, no file of a run gets their numbers; the run can be replayed."""
     out, whole = tmp_path / "out", tmp_path / "whole"
     patch = host.run(*sample_run(sample_repo, whole)).check().stdout
     command = limited(f"exec {closed}")(host.program, *sample_run(sample_repo, out), "-v")
@@ -210,7 +210,7 @@ def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
 
 
 def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
-    """With the least that the program starts with, 64 workers start too."""
+    """With the fewest with which the program starts, 64 workers start, too."""
     repo, _ = history(tmp_path / "repo", 600, 1)
     command = limited("ulimit -n 104")(host.program, "index", "--jobs", "64", "--repo", repo, "--json")
     row = json.loads(run_command(host, command).check().stdout)
@@ -221,7 +221,7 @@ def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
 
 
 def test_a_run_repeats_without_the_file_that_failed(host: Host, slow_repo: Repo, tmp_path: Path) -> None:
-    """A worker is killed while a run indexes: its file is noted, and stays text only when the run is replayed."""
+    """A worker is killed while a run indexes: its file is recorded, and stays text in a replay."""
     asked = {
         "API_calls": ["search_class('Slow')", "search_class('C3')"],
         "bug_locations": [],

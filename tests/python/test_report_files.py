@@ -109,7 +109,7 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     assert b"1 rejected, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()
     page = service.tasks(pack([b"html", b"0", b"0", b"7", *fields, b"m.r.json", final])).decode()
-    assert "resolved 1 of 3 (33.3 %, 95 %: 6.1 to 79.2 %), 0.0030 USD for each" in page
+    assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each" in page
     assert "empty patch" in page and "Why tasks failed" not in page
     about = json.dumps({"models": ["a/b"], "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
     failing = {"t0": {"tests_status": {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}}}}

@@ -48,7 +48,7 @@ TEST("/search/pattern", a_pattern_without_end_is_cut_and_says_so)
     fixture_init(&fixture, "m.py", text, "n.py", "aaab = 1\n", NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(patterns); i++) {
         g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", patterns[i], NULL, NULL);
-        assert_has(&answer, "The pattern takes too many steps: 1 file was searched only in part "
+        assert_has(&answer, "The pattern is too slow: 1 file was searched only in part "
                             "(m.py).\n");
     }
     expect(&fixture, "re:(a|a)*b", "n.py:1-1 - -");
@@ -70,7 +70,8 @@ TEST("/search/pattern", all_steps_of_a_search_are_bounded)
     fixture_init_dir(&fixture, dir);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:(a+)+b", NULL, NULL);
     g_assert_false(answer.ok);
-    assert_has(&answer, "files were not searched: the steps of one search were used up.\n");
+    assert_has(&answer,
+               "files were not searched, because the search reached its limit of steps.\n");
     g_auto(AcrAnswer) again = fixture_call(&fixture, "search_code", "re:(a+)+b", NULL, NULL);
     g_assert_cmpstr(answer.output, ==, again.output);
 }
