@@ -327,7 +327,7 @@ bool acr_index_cache_clear(const char *path, GError **error)
     AcrCacheState state = acr_cache_database_open(real, false, &database);
     bool ok =
         state == ACR_CACHE_FOREIGN
-            ? fail_to_clear(error, path, "it belongs to another program")
+            ? fail_to_clear(error, path, "the file belongs to another program")
             : remove_files(real, database, &failed) || fail_to_clear(error, path, failed->message);
     acr_cache_database_close(database);
     return ok;

@@ -54,7 +54,7 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
     return ACR_NULL(
         acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
                       "line %zu of the journal is damaged: %s", n + 1,
-                      json ? "it is not a record, or its number is wrong" : reason->message));
+                      json ? "the line is not a record, or its number is wrong" : reason->message));
 }
 
 /* Adds the line of `len` bytes that has just ended. If the line is invalid, sets scan->bad. */

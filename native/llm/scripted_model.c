@@ -208,12 +208,12 @@ static char *describe_difference(const char *got, gsize got_len, const char *exp
     gsize alike = find_beginning(got, got_len, expected, &end);
     g_autofree char *begun = acr_text_quote(got, SHOWN);
     if (alike < MIN_ALIKE)
-        return g_strdup_printf("it contains %s", begun);
+        return g_strdup_printf("the request contains %s", begun);
     g_autofree char *after = g_strndup(end, strnlen(end, SHOWN / 2)),
                     *rest = g_strndup(expected + alike, strnlen(expected + alike, SHOWN / 2)),
                     *has = acr_text_quote(after, SHOWN), *wanted = acr_text_quote(rest, SHOWN);
-    return g_strdup_printf("after %" G_GSIZE_FORMAT " equal bytes it has %s instead of %s", alike,
-                           has, wanted);
+    return g_strdup_printf("after %" G_GSIZE_FORMAT " equal bytes the request has %s instead of %s",
+                           alike, has, wanted);
 }
 
 static bool check_expect(const ScriptModel *script, const Line *line,

@@ -249,7 +249,7 @@ char *acr_engine_foreign(AcrEngine *engine, const char *name)
                *here = acr_json_get_string(version.json, "Arch");
     if (!its || !here || !*its || strcmp(its, here) == 0)
         return NULL;
-    return g_strdup_printf("it is built for %s, but the engine runs on %s", its, here);
+    return g_strdup_printf("the image is built for %s, but the engine runs on %s", its, here);
 }
 
 bool acr_engine_has_image(AcrEngine *engine, const char *name)

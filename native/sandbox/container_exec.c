@@ -136,7 +136,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
     return acr_sandbox_fail(
         error, ok || reading->is_broken ? ACR_SANDBOX_ERROR_FAILED : ACR_SANDBOX_ERROR_UNAVAILABLE,
         "the container engine cannot run a command: %s",
-        reading->is_broken ? "it sent malformed output"
+        reading->is_broken ? "the engine sent malformed output"
         : ok               ? "it refuses"
                            : reason->message);
 }

@@ -197,7 +197,7 @@ static GBytes *pack(const char *folder, const AcrInterrupt *interrupt, GError **
     return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                                      "the folder '%s' cannot be packed: %s", folder,
                                      !ok               ? reason->message
-                                     : spawned.flooded ? "it is larger than 1 GiB"
+                                     : spawned.flooded ? "the folder is larger than 1 GiB"
                                                        : "tar fails"));
 }
 

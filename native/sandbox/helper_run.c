@@ -254,7 +254,7 @@ static bool check_end(const AcrHelperRun *run, GError **error)
     g_autofree char *line = acr_bytes_last_line(spawned->err);
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                             "the sandbox process ended unexpectedly: %s",
-                            *line ? line : "it printed nothing");
+                            *line ? line : "the process printed nothing");
 }
 
 static bool run_helper(AcrHelperRun *run, GError **error)

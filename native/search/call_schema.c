@@ -140,8 +140,9 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
         call.values[i] = value_of(param, value);
         if (!call.values[i])
             return refuse_argument(spec, error,
-                                   param->type == ACR_PARAM_INTEGER ? "a whole number is needed as"
-                                                                    : "a string is needed as",
+                                   param->type == ACR_PARAM_INTEGER
+                                       ? "this argument must be a whole number:"
+                                       : "this argument must be a string:",
                                    param->name);
     }
     *out = call;

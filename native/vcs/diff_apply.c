@@ -153,7 +153,7 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
     /* libgit2 copies a line up to its first NUL, but then reads the length of the whole line */
     if (len && memchr(diff, '\0', len))
-        return fail_unread(error, "it contains a NUL byte");
+        return fail_unread(error, "the diff contains a NUL byte");
     g_autoptr(GString) text = mend_headers(diff, len);
     if (!text)
         return fail_unread(error, "a file is renamed twice");

@@ -12,10 +12,10 @@ from acr.grading.audit import CLASSES
 from acr.grading.audit import table as audit_table
 from acr.grading.failures import ENVIRONMENT, Failure
 
-_Z95 = 1.959963984540054  # the normal distribution's 97.5%
+_Z95 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _MB = 1024.0 * 1024
 _SOMETIMES = ("error", "doubt", "ungradable", "audit")  # members of an instance that few tasks have
-_MAX_NAMED = 5  # most ids of a class that are printed
+_MAX_NAMED = 5  # maximum ids of a class that are printed
 _MAX_VERDICTS = 100_000
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
 _MAX_REPORT_BYTES = 256 * 1024 * 1024
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def finish(argument: bytes) -> bytes:
-    """Make the texts of a run's files and of the terminal (JSON) from the JSON that runtime/eval/final.c sends."""
+    """Make the texts of a run's files and of the terminal (JSON) from the JSON of runtime/eval/final.c."""
     run = json.loads(argument)
     if run["keeps"]:
         _keep(run)
@@ -78,7 +78,7 @@ def _keep(run: dict) -> None:
 
 
 def _row(instance: dict) -> dict:
-    """The other members of a task's row, as _instance wrote them."""
+    """The other members of a task's row, as written by _instance."""
     times = {
         name: round(1000 * instance.get(key, 0))
         for name, key in (("total_ms", "seconds"), ("tests_ms", "test_seconds"))
@@ -88,7 +88,7 @@ def _row(instance: dict) -> dict:
 
 
 def why_of(row: dict) -> str:
-    """The reason for a grade, in one line; empty if nothing needs to be said of the task."""
+    """The reason for a grade, in one line; empty if the grade needs no reason."""
     failure, error = row.get("failure"), row.get("error")
     if row.get("doubt"):
         return f"not believed: {row['doubt']}"
@@ -179,7 +179,7 @@ def _counts(run: dict, graded: list[dict]) -> str:
 
 
 def _audited(run: dict, audits: list[dict]) -> str:
-    """Say how many tasks each class has, and in what the runs differed."""
+    """Lines with the number of tasks in each class, and the differences of the runs."""
     kinds, total = [audit["class"] for audit in audits], len(run["tasks"])
     sound = kinds.count("sound")
     others = [f"{kinds.count(kind)} {kind.replace('_', ' ')}" for kind in CLASSES[1:] if kind in kinds]
@@ -229,7 +229,7 @@ def mcnemar(gained: int, lost: int) -> float:
 
 
 def _needed(changed: int) -> int | None:
-    """The smallest net change, among that many changed tasks, that exceeds noise (p < 0.05); None: no change does."""
+    """The smallest net change, among that many changed tasks, that exceeds noise (p < 0.05); None if no change does."""
     nets = (changed - 2 * lost for lost in range(changed // 2, -1, -1) if mcnemar(changed - lost, lost) < 0.05)
     return next(nets, None)
 
@@ -256,7 +256,7 @@ def read_other(argument: bytes) -> bytes:
 
 
 def _doubted_of(path: Path) -> set[str]:
-    """The tasks of an evaluation whose grade is not believed, by our verdicts beside the reports, as far as there are any."""
+    """The tasks of an evaluation whose grades are not believed, according to our verdicts beside the reports."""
     run_id, place = "*", path
     if path.is_file():  # MODEL.RUN_ID.json
         names = [
@@ -350,7 +350,7 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
     doubts = [row["task"] for row in graded if row.get("doubt")], other.get("doubted", [])
     if any(doubts):
         lines.append(
-            f"resolved, but not believed: {len(doubts[0])} here, {len(doubts[1])} there; they count as resolved"
+            f"resolved, but not believed: {len(doubts[0])} here, {len(doubts[1])} there; these tasks count as resolved"
         )
     changed = counts["gained"] + counts["lost"]
     needed = _needed(changed)

@@ -29,14 +29,14 @@ GROUP = "acr_host.extensions"
 MAX_PARAMS = 4
 MAX_HOOKS = 50  # ACR_EXTENSION_MAX_HOOKS
 MAX_NAME = 64
-MAX_TEXT = 64 * 1024  # most characters of an answer, or of the reason why a patch is wrong
+MAX_TEXT = 64 * 1024  # maximum characters of an answer, or of the reason why a patch is wrong
 MAX_NOTE = 4000
 MAX_PLACES = 1000
 MAX_MESSAGE = 300
 MAX_DEFAULT = 40
 MAX_FRAMES = 4
 MAX_SUSPECTS = 10
-MAX_ISSUE = 1024 * 1024  # most characters of an issue
+MAX_ISSUE = 1024 * 1024  # maximum characters of an issue
 
 _HEAD = struct.Struct("=II")
 _state: dict[str, Any] = {}
@@ -50,7 +50,7 @@ class Unusable(Exception):
 
 
 def begin(descriptor: bytes) -> bytes:
-    """Remember the number of the socket that questions arrive on."""
+    """Remember the number of the socket on which questions arrive."""
     imports.add_site_packages()
     for codec in ("encodings.idna", "encodings.punycode"):  # resolving host names needs them; parsing disables them
         sys.modules.pop(codec, None)
@@ -124,7 +124,7 @@ def _load() -> dict[str, Any]:
     api = getattr(module, "API", None)
     if api != extensions.API:
         wanted = f"is for version {_shown_value(api)} of the interface" if api is not None else "declares no API = 1"
-        raise Unusable(f"it {wanted}; acr-host has version {extensions.API}")
+        raise Unusable(f"the file {wanted}; acr-host has version {extensions.API}")
     functions = list({id(value): value for value in vars(module).values() if _hook(value)}.values())
     own = [_hook(function) for function in extensions.marked if function.__module__ == module.__name__]
     _check_hooks([_hook(function) for function in functions], own)
@@ -147,13 +147,13 @@ def _load() -> dict[str, Any]:
 
 
 def _hook(value: object) -> tuple[str, str]:
-    """The mark of a decorated function; another decorator above ours keeps the mark."""
+    """The mark of a decorated function; decorators above ours keep the mark."""
     held = getattr(value, "__dict__", None) if callable(value) else None
     return held.get(extensions.MARK, ()) if isinstance(held, dict) else ()
 
 
 def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> None:
-    """Check that every function which the file decorates can be found by its name."""
+    """Check that every decorated function of the file can be found by its name."""
     for (kind, name), times in (Counter(hooks) | Counter(own)).items():
         if not name.isprintable() or len(name) > MAX_NAME:
             raise Unusable(f"the name {name[:MAX_NAME]!r} is not printable, or longer than {MAX_NAME} characters")
@@ -166,7 +166,7 @@ def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> No
             raise Unusable(f"acr-host would never call the function {name}: {why}")
     for kind, number in Counter(kind.partition(":")[0] for kind, _ in hooks).items():
         if number > MAX_HOOKS:
-            raise Unusable(f"it has {number} functions of one kind ({kind}); at most {MAX_HOOKS} are allowed")
+            raise Unusable(f"the file has {number} functions of one kind ({kind}); at most {MAX_HOOKS} are allowed")
 
 
 def _described(function: Any) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _told(said: object, limit: int) -> dict[str, Any]:
     if said is None or said == "":
         return {}
     if not isinstance(said, str):
-        raise TypeError(f"it must return a text or None, not {type(said).__name__}")
+        raise TypeError(f"the function must return a text or None, not {type(said).__name__}")
     return {"text": _clean(said[:limit])}
 
 
@@ -269,7 +269,7 @@ def _outcomes(said: object) -> dict[str, str]:
 
 
 def _suspects(said: object) -> str | None:
-    """The places with the highest scores, one a line."""
+    """The places with the highest scores, one per line."""
     try:
         rows = sorted(((float(score), place) for place, score in said), key=lambda row: -row[0])
         if not all(isinstance(place, (Place, Symbol)) and math.isfinite(score) for score, place in rows):
@@ -309,7 +309,7 @@ def _described_error(error: BaseException) -> str:
     try:
         text = " ".join(str(error).split())
     except Exception:
-        text = "it cannot be converted to text"
+        text = "the error cannot be converted to text"
     name = type(error).__name__
     if isinstance(error, ImportError) and error.name == extensions.__name__:
         text = f"{text.partition(' (')[0]}; it has {', '.join(extensions.__all__)}"

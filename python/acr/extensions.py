@@ -1,8 +1,8 @@
-"""The interface for extensions. An extension is a Python file that is given by `--extension FILE`.
+"""The interface for extensions. An extension is a Python file that `--extension FILE` names.
 
-It declares `API = 1` and decorates functions; `acr-host extensions new NAME` writes one to begin with. It runs in a
-process of its own, in which what it keeps in variables stays from call to call. What it raises, and a time-out, costs
-one call; after three such failures it is not asked again. A patch that a check could not check is rejected.
+It declares `API = 1` and decorates functions; `acr-host extensions new NAME` writes one to begin with. It runs in its
+own process, in which variables keep their values from call to call. An exception or a timeout loses one call; after
+three such failures of a function, the function is not called again. If a check fails, the patch is rejected.
 
     from acr.extensions import Place, Repo, search_call
 
@@ -48,13 +48,13 @@ __all__ = [
     "setting",
 ]
 
-API = 1  # the version that is described here; an extension for another one is not loaded
+API = 1  # the version that this file describes; extensions for other versions are not loaded
 
-MARK = "acr_extension_hook"  # attribute of a decorated function: (kind, name)
+MARK = "acr_extension_hook"  # attribute of each decorated function: (kind, name)
 EVENTS = ("call", "result", "answer", "patch", "verdict")
 
 PREFIX = "ACR_EXTENSION_"  # prefix of the environment variables that are passed on
-settings: list[dict[str, str]] = []  # settings of this process's extension, in the form in which they are listed
+settings: list[dict[str, str]] = []  # settings of this process's extension, in the form of the list
 marked: list[FunctionType] = []  # functions that were decorated
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -102,7 +102,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Repo:
-    """The code that a run works on, in its state when the run began; it is read-only."""
+    """The code that a run works on, in its state when the run began. Read-only."""
 
     ask: Callable[[dict[str, Any]], dict[str, Any]] = field(repr=False)
 
@@ -112,7 +112,7 @@ class Repo:
         return self.ask({"what": "path"})["path"]
 
     def files(self) -> list[str]:
-        """Paths of all files, sorted."""
+        """The paths of all files, sorted."""
         return self.ask({"what": "files"})["files"]
 
     def read(self, path: str) -> bytes:
@@ -126,13 +126,13 @@ class Repo:
     def symbols(self, *, file: str | None = None, name: str | None = None) -> list[Symbol]:
         """Return classes, functions, assignments and imports of the files outside tests, by path and line.
 
-        `file`: an exact path; `name`: a bare name. Returns at most 10,000.
+        `file`: an exact path; `name`: a bare name. Returns at most 10,000 symbols.
         """
         rows = self.ask({"what": "symbols", "file": file, "name": name})["symbols"]
         return [Symbol(**row) for row in rows]
 
     def call(self, name: str, **arguments: str | int) -> Answer:
-        """Return a built-in search call's answer: repo.call("search_method", method_name="save"). Raises RepoError."""
+        """The answer of a built-in search call: repo.call("search_method", method_name="save"). Raises RepoError."""
         answer = self.ask({"what": "call", "name": name, "arguments": arguments})
         places = [Place(row["file"], row["start"], row["end"]) for row in answer["results"]]
         return Answer(answer["ok"], answer["output"], places)
@@ -174,15 +174,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Veto:
-    """An observer of "call" returns it to prevent the call; the model reads the reason."""
+    """The result with which an observer of "call" prevents the call; the model reads the reason."""
 
     reason: str
 
 
 def setting(name: str, default: Value, about: str = "") -> Value:
-    """A value that users set by the variable ACR_EXTENSION_NAME, of the type of its default.
+    """Return the value of the variable ACR_EXTENSION_NAME, which users may set; it has the type of its default.
 
-    name: in small letters: "log" is ACR_EXTENSION_LOG. Of bool are 1, true, yes, 0, false, no. Raises ValueError.
+    name: in lower case: "log" names ACR_EXTENSION_LOG. A bool is written 1, true, yes, 0, false or no. Raises ValueError.
     """
     variable, kind = PREFIX + name.upper(), type(default)
     if kind not in (str, int, float, bool):
@@ -201,14 +201,14 @@ def setting(name: str, default: Value, about: str = "") -> Value:
 def search_call(function: Function) -> Function:
     """Add a search call: `def name(repo, argument: str, number: int)` with at most four arguments.
 
-    Arguments are str or int; those with a default may be left out. Models see the signature and the docstring's first paragraph; a line "argument: what it is" of the docstring
-    describes that argument. Returns a text, or a list of Place, whose code is shown as that of the built-in calls.
+    Arguments are str or int; those with a default are optional. Models see the signature and the docstring's first paragraph; a line "argument: what it is" of the docstring
+    describes that argument. Returns a text, or a list of Place, whose code is shown in the form of the built-in calls.
     """
     return _mark(function, "call")
 
 
 def patch_check(function: Function) -> Function:
-    """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads."""
+    """Check each patch: `def name(patch)` returns None, or why the patch is wrong; the model reads the reason."""
     return _mark(function, "check")
 
 
@@ -223,7 +223,7 @@ def on(event: EventName) -> Callable[[Function], Function]:
 def log_parser(name: str) -> Callable[[Function], Function]:
     """Read the logs of benchmark tasks whose rows say {"log_parser": name}, in `eval`.
 
-    `def read(log: str)` gets what the tests printed and returns {test: outcome}, an outcome being one of OUTCOMES.
+    `def read(log: str)` gets the output of the tests, and returns {test: outcome}; an outcome is one of OUTCOMES.
     """
     _refuse_bare("log_parser", name)
     return lambda function: _mark(function, "parser", name)
@@ -232,7 +232,7 @@ def log_parser(name: str) -> Callable[[Function], Function]:
 def localiser(function: Function) -> Function:
     """Suggest where a bug may be: `def name(repo, issue: str)` returns [(Place or Symbol, score)], in any order.
 
-    The model is shown the ten places with the highest scores together with the issue, before it searches.
+    The model sees the ten places with the highest scores, together with the issue, before it searches.
     """
     return _mark(function, "localiser")
 
@@ -240,7 +240,7 @@ def localiser(function: Function) -> Function:
 def issue_source(scheme: str) -> Callable[[Function], Function]:
     """Read issues for `run --issue SCHEME:REFERENCE`: `def read(reference: str)` returns the issue's text.
 
-    scheme: letters, digits and hyphens: "jira" for `--issue jira:ABC-12`. Others than http, https and file.
+    scheme: letters, digits and hyphens, such as "jira" for `--issue jira:ABC-12`; not http, https or file.
     """
     _refuse_bare("issue_source", scheme)
     if not re.fullmatch("[a-z][a-z0-9-]{0,30}", scheme) or scheme in ("http", "https", "file"):
@@ -264,5 +264,5 @@ def _mark(function: Function, kind: str, name: str | None = None) -> Function:
 
 
 def as_bytes(value: str | dict[str, str]) -> bytes:
-    """Convert the program's JSON to bytes: a text, or {"base64"} for bytes that are not UTF-8."""
+    """Convert the program's JSON to bytes: a string, or {"base64"} for bytes that are not UTF-8."""
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else value.encode("utf-8")

@@ -39,9 +39,9 @@ def freeze(_: bytes) -> bytes:
 
 
 def add_site_packages() -> None:
-    """Add the folders of installed packages to sys.path, if this Python was started without them (`site`).
+    """Add the folders of installed packages to sys.path, if this Python was started without `site`.
 
-    Their .pth files are not read: they add folders from elsewhere, and run code.
+    Their .pth files are not read, because these can add other folders and run code.
     """
     if not sys.flags.no_site:
         return

@@ -1,6 +1,6 @@
-"""The sessions of an issue as a script that asserts what the issue shows that they print.
+"""Makes a script of the sessions in an issue, which asserts the output that the issue shows.
 
-The issue may show what is wrong or what is right: the script is only a draft, and its runs without a patch tell which.
+The issue may show wrong or right behaviour, so the script is only a draft; its runs without a patch tell which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from acr.issue_examples import FENCE, MORE, PROMPT
 _MOST = 40  # prompts
 _OUT = re.compile(r"Out ?\[\d+\]: ?")
 _UNSTABLE = re.compile(r"\.\.\.| at 0x[0-9a-f]+")
-# Sources whose output says nothing about the issue, or is written in another way than by repr.
+# Sources whose output says nothing about the issue, or is not written by repr.
 _OTHER = re.compile(r"version|random|time|platform|path|__file__|\bid\(|environ|getpid|print(?!\()|help\(|dir\(")
 
 
@@ -35,7 +35,7 @@ def _prompts(lines: list[str]) -> list[tuple[str, str]]:
 
 
 def _observed(statement: ast.stmt) -> str:
-    """An expression of the text that a prompt prints for a statement; "" if it is not known."""
+    """An expression for the text that a prompt prints for a statement; "" if it is unknown."""
     if not isinstance(statement, ast.Expr):
         return ""
     call = statement.value
@@ -46,7 +46,7 @@ def _observed(statement: ast.stmt) -> str:
 
 
 def _is_exact(shown: str) -> bool:
-    """Whether an output is the one text that Python prints for a value, so that it can be compared."""
+    """Whether an output is the only text that Python prints for a value, so that it can be compared."""
     if not shown or "\n" in shown or _UNSTABLE.search(shown):
         return False
     try:
@@ -57,9 +57,9 @@ def _is_exact(shown: str) -> bool:
 
 
 def _script(issue: str, only: int) -> str:
-    """The script; `only`: the line of the one assertion that it keeps, as its last line; 0: all. "" if there is none."""
+    """The script; "" if there is none. `only`: the line of the only assertion to keep, as the last line; 0: all."""
     lines: list[str] = []
-    at = 0  # the number of the line in the script that has all assertions
+    at = 0  # the line's number in the script with all assertions
     has_assertion = False
     for source, shown in _prompts(issue.splitlines())[:_MOST]:
         if shown.startswith("Traceback") or "Error:" in shown:
@@ -81,7 +81,7 @@ def _script(issue: str, only: int) -> str:
 
 
 def draft(argument: bytes) -> bytes:
-    """Packed (the issue, a line number or 0) -> the script, empty where the sessions give none; see _script."""
+    """Packed (the issue, a line number or 0) -> the script, empty if there are no sessions; see _script."""
     issue, only = unpack(argument)
     try:
         return _script(issue.decode("utf-8", "replace"), int(only)).encode("utf-8", "surrogatepass")

@@ -40,14 +40,14 @@ sys.stdout.write(re.sub("0x[0-9a-fA-F]+", "0x", text))
 
 
 def script(issue: bytes) -> bytes:
-    """The script; empty if the issue holds no example."""
+    """The script; empty if the issue has no example."""
     lines = issue.decode("utf-8", "replace").splitlines()
     found = [*_examples(lines)][:_MOST]
     return _SCRIPT.format(statements=found).encode() if found else b""
 
 
 def _examples(lines: list[str]) -> Iterator[str]:
-    """The statements of sessions, and of fenced blocks that hold no session."""
+    """The statements of sessions, and of fenced blocks without sessions."""
     at = 0
     while at < len(lines):
         fence, begin = FENCE.match(lines[at]), at
@@ -66,7 +66,7 @@ def _examples(lines: list[str]) -> Iterator[str]:
 
 
 def _typed_statements(lines: list[str]) -> Iterator[str]:
-    """What was typed at the prompts; what is no Python is left out."""
+    """The input at the prompts, without what is not Python."""
     for number, line in enumerate(lines):
         if prompt := PROMPT.match(line):
             more = itertools.takewhile(bool, map(MORE.match, lines[number + 1 :]))

@@ -1,4 +1,4 @@
-"""The names of a run folder's files that Python reads, as runtime/layout/layout.h has them; "%u" stands for a number."""
+"""The names of the files in a run folder that Python reads, as in runtime/layout/layout.h; "%u" stands for a number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVALUATIONS = "logs/run_evaluation"
 
 
 def numbers(name: str, path: object) -> tuple[int, ...] | None:
-    """The numbers in a path that has the format `name`; None if the path does not have it."""
+    """The numbers in a path of the format `name`; None if the path has another format."""
     pattern = r"(\d{1,6})".join(map(re.escape, re.split("%u", name)))
     found = re.fullmatch(pattern, path) if isinstance(path, str) else None
     return tuple(map(int, found.groups())) if found else None

@@ -31,7 +31,7 @@ _OPTIONS = (
     "--rcfile=", "--persistent=n", "--jobs=1", "--disable=all", "--enable=E,F", f"--disable={_BLIND}",
     "--score=n", "--reports=n", "--clear-cache-post-run=n", "--ignore=", "--ignore-patterns=", "--ignore-paths=",
 )  # fmt: skip
-# A package whose real content is unknown: any name may be in it.
+# A package whose content is unknown: it may contain any name.
 _UNKNOWN_PACKAGE = b"def __getattr__(name):\n    return None\n"
 _NO_HOME = "/dev/null/pylint"
 _POSITION = re.compile(r"\b(line|column)s? \d+")
@@ -79,7 +79,7 @@ def _questions(fields: list[bytes]) -> list[Question]:
 
 
 def _tree(text: bytes) -> str | bytes:
-    """The syntax tree of a version: versions with equal trees have equal errors."""
+    """The syntax tree of a version; versions with equal trees have equal errors."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,7 +89,7 @@ def _tree(text: bytes) -> str | bytes:
 
 
 def _compare(questions: list[Question], asked: list[Question]) -> dict[str, list[int | None]]:
-    """Path -> a number for each version; the texts before are linted only if their errors can decide."""
+    """Path -> a number for each version. The texts before are linted only if their errors matter."""
     found: dict[str, list[Counter[Finding] | None]] = {question.path: [] for question in asked}
     for k in range(max(len(question.versions) for question in asked)):
         files = {each.path: each.versions[min(k, len(each.versions) - 1)] for each in questions}
@@ -187,7 +187,7 @@ def _forget_modules(root: Path) -> None:
     modules = _brain("astroid_cache", {})
     for name in [name for name, module in modules.items() if str(module.file or "").startswith(f"{root}{os.sep}")]:
         del modules[name]
-    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which were missing
+    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which are missing
 
 
 def _clear_caches() -> None:

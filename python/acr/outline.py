@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-MAX_MESSAGE = 300  # characters of the reason in an X row
+MAX_MESSAGE = 300  # maximum characters of the reason in an X row
 MAX_INDENTED = 4 * 1024 * 1024  # size of the largest file that is outlined by its indentation
 _STRINGS = (
     r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*"
 )
-TREE_BYTES_PER_BYTE = 1024  # more than a byte of source needs while it is parsed: `1,` needs 470, `{a}` in f"" 660
+TREE_BYTES_PER_BYTE = 1024  # memory that parsing needs at most per byte of source: `1,` needs 470, `{a}` in f"" 660
 
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\x1f": "\\u", "\0": "\ufffd"})
 
@@ -55,7 +55,7 @@ def outline(source: bytes) -> bytes:
 
 
 def _out_of_memory(source: bytes) -> bytes:
-    """The row of a file too deep for the parser, which then raises MemoryError, at the same depth everywhere."""
+    """The row of a file that is too deep for the parser: a MemoryError, at the same depth everywhere."""
     try:
         bytes(TREE_BYTES_PER_BYTE * len(source))  # requests this memory without touching it
     except MemoryError:
@@ -73,7 +73,7 @@ def _outline(source: bytes) -> bytes:
 
 
 def _parse(source: bytes) -> tuple[_ast.Module, Callable[[], bytes]]:
-    """Parse; also return a function that gives the text in UTF-8, to whose bytes the tree's columns refer."""
+    """Parse; also return a function that gives the text in UTF-8, because the tree's columns count its bytes."""
     try:
         return _tree(source), lambda: _as_utf8(source)
     except SyntaxError:
@@ -171,7 +171,7 @@ def _bases(lines: list[str], row: list[str | int]) -> str:
 
 
 class _Walk:
-    """Collects rows. `scope` is one letter: m(odule), c(lass), f(unction)."""
+    """Collects rows. `scope` is one letter: m for module, c for class, f for function."""
 
     def __init__(self, utf8: Callable[[], bytes]) -> None:
         self.rows: list[str] = []
@@ -179,7 +179,7 @@ class _Walk:
         self._lines: list[bytes] | None = None
 
     def body(self, statements: list[_ast.stmt], prefix: str, scope: str) -> None:
-        """Add the rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
+        """Add the rows of a body and of all bodies in it. `prefix` is empty or ends in a dot."""
         nodes = statements[:]
         for node in nodes:  # grows while it is read
             if type(node) in _BLOCKS:
@@ -244,7 +244,7 @@ _DEFS = frozenset({_ast.ClassDef, _ast.FunctionDef, _ast.AsyncFunctionDef})
 _DEFS_AND_SIMPLE = _DEFS | frozenset(
     getattr(_ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(_ast, name)
 )
-# Give the lists of a compound statement and its parts.
+# Yields the lists of statements in a compound statement and its parts.
 _BLOCKS: dict[type[_ast.AST], Callable[[Any], tuple[list[_ast.stmt], ...]]] = {
     getattr(_ast, name): blocks
     for names, blocks in (
@@ -259,14 +259,14 @@ _BLOCKS: dict[type[_ast.AST], Callable[[Any], tuple[list[_ast.stmt], ...]]] = {
 
 
 def _first_line(node: _ast.stmt) -> int:
-    """The first line of a statement, decorators included."""
+    """The first line of a statement, including decorators."""
     if type(node) in _DEFS and node.decorator_list:
         return min(node.lineno, node.decorator_list[0].lineno)
     return node.lineno
 
 
 def _header_parts(node: _ast.AST) -> list[_ast.AST]:
-    """The nodes among which the header's last node is."""
+    """The nodes of which the last is the end of the header."""
     parts = list(getattr(node, "type_params", ())[-1:])
     if isinstance(node, _ast.ClassDef):
         return parts + node.bases[-1:] + node.keywords[-1:]

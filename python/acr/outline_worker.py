@@ -7,7 +7,7 @@ import sys
 
 from acr.outline import outline
 
-FRAMES = 3  # by which the calls here are deeper than those of libpython, at most
+FRAMES = 3  # maximum number of calls by which the stack here is deeper than in libpython
 _HEAD = struct.Struct("=II")
 _READY, _REFUSED, _ANSWERED, _FAILED = range(1, 5)
 

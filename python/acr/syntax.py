@@ -1,6 +1,5 @@
-"""The referee: does a file compile, or can the standard library read it, if it is a data file?
-
-Every run asks it, so it imports nothing new, except for data files and for files that do not compile.
+"""The referee: decides whether a file compiles, or if it is a data file, whether the standard library can read it.
+Every run asks it, so it imports new modules only for data files and for files that do not compile.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import warnings
 
 from acr.byte_fields import unpack
 
-MAX_MESSAGE = 500  # most characters of a message
+MAX_MESSAGE = 500  # maximum characters of a message
 MAX_BREAKS = 8
 MAX_SEARCHED = 256 * 1024  # size of the largest file in which more than the first error is searched for
 _SPACE = b" \t\f"
@@ -66,7 +65,7 @@ def _shown_error(error: SyntaxError, source: bytes) -> str:
 
 
 def _is_newer(line: bytes, message: str) -> bool:
-    """Whether a line with an error may be later syntax: type parameters, `type`, `except A, B`, t-strings."""
+    """Whether the line of an error may be later syntax: type parameters, `type`, `except A, B`, t-strings."""
     import re
 
     forms = rb"\s*(?:async\s+def|def|class)\s+\w+\s*\[|\s*type\s+\w+.*=|\s*except\s+[\w.]+\s*,|.*\b[tT][rR]?['\"]"
@@ -74,7 +73,7 @@ def _is_newer(line: bytes, message: str) -> bool:
 
 
 def _without_line(source: bytes, number: int) -> bytes | None:
-    """The source with one line replaced by one that compiles, or None if that should not be tried."""
+    """The source with one line replaced by one that compiles; None if that should not be tried."""
     import re
 
     lines = source.split(b"\n")
@@ -94,12 +93,12 @@ def _without_line(source: bytes, number: int) -> bytes | None:
     return b"\n".join(lines)
 
 
-# Data files that an edit may not break; the standard library cannot read YAML.
+# Data files that an edit must not break. The standard library cannot read YAML.
 _DATA = (b".json", b".ipynb", b".toml", b".xml", b".ini", b".cfg")
 
 
 def _read_source(suffix: bytes, text: str) -> None:
-    """Raise the error that the standard library finds in a data file."""
+    """Raise the standard library's error about a data file."""
     if suffix in (b".json", b".ipynb"):
         importlib.import_module("json").loads(text)
     elif suffix == b".toml":

@@ -295,7 +295,7 @@ static void read_run(AcrBatchState *state)
         take_row(state, running->id, row);
         state->n_ended = 1;
     } else {
-        part->why = g_strdup("its process ended without a result");
+        part->why = g_strdup("the process ended without a result");
     }
     free_running(running);
 }

@@ -182,7 +182,7 @@ static char *explain_run(const AcrTestRun *run)
                 return g_strdup_printf("%s: %s", id, why);
         }
     char *line = find_exception(run->log);
-    return line ? line : g_strdup("it printed nothing");
+    return line ? line : g_strdup("the command printed nothing");
 }
 
 static guint count_good(const AcrTestRun *run)

@@ -160,7 +160,7 @@ static bool build_environment(const AcrGradingPlan *plan, const char *folder, gi
     g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(ended.err));
     gsize len = strlen(said);
     return refuse(error, "cannot create the environment of Python %s: %s", plan->python,
-                  ended.timed_out ? "it took too long"
+                  ended.timed_out ? "the installation took too long"
                                   : said + (len > SHOWN_BYTES ? len - SHOWN_BYTES : 0));
 }
 

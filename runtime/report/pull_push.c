@@ -124,7 +124,7 @@ static char *reason_of(const AcrPull *pull, const AcrSpawnResult *done)
     g_autofree char *out = acr_bytes_text(done->out), *err = acr_bytes_text(done->err);
     g_autofree char *all = g_strconcat(err, "\n", out, NULL);
     g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
-    const char *best = done->timed_out ? "it took too long" : "git printed nothing";
+    const char *best = done->timed_out ? "git took too long" : "git printed nothing";
     bool is_sure = false;
     for (guint i = 0; lines[i] && !done->timed_out; i++) {
         bool says_why = lines[i][0] == '!' || g_str_has_prefix(lines[i], "fatal: ");

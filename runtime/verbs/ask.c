@@ -143,7 +143,7 @@ static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelA
     return *answer->content || (answer->finish && strcmp(answer->finish, "stop") != 0) ||
            acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
                          "model '%s': the answer is empty%s", model->name,
-                         answer->thoughts ? ": it contains only thoughts" : "");
+                         answer->thoughts ? ": the model wrote only thoughts" : "");
 }
 
 /* ---- The call ---- */

@@ -63,7 +63,7 @@ static const char *find_first_place(AcrBatchRows *rows, GString *why)
     g_autofree char *python =
         rows->tasks->len ? make_task_environment(rows, 0, 0, &plan, &no_environment) : NULL;
     if (python || rows->tasks->len == 0) {
-        g_string_append(why, "the environment of the first task could be created");
+        g_string_append(why, "acr-host could create the environment of the first task");
         return ACR_IN_ENVIRONMENT;
     }
     g_autoptr(AcrImages) engine = acr_images_open(rows->options.host->interrupt, &no_engine);

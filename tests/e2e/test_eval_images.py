@@ -349,7 +349,7 @@ def test_no_engine_stops_with_the_sockets_that_were_tried(host: Host, tmp_path: 
 def test_an_image_for_another_machine(grading: Grading, registry: Registry, foreign: Path) -> None:
     name = registry.add("graded:foreign", foreign, architecture="s390x")
     said = grading.refused([ROW | {"image": name}])
-    assert f"the image '{name}' cannot be run here: it is built for s390x, but the engine runs on amd64" in said
+    assert f"the image '{name}' cannot be run here: the image is built for s390x, but the engine runs on amd64" in said
 
 
 @pytest.mark.parametrize(

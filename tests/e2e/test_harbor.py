@@ -78,9 +78,9 @@ def test_a_task_is_a_row(tmp_path: Path) -> None:
     assert made["image"].startswith("acr-host-harbor/made:")
     assert (made["build_folder"], "build_folder" in one) == ("tasks/made/environment", False)
     assert "is for the service 'db'" in rows["hook"]["fault"]
-    assert "it has several steps" in rows["steps"]["fault"] and "torn" in rows["torn"]["fault"]
+    assert "the task has several steps" in rows["steps"]["fault"] and "torn" in rows["torn"]["fault"]
     (tmp_path / "tasks" / "one" / "tests" / "test.sh").unlink()
-    assert "it has no tests/test.sh" in read(tmp_path / "tasks" / "one")[0]["fault"]
+    assert "the task has no tests/test.sh" in read(tmp_path / "tasks" / "one")[0]["fault"]
 
 
 @pytest.fixture(scope="module")

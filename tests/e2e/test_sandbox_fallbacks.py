@@ -65,7 +65,7 @@ def bubblewrap_that_is_none(folder: Path) -> Case:
     """A program of that name that does something else and prints nothing."""
     need_bubblewrap()
     (folder / "bwrap").symlink_to("/bin/true")
-    return Case(["ended unexpectedly: it printed nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
+    return Case(["ended unexpectedly: the process printed nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
 
 
 def namespaces_refused(folder: Path) -> Case:

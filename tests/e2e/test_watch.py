@@ -140,7 +140,7 @@ def test_dated_lines_of_a_run_and_its_end(
     child.communicate(timeout=30)
     stdout, stderr = watching.communicate(timeout=30 * SLOWNESS)
     assert watching.returncode == 1
-    assert b"not finished: its process ended without a result; rerun the same command to resume" in stderr
+    assert b"not finished: the process ended without a result; rerun the same command to resume" in stderr
     assert not (out / "live.json").exists(), "what has ended in order leaves no note"
     resumed = host.run(*arguments(sample_repo.path, out, model=server.model), env=server.environment).check()
     assert resumed.out.startswith("diff --git ")

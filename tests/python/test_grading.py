@@ -60,7 +60,7 @@ GOOD_RECIPE = {"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": [], "te
     ("recipes", "fault"),
     [
         ([GOOD_RECIPE, {**GOOD_RECIPE, "env": {"A": "b"}, "exclude": "x$", "install": "make"}], ""),
-        ({"a": 1}, "it is not a list of recipes"),
+        ({"a": 1}, "the file is not a list of recipes"),
         ([GOOD_RECIPE, 1], "recipe 2 is not an object"),
         ([{**GOOD_RECIPE, "instal": "make"}], 'recipe 1 has an unknown field "instal" (known: repo, versions, tasks'),
         ([{"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": []}], 'recipe 1 has no "test"'),

@@ -57,9 +57,9 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
     if task.get("steps"):
-        raise ValueError("it has several steps ([[steps]]), but acr-host grades only tasks with one step")
+        raise ValueError("the task has several steps ([[steps]]), but acr-host grades only tasks with one step")
     if not (folder / "tests" / "test.sh").is_file():
-        raise ValueError("it has no tests/test.sh")
+        raise ValueError("the task has no tests/test.sh")
     environment, verifier = task.get("environment") or {}, task.get("verifier") or {}
     own = verifier.get("environment") or {}
     is_separate = verifier.get("environment_mode", "separate" if own else "shared") == "separate"
@@ -128,9 +128,9 @@ def _packed(tests: Path) -> str:
     with tarfile.open(fileobj=data, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         archive.add(tests, "tests", filter=_plain)
     if data.tell() > MAX_TESTS:
-        raise ValueError(f"its tests/ folder has more than {MAX_TESTS} bytes")
+        raise ValueError(f"the folder tests/ has more than {MAX_TESTS} bytes")
     packed = bytearray(data.getvalue())
-    packed[4:8] = bytes(4)  # clears the time at which it was packed
+    packed[4:8] = bytes(4)  # clears the time of packing
     return base64.encodebytes(bytes(packed)).decode()
 
 

@@ -18,7 +18,7 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the program is started by its path
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # this program is started by its path
 
 from acr.dataset.harbor import folders_of, row_of  # noqa: E402
 from acr.dataset.sets import LISTS, BadRow, canonical, tables  # noqa: E402
@@ -167,7 +167,7 @@ def _arrow(files: list[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _tasks(repo: Path, split: str | None) -> Iterator[dict[str, Any]]:
-    """Tasks by name. Without a split, the published tasks that `sweb.yaml` lists."""
+    """Tasks by name; without a split, the published tasks that `sweb.yaml` lists."""
     config = _yaml(repo / "sweb.yaml") if (repo / "sweb.yaml").exists() else {}
     published = [split] if split else config.get("splits") or ["test"]
     seen = set()

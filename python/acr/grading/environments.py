@@ -40,7 +40,7 @@ def fault_of(recipes: object) -> str:
         fault = _fault(recipe)
         if fault:
             return f"recipe {number} {fault}"
-    return "" if isinstance(recipes, list) else "it is not a list of recipes"
+    return "" if isinstance(recipes, list) else "the file is not a list of recipes"
 
 
 def _fault(recipe: object) -> str:

@@ -37,7 +37,7 @@ def read_ini(text: str) -> configparser.RawConfigParser:
     try:
         parser.read_string(text)
     except configparser.Error:
-        return parser  # it contains everything that could be read
+        return parser  # it has all that could be read
     return parser
 
 

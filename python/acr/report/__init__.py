@@ -1,1 +1,1 @@
-"""Run folders and folders of many runs as pages, texts and the formats of other tools. Pure functions of the files' bytes."""
+"""Makes pages, texts and the formats of other tools from the bytes of files in run folders and folders of many runs."""

@@ -19,13 +19,13 @@ from acr.report.plain import load, member, number_of, rows_of, text_of
 from acr.report.story import Run, cost_of
 
 VERSION = "ATIF-v1.7"
-WHOLE = 1 << 40  # no text is cut
+WHOLE = 1 << 40  # no text is shortened
 _RESULT = re.compile(r"^(?=Result of .+:$)", re.MULTILINE)
 Row = dict[str, Any]
 
 
 def _exact(value: Any) -> str:
-    """A journal's text unchanged; characters that are not Unicode are replaced."""
+    """A journal's text, unchanged except for invalid Unicode."""
     text = value if isinstance(value, str) else text_of(value, WHOLE)
     return text.encode("utf-8", "replace").decode()
 
@@ -35,13 +35,13 @@ def _given(**fields: Any) -> Row:
 
 
 def _count(usage: Any, *names: str) -> int | None:
-    """The sum of some counts; None if the provider gave none of them."""
+    """The sum of some counts; None if the provider stated none of them."""
     found = [count for name in names if isinstance(count := member(usage, name), int) and count >= 0]
     return sum(found) if found else None
 
 
 def _called(step: Row, number: int, calls: list[tuple[Any, Row]], results: list[str]) -> Row:
-    """Adds tool calls and their results; if their numbers differ, no result belongs to a call."""
+    """Adds tool calls and their results; if their numbers differ, no result is assigned to a call."""
     names = [f"call_{number}_{at}" for at in range(1, len(calls) + 1)]
     step["tool_calls"] = [
         {"tool_call_id": name, "function_name": _exact(function), "arguments": arguments}
@@ -53,7 +53,7 @@ def _called(step: Row, number: int, calls: list[tuple[Any, Row]], results: list[
 
 
 class _Steps:
-    """The steps of a run, in order; `last`: the newest answer of each attempt's retrieval, whose calls are run."""
+    """The steps of a run, in order. `last`: the newest answer of each attempt's retrieval, whose calls are run."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.steps: list[Row] = []
@@ -71,7 +71,7 @@ class _Steps:
         return step
 
     def take_message(self, attempt: str, message: Row) -> None:
-        """A message that was sent: a step, or the observation of the calls that it answers."""
+        """Add a sent message: a step, or the observation of the calls that it answers."""
         role, text = message.get("role"), _exact(message.get("content"))
         parts = [at for at in _RESULT.split(text) if at]
         layers, step = self.layers.get(attempt), self.last.get(attempt)
@@ -142,7 +142,7 @@ def steps_of(run: Run, files: dict[str, bytes]) -> list[Row]:
 
 
 def render_atif(run: Run, files: dict[str, bytes], version: str) -> Row:
-    """The trajectory, as JSON's values."""
+    """The trajectory as JSON values."""
     steps, cost = steps_of(run, files), cost_of(run)
     sent = cost["input_tokens"] + cost["cached_tokens"] + cost["written_tokens"]
     return {

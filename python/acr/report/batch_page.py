@@ -20,8 +20,8 @@ from acr.report.story import SCRIPT_VERDICTS, VERDICTS, kind_of, status_words, v
 
 MAX_ROWS = 10_000
 _PAGE = "(page)"  # a key of a task's files that holds the path of its page
-_MAX_FAILING = 3  # most failing tests that a row names
-_MAX_WHY = 240  # most characters of a reason in a row
+_MAX_FAILING = 3  # maximum failing tests that a row names
+_MAX_WHY = 240  # maximum characters of a reason in a row
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
 
@@ -36,7 +36,7 @@ class Task:
     status: str = ""
     grade: str = ""
     graded: dict[str, Any] = field(default_factory=dict)  # our verdict on the grade
-    failure: str = ""  # class of its error, or of the fault found when it was graded
+    failure: str = ""  # class of its error, or of the fault that the grading found
     cost: int = 0
     calls: int = 0
     run_seconds: float = 0
@@ -55,7 +55,7 @@ class Task:
 
     @property
     def doubt(self) -> str:
-        """Why the task's grade "resolved" is not believed; empty if it is."""
+        """Why the grade "resolved" is not believed; empty if it is believed."""
         return line_of(self.graded.get("why"), 1000) if self.grade == "resolved" else ""
 
     @property
@@ -91,7 +91,7 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
 
 
 def _take_summary(found: dict[str, Task], summary: object) -> None:
-    """Read a summary: a batch's has a list of tasks, with or without a folder; an evaluation's an object of tasks."""
+    """Read a summary. A batch's has a list of tasks, with or without a folder; an evaluation's has an object of tasks."""
     tasks, instances = member(summary, "tasks"), member(summary, "instances")
     for row in rows_of(tasks, MAX_ROWS * 2):
         task = _task(found, member(row, "instance_id"))
@@ -118,7 +118,7 @@ def _take_report(task: Task, data: bytes) -> None:
 
 
 def _task(found: dict[str, Task], name: object) -> Task:
-    """The task of that name; no more than MAX_ROWS are kept."""
+    """The task of that name; at most MAX_ROWS tasks are kept."""
     shown = line_of(name, 200)
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
@@ -157,12 +157,12 @@ def compare_batches(tasks: list[Task], others: list[Task]) -> None:
 
 
 def _words(outcome: str) -> str:
-    """An outcome in the words of the terminal."""
+    """An outcome in the words that the terminal shows."""
     return "resolved (not believed)" if outcome == "doubted" else VERDICTS.get(outcome, outcome.replace("_", " "))
 
 
 def _failing(task: Task) -> str:
-    """The first failing tests, and how many more there are."""
+    """The first failing tests, and the number of the others."""
     named = ", ".join(task.failing[:_MAX_FAILING])
     more = len(task.failing) - _MAX_FAILING
     return f"{named} and {more} more" if more > 0 else named
@@ -240,7 +240,7 @@ def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
 
 
 def _about(about: object) -> str:
-    """Which models solved which tasks, and when."""
+    """The models, the tasks and the date."""
     models = member(about, "models")
     listed = ", ".join(line_of(each, 200) for each in models[:20]) if isinstance(models, list) else ""
     history = "with search_history" if member(about, "search_history") is True else ""
@@ -287,7 +287,7 @@ def render_batch(
 
 
 def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
-    """The heads of a table with a row for each task, then the rows."""
+    """The headings of a table with a row for each task, then the rows."""
     rows = [["task", "outcome"]] + [[task.name, _words(task.outcome)] for task in tasks]
     more = [["before"]] + [[_words(task.other)] for task in tasks] if is_compared else []
     costs = [["cost"]] + [[usd(task.cost)] for task in tasks] if any(task.cost for task in tasks) else []
@@ -296,7 +296,7 @@ def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
 
 
 def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
-    """The models, data set and evaluation, a line for each task, then the sums."""
+    """Models, data set and evaluation, a line for each task, then the totals."""
     rows = _table_of(tasks, is_compared)
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
@@ -304,7 +304,7 @@ def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
 
 
 def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
-    """A table of the outcomes, then one of the tasks."""
+    """A table of the outcomes, then a table of the tasks."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
     head, *each = _table_of(tasks, is_compared)
@@ -314,7 +314,7 @@ def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
 
 
 def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[str, Any]:
-    """What `--format json` prints."""
+    """The output of `--format json`."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
          "doubt": task.doubt or None, "why": task.why, "error_class": task.failure or None, "failing_tests": task.failing, "seconds": task.seconds,

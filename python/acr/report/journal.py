@@ -1,4 +1,4 @@
-"""Reads a run's journal as the steps that a reader follows: of many steps, the first and the last are kept."""
+"""Reads a run's journal as a list of steps for people; of many steps, only the first and the last ones are kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from acr.report.plain import line_of, load, member, number_of, rows_of, text_of
 
-KEPT = 150  # steps kept at each end
-MESSAGES = 8  # most messages of one step
+KEPT = 150  # number of steps that are kept at each end
+MESSAGES = 8  # maximum messages of one step
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_FILES, MAX_LINE_NUMBER = 40, 1_000_000
 
@@ -19,7 +19,7 @@ _SHOWN = re.compile(r"<file>([^<\n]{1,300})</file>|^ {0,9}(\d{1,7}) ", re.MULTIL
 
 @dataclass
 class Step:
-    """One outside event. `parts`: (who, text) in order."""
+    """An event from outside the run. `parts`: (who, text) in order."""
 
     number: int
     kind: str
@@ -95,7 +95,7 @@ def _step(number: int, record: dict[str, Any]) -> Step:
 
 
 def _note(record: dict[str, Any], stage: str, journal: Journal) -> int:
-    """Adds to the sums of a stage; its milliseconds."""
+    """Add an event to the sums of its stage; return its milliseconds."""
     ms = number_of(member(record, "time", "wall_ms"))
     cost = number_of(member(record, "answer", "usage", "cost_picousd")) // 1_000_000
     if stage and (stage in journal.stages or len(journal.stages) < 200):

@@ -11,7 +11,7 @@ _ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
 
 
 def _quoted(text: str) -> str:
-    """An attribute's value; ends of lines would be read as blanks. `xml.sax.saxutils` has this, and imports a web client."""
+    """An attribute's value with escaped line ends, which readers would turn into blanks. `xml.sax.saxutils` has this, and imports a web client."""
     inside = escape(text)
     for letter in "\t\n\r":
         inside = inside.replace(letter, f"&#{ord(letter)};")

@@ -1,5 +1,4 @@
-"""Quotes foreign text in Markdown as code, where forges find no mentions, issues or commands; also breaks up words
-that close an issue."""
+"""Quotes foreign text in Markdown as code, without mentions or commands for forges; breaks up words that close issues."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import Any
 
 from acr.report.plain import line_of, shortened
 
-# Words that close an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
+# Words that close an issue on GitHub, Gitea or GitLab, which has the most words and also closes Jira's issues.
 _CLOSING = re.compile(
     r"((?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?:\s*:\s*|\s+)(?:issues?\s+)?)"
     r"(?=[\w./-]*[#!]\d|https?:|[A-Za-z][A-Za-z0-9_]*-\d)(\S+)",
@@ -25,12 +24,12 @@ def escaped(text: str) -> str:
 
 
 def disarmed(text: str) -> str:
-    """The text, in which no word right before an issue's number closes the issue."""
+    """The text, in which no word before an issue's number closes that issue."""
     return _CLOSING.sub(r"\1[\2]", text)
 
 
 def plain_line(value: Any, limit: int) -> str:
-    """Foreign text as one line outside of code, changed so that forges find no mention, issue or command in it."""
+    """Foreign text as one line outside code, changed so that forges find no mention, issue or command in it."""
     line = _SKIPPING.sub(r"(\1\2)", line_of(value, limit * 4))
     return re.sub(
         r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(shortened(line, limit)).replace("://", ": //")

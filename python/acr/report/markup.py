@@ -1,4 +1,4 @@
-"""HTML by functions that escape all that they are given, and the page around it."""
+"""Makes HTML by functions that escape all their arguments, and the page around it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from acr.report.plain import visible
 
 
 class Html(str):
-    """Text that is HTML already. Made by the functions below, and of constants."""
+    """Text that is already HTML, made by the functions below or from constants."""
 
 
 def esc(text: object) -> Html:
-    """Any value as HTML text, unless it is HTML already."""
+    """Any value as HTML text; HTML stays unchanged."""
     return text if isinstance(text, Html) else Html(escape(visible(str(text)), quote=True))
 
 
 def tag(name: str, *content: object, **attributes: object) -> Html:
-    """An element. Attributes: `class_`, `data_key` for `class`, `data-key`; False and None are left out."""
+    """An element. Attributes: `class_`, `data_key` for `class`, `data-key`; False and None are omitted."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value)), quote=True)}"'
         for key, value in attributes.items()
@@ -37,12 +37,12 @@ def join(parts: Iterable[object]) -> Html:
 
 
 def pre(text: str, label: str) -> Html:
-    """Preformatted text that a keyboard can scroll."""
+    """Preformatted text that can be scrolled with the keyboard."""
     return tag("pre", text or "(nothing)", tabindex="0", role="region", aria_label=label)
 
 
 def table(heads: list[str], rows: Iterable[list[object]], caption: str = "") -> Html:
-    """A table; cells that are numbers are set to the right. A narrow page shows a row as lines, each with its head."""
+    """A table; cells that are numbers are aligned right. A narrow page shows a row as lines, each with its heading."""
     top = tag("tr", *(tag("th", head, scope="col") for head in heads)) if any(heads) else ""
     names = [None, *heads[1:]]
     body = [
@@ -55,13 +55,13 @@ def table(heads: list[str], rows: Iterable[list[object]], caption: str = "") -> 
 
 
 def fold(summary: object, *content: object, is_open: bool = False) -> Html:
-    """A part that opens on request."""
+    """A part that opens on a click."""
     inside = join([tag("summary", summary), *content])
     return Html(f"<details{' open' if is_open else ''}>{inside}</details>")
 
 
 def section(key: str, title: str, *content: object) -> tuple[str, str, Html]:
-    """(key, title, HTML) of a section; one without content is left out of the page."""
+    """(key, title, HTML) of a section; an empty section is omitted from the page."""
     return key, title, tag("section", tag("h2", title), *content, id=key, tabindex="-1") if any(content) else Html("")
 
 
@@ -70,7 +70,7 @@ def _hash(text: str) -> str:
 
 
 def _now() -> tuple[str, str, Html]:
-    """The element in which live.js shows the running tasks."""
+    """The element in which live.js shows running tasks."""
     heads = join(tag("th", head, scope="col") for head in ("task", "stage", "time", "calls", "cost"))
     running = tag("table", tag("caption", "tasks that run"), tag("thead", tag("tr", heads)), tag("tbody"), id="running")
     return section("now", "Now", tag("p", "", id="state", role="status"), tag("div", running, class_="scroll"))

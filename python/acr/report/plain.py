@@ -1,4 +1,4 @@
-"""Foreign values as texts that can be shown: bounded, without control characters, whatever their type."""
+"""Turns foreign values of any type into texts that can be shown: of limited length, without control characters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-MAX_TEXT = 12_000  # characters of one text on a page
+MAX_TEXT = 12_000  # maximum characters of one text on a page
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -23,7 +23,7 @@ def load(data: bytes | None) -> Any:
 
 
 def clip(text: str, limit: int = MAX_TEXT) -> str:
-    """The text, or its beginning and end with a line that says how much is missing between them."""
+    """The text, or its beginning and end around a line that says how many characters are missing."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -36,12 +36,12 @@ def shortened(text: str, limit: int) -> str:
 
 
 def visible(text: str) -> str:
-    """Control characters, those that turn or hide text, and lone surrogates as "\\u" and four digits; CRLF as LF."""
+    """Control characters, those that turn or hide text, and lone surrogates become "\\u" and digits; CRLF becomes LF."""
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
 
 
 def text_of(value: Any, limit: int = MAX_TEXT) -> str:
-    """A value in foreign JSON as text: {"base64"} is decoded, values other than strings become JSON; None is empty."""
+    """A value in foreign JSON as text: {"base64"} is decoded, other values than strings become JSON, None becomes ""."""
     if value is None:
         return ""
     if isinstance(value, dict) and set(value) == {"base64"} and isinstance(value["base64"], str):
@@ -58,7 +58,7 @@ def text_of(value: Any, limit: int = MAX_TEXT) -> str:
 
 
 def line_of(value: Any, limit: int = 300) -> str:
-    """The same as one line."""
+    """Like text_of, but as one line."""
     return " ".join(text_of(value, limit).split())
 
 
@@ -68,24 +68,24 @@ def decode(data: bytes | None, limit: int = MAX_TEXT) -> str:
 
 
 def number_of(value: Any) -> int:
-    """A whole number from 0 on; 0 for anything else."""
+    """A whole number of 0 or more; 0 for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0
 
 
 def seconds_of(value: Any) -> float:
-    """A time from 0 on; 0 for anything else."""
+    """A time of 0 or more; 0 for anything else."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9 else 0.0
 
 
 def member(value: Any, *path: str) -> Any:
-    """A member of a member …; None if one is missing."""
+    """A member of a member and so on; None if one is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def rows_of(value: Any, limit: int = 200) -> list[dict[str, Any]]:
-    """The objects in a list, at most `limit`; none if it is not a list."""
+    """The objects in a list, at most `limit`; none for anything else."""
     found = value if isinstance(value, list) else []
     return [row for row in found[:limit] if isinstance(row, dict)]
 

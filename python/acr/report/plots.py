@@ -26,7 +26,7 @@ def bars(label: str, rows: list[tuple[str, float, str]], kinds: Iterable[str] = 
 
 
 def heat(name: str, seen: Counter[int], places: Iterable[tuple[int, int]], edits: Iterable[tuple[int, int]]) -> Html:
-    """A strip for a file: how often its lines were shown, framed places of the bug, edited lines below."""
+    """A strip for a file: how often its lines were shown, frames around places of the bug, edited lines below."""
     places, edits = list(places), list(edits)
     last = max([*seen, *(end for _, end in [*places, *edits]), 1])
     buckets = min(BUCKETS, last)

@@ -11,8 +11,8 @@ from acr.report.markdown import block, code, escaped, plain_line
 from acr.report.plain import clip, count_of, line_of, number_of, rows_of, usd, visible
 from acr.report.story import Execution, Run, cost_of
 
-MAX_TITLE = 100  # most characters of a title
-MAX_BODY = 60_000  # most characters of a body; GitHub accepts 65,536
+MAX_TITLE = 100  # maximum characters of a title
+MAX_BODY = 60_000  # maximum characters of a body; GitHub accepts 65,536
 MAX_SCRIPT = 6000
 MAX_FILES = 50
 WIDTH = 96
@@ -119,19 +119,19 @@ def _cost(run: Run) -> str:
 
 
 def title(run: Run) -> str:
-    """One line of at most MAX_TITLE characters; says so if nothing proves the patch."""
+    """One line of at most MAX_TITLE characters, which says so if the patch is not proved."""
     mark = "" if run.verdict in ("verified", "validated") else "[unverified] "
     subject = re.sub(r"^[\s#>*-]+", "", run.title if run.issue.strip() else "") or "an issue"
     return plain_line(f"{mark}Fix: {subject}", MAX_TITLE)
 
 
 def address(value: Any) -> str | None:
-    """The issue's address, if it is one."""
+    """The issue's URL, if it has one."""
     return value if isinstance(value, str) and len(value) <= 500 and _ADDRESS.fullmatch(value) else None
 
 
 def _message(run: Run, issue: str | None) -> str:
-    """The commit's message: the title, the proof, and the issue (named in a way that does not close it)."""
+    """The commit's message: the title, the proof, and the issue, named in a way that does not close it."""
     rows = [title(run), "", f"Verdict: {run.said}. Written by acr-host, with a model."]
     return "\n".join([*rows, *([f"Issue: {issue}"] if issue else [])]) + "\n"
 

@@ -16,7 +16,7 @@ from acr.report.parse_diff import FileDiff
 from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
 from acr.report.story import RESULTS, SCRIPT_VERDICTS, Attempt, Execution, Run, cost_of, kind_of, status_words
 
-MAX_CONVERSATION = 600_000  # characters of all steps together
+MAX_CONVERSATION = 600_000  # maximum characters of all steps together
 MAX_DIFF_LINES = 4000
 _MARKS = {"+": "a", "-": "d"}
 Section = tuple[str, str, Html]
@@ -62,7 +62,7 @@ _MARKER = re.compile(r"failed with AssertionError: [a-z]{16} \(line (\d+)\)")
 
 
 def experiment_words(value: Any) -> Html:
-    """The words of an experiment, with its code as code, and its marker (a random word) in words."""
+    """The name of an experiment, with its code as code, and its random marker in words."""
     parts = _MARKER.sub(r"failed at the marker that acr-host put on line \1", line_of(value, 600)).split("`")
     return tag("span", *(tag("code", part) if at % 2 else part for at, part in enumerate(parts)))
 
@@ -265,7 +265,7 @@ def render_run(run: Run, version: str, is_live: bool = False) -> str:
 
 
 def _column(run: Run) -> Html:
-    """One of two runs: verdict, evidence and patch."""
+    """One of two runs: its verdict, evidence and patch."""
     left, cost = [MAX_DIFF_LINES // 2], cost_of(run)
     seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
     used = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}, {seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 of a run: a result for each place of the bug, with the patch as its fix."""
+"""Makes SARIF 2.1.0 from a run: a result for each place of the bug, with the patch as its fix."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _result(place: Place, run: Run) -> dict[str, Any]:
 
 
 def render_sarif(run: Run, version: str) -> dict[str, Any]:
-    """The log, as JSON's values."""
+    """The log as JSON values."""
     rule = {
         "id": RULE, "name": "BugLocation",
         "shortDescription": {"text": "A place that has to change for the issue, as the model located it"},

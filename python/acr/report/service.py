@@ -1,4 +1,4 @@
-"""The functions that the host calls: files of a folder, packed -> the report, as bytes."""
+"""The functions that the host calls: packed files of a folder -> the report as bytes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _json(value: object) -> str:
 
 
 def _pull_request(files: dict[str, bytes]) -> str:
-    """ "(template)" is not in the folder: it is the template of the body, where one was given."""
+    """The file "(template)" is not from the folder: it is the user's template of the body, if there is one."""
     template = files.get("(template)")
     text = None if template is None else template.decode("utf-8", "replace")
     return pull_request.make(run_of(files), member(load(files.get(layout.META)), "issue_url"), text)
 
 
 def run(argument: bytes) -> bytes:
-    """Form, version, then names and contents of a run folder's files."""
+    """Format, version, then names and contents of a run folder's files."""
     form, version, *fields = unpack(argument)
     files = _pairs(fields)
     if OTHER in fields[::2]:

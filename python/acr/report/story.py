@@ -14,7 +14,7 @@ from acr.report.parse_diff import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters
-SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # of `reproduce`, which judges no patch
+SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # for `reproduce`, which judges no patch
 # What result.json says -> what people read, as runtime/verbs/run_result.c prints it.
 VERDICTS = {name: name for name in ("verified", "validated", "unverified", "reproduced")} | {
     "refused": "rejected",
@@ -40,7 +40,7 @@ _STATUSES = {
 
 
 def verdict_of(result: object) -> str:
-    """A result's verdict, a key of VERDICTS; that of `reproduce` says whether there is a script."""
+    """A result's verdict, a key of VERDICTS; for `reproduce`, whether there is a script."""
     if isinstance(result, dict) and "script" in result:
         return SCRIPT_VERDICTS[not result["script"]]
     verdict = member(result, "verdict")
@@ -54,13 +54,13 @@ def kind_of(outcome: str) -> str:
 
 
 def status_words(status: str) -> str:
-    """An extract status in words; one that is not known as it is."""
+    """An extract status in words; an unknown one stays unchanged."""
     return _STATUSES.get(status, status)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place of the bug. `lines`: first and last, 0 where it has none; `level`: how it was found."""
+    """A place of the bug. `lines`: first and last, 0 if it has none; `level`: how it was found."""
 
     file: str
     klass: str
@@ -81,7 +81,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Execution:
-    """A run of a script. `exit` None: it had no exit code."""
+    """An execution of a script. `exit`: None if there was no exit code."""
 
     result: str
     exit: int | None
@@ -120,11 +120,11 @@ class Run:
     name: str
     cost: dict[str, Any]
     selected: tuple[int, int] | None
-    choice: str  # why that patch was chosen; "": nothing was compared
+    choice: str  # why that patch was selected; "": nothing was compared
     compared: list[dict[str, Any]]  # the rows of selected_patch.json
     attempts: list[Attempt]
     journal: journal.Journal
-    unread: str  # a line for each file that could not be read
+    unread: str  # a line for each unreadable file
     is_exact: bool  # the patch is complete and unchanged
     folder: str  # the run folder's path; "": not known
     repo: str  # the repository that the patch is for
@@ -136,12 +136,12 @@ class Run:
 
     @property
     def said(self) -> str:
-        """The verdict in the terminal's words, without its reason."""
+        """The verdict in the words that the terminal shows, without its reason."""
         return VERDICTS[self.verdict]
 
     @property
     def title(self) -> str:
-        """The issue's first line with text, without the marks of a heading in Markdown."""
+        """The issue's first line with text, without Markdown's marks of a heading."""
         lines = (line.strip().lstrip("#").strip() for line in self.issue.splitlines())
         return line_of(next((line for line in lines if line), self.name or "run"), 160)
 
@@ -153,13 +153,13 @@ class Run:
 
     @property
     def script(self) -> str:
-        """What `reproduce` wrote; "": it wrote nothing, or this is a run for a patch."""
+        """The script that `reproduce` wrote; "" if it wrote none, or if the run made a patch."""
         attempt = self.attempt()
         return attempt.scripts[max(attempt.scripts)] if attempt and self.verdict == "reproduced" else ""
 
     @property
     def validation(self) -> str:
-        """How the user's command ended with the patch; "": it did not run with it."""
+        """How the user's command ended with the patch; "" if it did not run with the patch."""
         ended = self.journal.commands.get((self.patch_sha256, self.validate))
         return (
             "" if ended is None else "passes with the patch" if ended == 0 else f"fails with the patch (exit {ended})"
@@ -237,7 +237,7 @@ def _selected(files: dict[str, bytes]) -> tuple[int, int] | None:
 
 
 def run_of(files: dict[str, bytes]) -> Run:
-    """The story of a run folder from its files, by their names in it."""
+    """The story of a run folder, from its files by name."""
     result, meta = load(files.get(layout.RESULT)), load(files.get(layout.META))
     chosen = load(files.get(layout.SELECTED))
     options = member(meta, "options")
@@ -250,7 +250,7 @@ def run_of(files: dict[str, bytes]) -> Run:
     return Run(
         verdict=verdict, why=line_of(member(result, "why"), 1000),
         status="" if is_script else line_of(member(result, "status"), 60),
-        error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
+        error=line_of(member(result, "error"), 1000) if result else "the run has no result yet",
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
@@ -266,7 +266,7 @@ def run_of(files: dict[str, bytes]) -> Run:
 
 
 def cost_of(run: Run) -> dict[str, int]:
-    """Everything that the run used."""
+    """The usage and cost of the run."""
     total = member(run.cost, "total")
     names = ("calls", "input_tokens", "cached_tokens", "written_tokens", "output_tokens", "cost_microusd", "retries")
     return {name: number_of(member(total, name)) for name in names}

@@ -14,7 +14,7 @@ MAX_COMMENT_DIFF = 40_000  # characters
 
 
 def run_summary(run: Run) -> dict[str, Any]:
-    """What `--format json` prints."""
+    """The output of `--format json`."""
     evidence = run.evidence()
     ran = {"script": layout.REPRODUCER % evidence[0], "without": evidence[1].result,
            "with": evidence[2].result} if evidence else None  # fmt: skip
@@ -58,7 +58,7 @@ def run_text(run: Run) -> str:
 
 
 def run_markdown(run: Run) -> str:
-    """A comment: facts, issue's places, the diff."""
+    """A comment with the facts, the issue's places and the diff."""
     facts = "".join(f"- **{name}**: {code(value, 1000)}\n" for name, value in _facts(run))
     diff = visible(run.patch[:MAX_COMMENT_DIFF])
     cut = "\nThe rest of the diff is left out.\n" if len(run.patch) > MAX_COMMENT_DIFF else ""

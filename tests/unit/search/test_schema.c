@@ -58,7 +58,7 @@ TEST("/search/schema", calls_are_bound_from_json)
          "search_class: an argument is missing: \"class_name\"; usage: "
          "search_class(class_name: str)"},
         {"search_class", "{\"class_name\":7}", NULL,
-         "search_class: a string is needed as \"class_name\"; usage: "
+         "search_class: this argument must be a string: \"class_name\"; usage: "
          "search_class(class_name: str)"},
         {"search_class", "[\"A\"]", NULL,
          "search_class: the arguments must be an object, not of type \"array\"; usage: "

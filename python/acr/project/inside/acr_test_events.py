@@ -7,7 +7,7 @@ FOLDER = os.environ.get("ACR_TESTS") or os.path.dirname(os.path.abspath(__file__
 
 
 class Report:
-    """Writes events to the file `path` (None: nowhere). `owner`: the only process that writes (None: its forks too)."""
+    """Writes events to the file `path` (None: nowhere). `owner`: the only process that writes; None: forks write, too."""
 
     def __init__(self, path, owner=None):
         self.file, self.owner = open(path, "a", encoding="utf-8") if path else None, owner
@@ -20,13 +20,13 @@ class Report:
 
 
 def take_report_path():
-    """Returns where to report to, and hides it from what the tests start."""
+    """Returns the path of the report, and hides it from processes that the tests start."""
     os.environ.pop("ACR_TESTS", None)
     return os.environ.pop("ACR_TESTS_REPORT", None)
 
 
 def read_request(name):
-    """A list in the request: the selected tests, or the order of files. None: the request has none."""
+    """A list in the request: the selected tests, or the order of files. None if the request has none."""
     try:
         with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
             return json.load(file)
@@ -35,7 +35,7 @@ def read_request(name):
 
 
 def load_tracer():
-    """Makes a tracer of the tree, if one was requested."""
+    """Makes the tracer for the tree, if one was requested."""
     path = os.environ.get("ACR_TESTS_TRACE")
     if not path:
         return None

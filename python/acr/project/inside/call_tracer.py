@@ -14,16 +14,16 @@ import sys
 import time
 
 MOST_LINES, MOST_BYTES, MOST_LINE, MOST_DEPTH = 60, 5600, 120, 60
-MOST_KEPT = 2  # most equal functions that are kept below one caller
-MOST_CALLS = 3000  # most calls below one call of the script
-MOST_TOP, MOST_SHOWN = 40, 12  # most calls of the script that are kept, and that are shown
-MOST_SECONDS = 15.0  # most time for showing values
+MOST_KEPT = 2  # maximum calls of one function that are kept below one caller
+MOST_CALLS = 3000  # maximum calls below one call of the script
+MOST_TOP, MOST_SHOWN = 40, 12  # maximum calls of the script that are kept, and that are shown
+MOST_SECONDS = 15.0  # maximum time for showing values
 RETURNS = ("RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE", "INSTRUMENTED_RETURN_VALUE", "INSTRUMENTED_YIELD_VALUE")
 OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of a code object: it is a function's; it has *args; it has **kwargs
 
 
 class Call:
-    """A call of a function; `is_kept`: its caller's list contains it."""
+    """A call of a function. `is_kept`: its caller's list contains it."""
 
     __slots__ = ("args", "children", "code", "counts", "error", "frame", "is_kept", "line", "name", "result", "times")
 
@@ -36,7 +36,7 @@ class Call:
 
 
 class Values:
-    """Shows values as short texts. Objects may run code of the project for that, untraced and only briefly."""
+    """Shows values as short texts. Objects may run the project's code for that, briefly and untraced."""
 
     def __init__(self):
         self.short = reprlib.Repr()
@@ -44,7 +44,7 @@ class Values:
         self.left = MOST_SECONDS
 
     def show(self, value, most):
-        """Shows the value in at most that many characters."""
+        """The value as a text of at most that many characters."""
         began, text = time.perf_counter(), None
         if self.left > 0:
             try:
@@ -67,7 +67,7 @@ class Tracer:
         self.top.is_kept, self.stack = True, [self.top]
 
     def find(self, name):
-        """The path of one of the project's own files; None: it is another file."""
+        """The path of one of the project's own files; None for other files."""
         if name not in self.files:
             path = os.path.realpath(name)
             below = path.startswith(self.root) and not name.startswith("<") and path != self.script
@@ -111,7 +111,7 @@ class Tracer:
         return self.on_end
 
     def begin_top(self, frame, call):
-        """Begins a call of the script into the project; drops the calls below earlier ones if there are too many."""
+        """Begins a call from the script into the project; if there are too many, drops the calls below earlier ones."""
         while frame and frame.f_code.co_filename != self.script:
             frame = frame.f_back
         call.line, self.count = frame.f_lineno if frame else 0, 0
@@ -124,7 +124,7 @@ class Tracer:
             children[-8].children = []
 
     def on_end(self, frame, event, arg):
-        """The trace function inside a call: it raises, or ends."""
+        """The trace function inside a call, for its end or its exception."""
         call = self.stack[-1]
         if call.frame is not frame:
             return self.on_end
@@ -137,7 +137,7 @@ class Tracer:
         return self.on_end
 
     def end(self, call, value):
-        """Records the result of a call; of calls that raise, the last of its kind is kept."""
+        """Records the result of a call; of the calls that raise, the last of each kind is kept."""
         caller = self.stack[-1]
         if call.error and (value is not None or is_return(call.frame)):
             call.error = None
@@ -158,7 +158,7 @@ def is_return(frame):
 
 
 def fold(calls):
-    """Folds the calls of a function from one line of the script: the last, their number, and the first if different."""
+    """Combines the calls of a function from one line of the script: the last, their number, the first if different."""
     groups = []
     for call in calls:
         if groups and (groups[-1][-1].code, groups[-1][-1].line) == (call.code, call.line):
@@ -173,7 +173,7 @@ def fold(calls):
 
 
 def choose(calls):
-    """Chooses the calls to show: the path to the last exception, two beside each on it, then each function once by level."""
+    """Chooses the calls to show: the path to the last exception, two beside each, then each function once by level."""
     path = calls[-1:]
     while path and any(call.error for call in path[-1].children):
         path.append([call for call in path[-1].children if call.error][-1])
@@ -214,7 +214,7 @@ def write(calls, chosen, find, depth, file, lines):
 
 
 def render(tracer):
-    """The tree as text, at most MOST_LINES and MOST_BYTES."""
+    """The tree as text of at most MOST_LINES and MOST_BYTES."""
     calls, lines, text = fold(tracer.top.children)[-MOST_SHOWN:], [], ""
     chosen = choose(calls)
     for call in reversed(calls):
@@ -227,7 +227,7 @@ def render(tracer):
 
 
 def main():
-    """Runs the script traced."""
+    """Runs the script under the tracer."""
     out = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     script = os.path.realpath(sys.argv[1])
@@ -252,7 +252,7 @@ def main():
     try:
         sys.settrace(tracer.on_call)
         exec(code, module.__dict__)  # noqa: S102 - the sandbox runs it
-    except BaseException:  # noqa: BLE001 - the script fails, as it should
+    except BaseException:  # noqa: BLE001 - the script should fail
         pass
     sys.settrace(None)
     os.write(out, render(tracer).encode("utf-8", "backslashreplace"))

@@ -1,6 +1,5 @@
-"""Runs a project's own test script or module, and reports unittest's results: `hooked_main.py [-m MODULE | FILE] ARG...`.
-
-As sitecustomize it does so for whatever Python a command starts.
+"""Runs a project's own test script or module, and reports unittest's results: `hooked_main.py [-m MODULE | FILE]
+ARG...`. As sitecustomize, it does so in every Python that a command starts.
 """
 
 import os

@@ -11,13 +11,13 @@ import struct
 import sys
 import threading
 
-TOOL, NAME = 3, "acr"  # a number that neither debuggers nor coverage tools take
+TOOL, NAME = 3, "acr"  # a tool number that neither debuggers nor coverage tools use
 IMPORTING = (
     "_call_with_frames_removed",
     "exec_module",
-)  # functions of importlib, and of pytest, that run a module's code
+)  # functions of importlib and pytest that run a module's code
 NOT_WANTED, IMPORTED, SCRIPT = 0, 1, 2  # answers to the C side in place of a File's address
-OPTIMIZED = 1  # the flag that only the code of functions has
+OPTIMIZED = 1  # this flag is set only for the code of functions
 
 
 class Tracer:
@@ -34,10 +34,11 @@ class Tracer:
         if self.monitoring is not None and not self._take_tool():
             self.monitoring = None
         if self.monitoring is None and sys.version_info < (3, 12):
-            self.native, self.asked = load_native(), self._answer  # one method, which the C side does not keep alive
+            # `asked` keeps the bound method alive, which the C side does not
+            self.native, self.asked = load_native(), self._answer
 
     def _take_tool(self):
-        """Whether this tracer gets events: a test may have freed the tool's number, or given it to another tool."""
+        """Whether this tracer gets events, because a test may have freed the tool's number or given it to another tool."""
         if self.monitoring.get_tool(TOOL) is None:
             self.monitoring.use_tool_id(TOOL, NAME)
         if self.monitoring.get_tool(TOOL) != NAME:
@@ -170,7 +171,7 @@ class Tracer:
 
 
 def load_native():
-    """Loads the C side; None if this Python lacks what it needs, or does not load it."""
+    """Loads the C side; None if this Python cannot load it."""
     try:
         import ctypes
 
@@ -192,14 +193,14 @@ class Buffer:
         try:
             with open(path, "rb") as file:
                 text = file.read()
-            count = text.count(b"\n") + text.count(b"\r") + 2  # at least; "\r" alone ends a line, too
+            count = text.count(b"\n") + text.count(b"\r") + 2  # a lower bound, because "\r" alone ends a line, too
         except OSError:
             count = 0
         self.bytes = bytearray(self.HEAD.pack(count, 0) + bytes(count))
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
 
     def is_run(self):
-        """Whether a line ran."""
+        """Whether that line ran."""
         return self.HEAD.unpack_from(self.bytes)[1]
 
     def clear(self):
@@ -214,7 +215,7 @@ class Buffer:
 
 
 def is_imported(frame):
-    """Whether the frame of a module's code is there because it is imported, and not run as a script or a doctest."""
+    """Whether the frame of a module's code belongs to an import, and not to a script or doctest."""
     return frame.f_back is not None and frame.f_back.f_code.co_name in IMPORTING
 
 
@@ -233,5 +234,5 @@ def ranges(lines):
 
 
 def join(parts):
-    """Pairs of first and last as text."""
+    """Pairs of first and last line as text."""
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

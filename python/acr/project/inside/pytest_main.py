@@ -1,14 +1,14 @@
-"""Starts pytest in the current folder with the plug-in beside this file, which no file of the project sees."""
+"""Starts pytest in the current folder with the plug-in beside this file, which the project cannot see."""
 
 import importlib.util
 import os
 import sys
 
-import acr_test_events  # with json, before a project's module of that name can be found
+import acr_test_events  # also imports json, before a project's module of that name can be found
 
 
 def narrow(args, select):
-    """With tests that are selected only their files are collected, if they are where their ids say."""
+    """If tests are selected, collects only their files, provided that these are where the ids say."""
     files = list(dict.fromkeys(test.split("::")[0] for test in select or ()))
     if not files or not all(os.path.isfile(file) for file in files):
         return args

@@ -1,4 +1,4 @@
-"""Runs a project's tests in the sandbox, by the project's own Python (3.6 or later), and tells how each ended.
+"""Runs a project's tests in the sandbox, by the project's own Python (3.6 or later), and reports how each test ended.
 
 Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes},
 "plan" (see acr.project.commands), "seconds" that the tests may take, "select" (ids that are run; null: all), "order"
@@ -30,20 +30,20 @@ MAX_MESSAGES = 2000
 LINES_BYTES = 40 << 20
 MAX_SECONDS = 1e9
 WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
-LOOK_SECONDS = 0.3  # how often the report is read for a test that should not fail
-MORE_SECONDS = 1  # least time that the tests get after such a failure; else a quarter of the time until then
-MAX_NEAR = 20  # test files that run by themselves, before all tests
-MANY_FILES = 100  # with more test files pytest runs the nearest by themselves
+LOOK_SECONDS = 0.3  # interval between reads of the report, for tests that should not fail
+MORE_SECONDS = 1  # minimum time for the other tests after such a failure; otherwise a quarter of the time until then
+MAX_NEAR = 20  # number of test files that run separately, before all tests
+MANY_FILES = 100  # with more test files, pytest runs the nearest ones separately
 KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
 
 
 def probe():
-    """Finds out which runners are available, and makes a digest of the installed packages."""
-    import glob  # imported here, because each run of tests would wait for them
+    """Finds the available runners, and makes a digest of the installed packages."""
+    import glob  # imported here, because otherwise each run of tests would wait
     import hashlib
     from importlib.util import find_spec
 
-    sys.path.insert(0, "")  # a project may be pytest itself
+    sys.path.insert(0, "")  # the project may be pytest itself
     installed = [sys.version, sys.executable, sys.prefix]
     for folder in sys.path:
         for pattern in ("*.dist-info", "*.egg-info", "*.egg-link", "*.pth", "__editable__*"):
@@ -59,7 +59,7 @@ def probe():
 
 
 def make_argv(plan, folder):
-    """The command line of a plan; the request's files lie in `folder`."""
+    """The command line of a plan; the request's files are in `folder`."""
     runner, args = plan["runner"], plan["args"]
     if runner == "command":
         return ["/bin/sh", "-c", plan["command"]]
@@ -75,7 +75,7 @@ def make_argv(plan, folder):
 
 
 def selected(plan, select):
-    """The arguments that make a runner run only these tests, as far as it can."""
+    """The arguments that make a runner run only these tests, as far as possible."""
     args, how = list(plan["args"]), plan.get("select")
     if select is None or how is None:
         return args
@@ -86,7 +86,7 @@ def selected(plan, select):
 
 
 def nearest(plan, request):
-    """The arguments that run the first files of the order alone; None: the runner sorts its tests itself, or need not.
+    """The arguments that run the first files of the order separately; None if the runner sorts its tests, or has no order.
 
     A runner that takes modules as arguments sets up less for a few of them than for all.
     """
@@ -100,7 +100,7 @@ def nearest(plan, request):
 
 
 def near_files(plan, request):
-    """The files that pytest runs by themselves first, because it takes long to collect all tests of a large project; else None."""
+    """The files that pytest runs separately first, because collecting all tests of a large project takes long; or None."""
     order = request.get("order") or ()
     is_whole = (
         plan["runner"] == "pytest" and request.get("select") is None and not plan.get("cwd") and not plan.get("trace")
@@ -118,7 +118,7 @@ def make_environment(plan, folder, report):
     env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", "/usr/bin:/bin")])
     env.update(plan.get("env", {}))
     first = [os.path.abspath(at) for at in plan.get("path", [])]
-    if plan["runner"] == "command":  # the command starts the project's Python, which reports
+    if plan["runner"] == "command":  # the project's Python, which the command starts, reports
         env["PATH"] = os.pathsep.join([os.path.join(folder, "bin"), env["PATH"]])
         first.insert(0, os.path.join(folder, "everywhere"))
         env["PYTEST_ADDOPTS"] = (env.get("PYTEST_ADDOPTS", "") + " -p acr_pytest_report").strip()
@@ -159,13 +159,13 @@ def write_request(folder, name, value):
 
 
 class Watch:
-    """Reads a report while tests run, until one of those that are `good` has failed."""
+    """Reads a report while tests run, until one of the `good` tests has failed."""
 
     def __init__(self, report, good):
         self.report, self.good, self.read, self.start, self.end = report, frozenset(good), 0, time.time(), None
 
     def is_over(self):
-        """Whether to end the run: the other tests had a quarter of the time until the first failure."""
+        """Whether to end the run: the other tests got a quarter of the time until the first failure."""
         if self.end is None and os.path.isfile(self.report):
             with open(self.report, "rb") as file:
                 file.seek(self.read)
@@ -187,7 +187,7 @@ class Watch:
 
 
 def wait_for_tests(child, seconds, watch):
-    """The exit code of a child, or None: the time is over, or `watch` (may be None) ends it."""
+    """The exit code of a child; None after a timeout, or if `watch` (may be None) ends it."""
     end = time.time() + seconds
     while True:
         left = end - time.time()
@@ -199,7 +199,7 @@ def wait_for_tests(child, seconds, watch):
 
 
 def run_command(argv, cwd, env, log, seconds, watch=None):
-    """Runs the command for at most `seconds`; its exit code, or None: it was ended."""
+    """Runs the command for at most `seconds`; returns its exit code, or None if it was ended."""
     with open(os.devnull, "rb") as null:
         child = subprocess.Popen(
             argv, cwd=cwd, env=env, stdin=null, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -231,7 +231,7 @@ def is_event(event):
     if "start" in event:
         return are_texts([event["start"]])
     texts, seconds = [event.get("test"), event.get("message") or ""], event.get("seconds", 0)
-    is_number = isinstance(seconds, (int, float)) and abs(seconds) < MAX_SECONDS  # nor is it NaN
+    is_number = isinstance(seconds, (int, float)) and abs(seconds) < MAX_SECONDS  # and it is not NaN
     return are_texts(texts) and event.get("outcome") in WORST and is_number
 
 
@@ -250,7 +250,7 @@ def read_events(path):
 
 
 def read_report(path):
-    """Makes the parts of the answer from the events."""
+    """Makes the members of the answer from the events."""
     tests, messages, collected, started, told = {}, {}, [], None, ({}, {})
     left = [LINES_BYTES, LINES_BYTES]
     for event, size in read_events(path):
@@ -271,7 +271,7 @@ def read_report(path):
 
 
 def choose_lines(told):
-    """Keeps the lines of failing tests, and of others while there is room; tells whether there was too little."""
+    """Keeps the lines of failing tests, and of others while there is room; returns whether some did not fit."""
     left, lines = LINES_BYTES, {}
     for part in told:
         for test, (of_test, size) in part.items():

@@ -3,7 +3,7 @@
 import os
 import sys
 
-import acr_test_events  # with json, before a project's module of that name can be found
+import acr_test_events  # also imports json, before a project's module of that name can be found
 
 OUTCOMES = {
     "test_pass": "passed",
@@ -16,7 +16,7 @@ OUTCOMES = {
 
 
 def install(reporter, report, tracer, describe):
-    """Wraps the methods of sympy's reporter, a class."""
+    """Wraps the methods of sympy's reporter class."""
     at = {"file": "", "test": None}
     entering_file, entering = reporter.entering_filename, reporter.entering_test
     import_error = reporter.import_error
@@ -60,7 +60,7 @@ def install(reporter, report, tracer, describe):
 
 
 def sort_files(tests, order):
-    """Files of `order` run first, where sympy's class of tests sorts files by name."""
+    """Makes files of `order` run first, by replacing the order by name in sympy's class of tests."""
     place = {file: at for at, file in enumerate(order)}
     test = tests.test
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-import acr_test_events  # with json, before a project's module of that name can be found
+import acr_test_events  # also imports json, before a project's module of that name can be found
 
 FAILED = "unittest.loader._FailedTest."
 
@@ -18,12 +18,12 @@ def find(unittest, args):
 
 
 def module_of(test):
-    """The name of a test's module, or of the one that cannot be imported, for which it stands."""
+    """The name of a test's module, or of the module that cannot be imported and that the test stands for."""
     return test.id()[len(FAILED) :] if type(test).__name__ == "_FailedTest" else type(test).__module__
 
 
 def place_of(order):
-    """The order of tests: by their files."""
+    """A sort key that orders tests by their files."""
     names = {os.path.splitext(file)[0].replace("/", "."): at for at, file in enumerate(order or ())}
 
     def place(test):
@@ -35,7 +35,7 @@ def place_of(order):
 
 
 def is_wanted(test, name, wanted):
-    """Whether to run a test: it is selected, or its module, or that of a selected test, cannot be imported."""
+    """Whether to run a test: it is selected, or its module, or the module of a selected test, cannot be imported."""
     if name in wanted or FAILED + module_of(test) in wanted:
         return True
     return type(test).__name__ == "_FailedTest" and any(other.startswith(module_of(test) + ".") for other in wanted)

@@ -16,7 +16,7 @@ def describe(err):
         return str(err)
     try:
         return "".join(traceback.format_exception(*err))[-MESSAGE_CHARACTERS:]
-    except Exception:  # one that cannot be shown
+    except Exception:  # an exception that cannot be shown
         return getattr(err[0], "__name__", "an exception")
 
 
@@ -75,8 +75,8 @@ def install(path):
 
 
 def watch_runs():
-    """Returns a function that tells whether a test is run by another test, and therefore part of it."""
-    running, run = threading.local(), unittest.TestCase.run  # "tests": the nested tests that a thread runs
+    """Returns a function that tells whether a test is run by another test, and is therefore a part of it."""
+    running, run = threading.local(), unittest.TestCase.run  # "tests": the nested tests that the thread runs
 
     @functools.wraps(run)
     def run_test(self, result=None):
@@ -96,10 +96,10 @@ def watch_runs():
 
 
 def identify(test):
-    """A test's id, or its text where it has no id."""
+    """A test's id, or its text if it has no id."""
     try:
         return str(test.id())
-    except Exception:  # a test class of the project's own kind
+    except Exception:  # the project's own kind of test class
         return str(test)
 
 
