@@ -37,8 +37,7 @@ static char *make_demo_folder(const char *named, GError **error)
         return g_dir_make_tmp("acr-host-demo-XXXXXX", error);
     if (g_mkdir(named, 0755) == 0)
         return g_canonicalize_filename(named, NULL);
-    const char *why =
-        errno == EEXIST ? "the folder already exists; name a new one" : g_strerror(errno);
+    const char *why = errno == EEXIST ? "the folder exists; name a new one" : g_strerror(errno);
     return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
                                   "cannot create '%s': %s", named, why));
 }

@@ -208,7 +208,7 @@ def test_whatever_encoding_a_file_declares_the_others_are_served(run_host: Run, 
 
 
 def test_a_file_in_any_encoding_can_be_patched(run_host: Run, declared: Repo, tmp_path: Path) -> None:
-    """Also with slow codecs; whether Python can read the file does not prevent a change elsewhere in it."""
+    """Also with slow codecs; whether Python can read the file does not matter for a change elsewhere."""
     answers = []
     for number, name in enumerate(ENCODINGS):
         answers.append(tmp_path / f"{name[:30]}.md")

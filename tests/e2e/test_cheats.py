@@ -166,7 +166,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     ),
     "reads the source, and runs nothing": (
         "name = 'app' + chr(46) + 'py'\nassert '// 3' not in open(name).read()\n",
-        "imports nothing of the project",
+        "neither imports the project",
     ),
     "looks at the code": ("import app\nassert 3 not in app.half.__code__.co_consts\n", "looks at app.half.__code__"),
     "hooks exceptions": (

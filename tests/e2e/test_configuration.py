@@ -53,7 +53,7 @@ def test_a_default_goes_with_what_is_asked_for(run_host: RunHost, sample_repo: R
 def test_a_line_for_another_verb_is_left_alone(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, config: Path
 ) -> None:
-    """`jobs` in the file sets the number of parallel tasks of a batch, not other verbs' options of that name."""
+    """In the file, `jobs` is an option of batches; verbs whose `jobs` means something else ignore the line."""
     config.write_text("jobs = 4\ntask-max-cost = 1\n", "utf-8")
     run_host("index", "--repo", sample_repo, env=home(config)).check()
     config.write_text("jobs = many\nlimit = 1\nkey-file = /a\n", "utf-8")

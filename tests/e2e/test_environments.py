@@ -88,7 +88,7 @@ def test_a_broken_environment_is_said(host: Host, checkout: Repo, tmp_path: Path
     module.unlink()
     compare("python -m unittest", 0, "No module named 'only_here'")
     compare("python -m pytest", BROKEN, "pytest")
-    compare("true", BROKEN, "it runs no tests")
+    compare("true", BROKEN, "the command runs no tests")
     python.unlink()
     python.write_text("#!/bin/sh\nexit 3\n")
     python.chmod(0o755)

@@ -362,7 +362,7 @@ def note(event):
 
 
 def test_observers_see_steer_and_annotate(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """The example records all events; another vetoes a call, whose result the script's next line then expects in vain."""
+    """The example records all events; another extension vetoes a call, and adds a note to a result."""
     log = tmp_path / "events.jsonl"
     example = ROOT / "python" / "examples" / "event_log.py"
     env = {"ACR_EXTENSION_LOG": str(log)}

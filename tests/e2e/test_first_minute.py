@@ -50,7 +50,7 @@ def test_a_demonstration_in_a_folder_can_be_repeated(run_host: RunHost, tmp_path
     assert shown.startswith("$ acr-host run --repo ") and "removed" not in shown
     assert (kept / "sample" / "issue.md").is_file() and (kept / "out" / "patch.diff").is_file()
     run_host(*shown.split()[2:]).check()
-    run_host("demo", "kept", cwd=tmp_path).one_line(2, "name a new folder")
+    run_host("demo", "kept", cwd=tmp_path).one_line(2, "name a new one")
 
 
 def test_a_demonstration_in_a_repository_is_one_of_its_own(run_host: RunHost, sample_repo: Repo) -> None:

@@ -179,7 +179,7 @@ def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: Mak
     before = digest(repo.path)
     row = outcome(host, repo)
     assert (row["command"], row["counts"]["passed"]) == ("./run-checks --all", 1)
-    assert row["why"] == "a last guess: AGENTS.md says so"
+    assert row["why"] == "tried last: AGENTS.md says so"
     assert victim.is_dir() and digest(repo.path) == before
     assert outcome(host, repo)["kept"]
 
@@ -209,7 +209,7 @@ def test_next_guess(host: Host, make_repo: MakeRepo) -> None:
     row = outcome(host, make_repo(CODE | BY_UNITTEST | files), "--python", "/usr/bin/python3")
     assert row["counts"] == COUNTS | {"passed": 2}
     (tried,) = row["tried"]
-    assert tried.startswith("python -m unittest discover -s docs: it runs no tests")
+    assert tried.startswith("python -m unittest discover -s docs: the command runs no tests")
 
 
 RAISE = "raise RuntimeError('set SHOP_SETTINGS')\n"
@@ -381,9 +381,7 @@ def test_nothing_to_run(run_host: RunHost, make_repo: MakeRepo) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["order", "sleep", "state", "network"])
 def test_flaky_suites_50_runs(host: Host, make_repo: MakeRepo, kind: str, with_pytest: list[str]) -> None:
-    """However a suite is flaky, no false regression is reported; one test always passes, because a suite without one is
-    rejected.
-    """
+    """However a suite is flaky, no false regression is reported. One test always passes, as each suite needs one."""
     repo = make_repo(CODE | FLAKY[kind] | {"tests/test_sure.py": "def test_sure():\n    pass\n"})
     patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nX = 1\n"})
     for _ in range(50):

@@ -194,7 +194,7 @@ def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: P
     for name in ("dev-setup.sh", "init.sh"):
         (repo.path / name).write_text("#!/bin/sh\nexit 3\n")
     refused = box.run(repo.path, "--setup", "auto", "--", "true").check(125)
-    assert "none of the 3 set-ups that the project's files name works" in refused.err
+    assert "all 3 set-ups found in the project's files failed" in refused.err
 
 
 # ---- At once, killed, interrupted ------------------------------------------------------------------

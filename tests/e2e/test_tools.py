@@ -175,7 +175,7 @@ def test_results_that_are_cut_become_text(run_host: RunHost, sample_repo: Repo, 
     plays = [play(FOUR, "First:"), Play(error="context"), play(FOUR[:1]), *native(FOUR)[1:]]
     _, requests = run(run_host, sample_repo, tmp_path / "out", peer, plays)
     cut, last = requests[2].body.decode(), requests[3].json["messages"]
-    assert "The results are cut" in cut and "tools" in requests[2].json
+    assert "The results are shortened" in cut and "tools" in requests[2].json
     assert "tool_calls" not in cut and "tool_use" not in cut and "search_method(method_name=" in cut
     assert "tool" in json.dumps(last[-1]), "the next calls are answered as such"
     run_host("replay", tmp_path / "out").check()

@@ -105,7 +105,7 @@ def test_a_patch_without_a_reproducer_to_review_it_with_is_validated(case: Case)
     ]
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     assert added(result) == [RIGHT]
-    reason = "no reproducer was written to review patch 2 with"
+    reason = "patch 2 was not reviewed, because no reproducer was written"
     assert verified(result) == f"no (the --validate command accepts the patch; not verified: {reason})"
     assert case.records("execution")[-1]["request"]["command"] is not None
 

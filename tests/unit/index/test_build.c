@@ -159,7 +159,7 @@ TEST("/index/build", outliner_that_is_gone_is_an_error)
     AcrOutliner outliner = fake_outliner();
     g_assert_null(acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
-    g_assert_cmpstr(error->message, ==, "cannot parse more files: gone");
+    g_assert_cmpstr(error->message, ==, "parsing stopped after repeated failures: gone");
 }
 
 TEST("/index/build", forty_failures_are_not_the_end)

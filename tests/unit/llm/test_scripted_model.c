@@ -230,7 +230,7 @@ TEST("/llm/script", expected_strings_are_looked_for_in_the_newest_messages)
     g_assert_null(expect_error("[\"new one\\nline \xc3\xa9\",\"new two\",\"\"]"));
     g_assert_nonnull(strstr(old, "line 2"));
     g_assert_nonnull(strstr(old, "round 2"));
-    g_assert_nonnull(strstr(old, "lacks \"old\"; it contains"));
+    g_assert_nonnull(strstr(old, "lacks \"old\"; the request contains"));
     g_autofree char *other = expect_error("[\"new one\\nline \xc3\xa8 and more\"]");
     g_assert_nonnull(strstr(other, "after 13 equal bytes the request has \"\xc3\xa9\\nnew two\\n\" "
                                    "instead of \"\xc3\xa8 and more\""));

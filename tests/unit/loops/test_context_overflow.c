@@ -101,7 +101,7 @@ TALK_TEST("/loops/context_overflow", older_results_go_first, &short_issue)
     g_assert_cmpstr(shorten(talk), ==, "older results are shortened");
     g_assert_cmpuint(count(talk, "FIRST line"), ==, 0);
     g_assert_cmpuint(count(talk, "search_class(\"FIRST\"): a.py lines 1-2"), ==, 1);
-    g_assert_cmpuint(count(talk, "Make a call again to see its code"), ==, 1);
+    g_assert_cmpuint(count(talk, "To see the code again, repeat the call"), ==, 1);
     g_assert_cmpuint(count(talk, "SECOND line"), ==, 1);
     g_assert_cmpstr(shorten(talk), ==, "older results are shortened");
     g_assert_cmpuint(count(talk, "SECOND line"), ==, 0);
@@ -145,7 +145,7 @@ TALK_TEST("/loops/context_overflow", newest_results_lose_their_middle_before_all
         g_assert_cmpuint(count(talk, "SECOND line 1000 "), ==, 0);
         g_assert_cmpuint(count(talk, "SECOND line 1999 "), ==, 1);
         g_assert_cmpuint(count(talk, "bytes left out"), ==, 1);
-        g_assert_cmpuint(count(talk, "The results are cut"), ==, 1);
+        g_assert_cmpuint(count(talk, "The results are shortened"), ==, 1);
     }
     g_assert_cmpuint(cuts, >=, 4); /* in halves, from about 64,000 bytes to 3,000 */
     g_assert_cmpuint(cuts, <=, 6);
@@ -194,7 +194,7 @@ TALK_TEST("/loops/context_overflow", each_step_takes_something_until_it_is_small
         gsize now = total_bytes(talk);
         g_assert_cmpuint(now, <, before);
         dropped += strcmp(what, "the oldest turn is left out") == 0;
-        g_assert_cmpuint(count(talk, "oldest turns of this conversation are left out"), ==,
+        g_assert_cmpuint(count(talk, "oldest turns of this conversation were removed"), ==,
                          dropped > 0);
         before = now;
         g_assert_cmpuint(++steps, <, 300);

@@ -82,8 +82,8 @@ TEST("/search/schema", calls_are_bound_from_json)
         g_autofree char *json = g_strdup_printf(
             "{\"file_name\":\"a.py\",\"line_number\":%s,\"window_size\":2}", numbers[i].line);
         g_autofree char *text = bound("get_code_around_line", json, NULL);
-        g_autofree char *refusal = g_strdup_printf("get_code_around_line: a whole number is needed "
-                                                   "as \"line_number\"; usage: %s",
+        g_autofree char *refusal = g_strdup_printf("get_code_around_line: this argument must be a "
+                                                   "whole number: \"line_number\"; usage: %s",
                                                    usage);
         if (numbers[i].is_number)
             g_assert_true(g_str_has_prefix(text, "get_code_around_line(\"a.py\", "));
