@@ -34,7 +34,7 @@ Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
 _WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceiling
 _FLAGS = frozenset(
     "all apply audit baseline count dry_run files_with_matches ignore_case ignore_unknown json list network no_cache no_pull"
-    " official_only quiet regex regrade resume setup_network tests trust_git_links verbose vimgrep".split()
+    " official_only quiet regex regrade resume setup_network tests trust_git_links verbose vimgrep word_regexp".split()
 )
 # Options with a WHEN: what True means. False means `never`.
 _WHEN = dict.fromkeys(("verify", "regressions", "sbfl"), "always")
