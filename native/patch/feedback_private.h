@@ -21,7 +21,7 @@ typedef struct {
     AcrRegion region;
 } AcrElsewhere;
 
-/* What is known about a refused edit. */
+/* A refused edit, and the code that it may mean. */
 typedef struct {
     guint number; /* number of the edit, from 1 */
     const AcrEdit *edit;

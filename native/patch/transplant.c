@@ -243,8 +243,8 @@ static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
     return from == hunk->b || file_line(fit, from) < 0;
 }
 
-/* How many of the new lines, counted from c (or back from the end), belong to the file's lines
- * [f, stop): those up to the last one that occurs there in the same order. */
+/* The number of new lines, counted from c (or back from the end), that belong to the file's lines
+ * [f, stop). They end with the last new line that occurs there in the same order. */
 static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end, gssize f,
                           gssize stop)
 {

@@ -4,7 +4,7 @@
  * function; otherwise the edit is refused. */
 #include "patch/apply_private.h"
 
-/* The beginning of a replacement. */
+/* The first header of a function or class in a replacement. */
 typedef struct {
     /* line numbers of the first decorator and the `def`; equal if there are no decorators */
     gsize decorators, def;

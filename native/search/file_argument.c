@@ -180,7 +180,7 @@ static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *pat
     }
     if (match->entries->len) {
         g_autofree char *shown = acr_search_shown(path);
-        match->note = g_strdup_printf("%s is a folder: all of its %u Python files are meant.",
+        match->note = g_strdup_printf("%s is a folder: all of its %u Python files are searched.",
                                       shown, match->entries->len);
     }
     return match->entries->len > 0;

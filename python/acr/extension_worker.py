@@ -312,7 +312,7 @@ def _described_error(error: BaseException) -> str:
         text = "the error cannot be converted to text"
     name = type(error).__name__
     if isinstance(error, ImportError) and error.name == extensions.__name__:
-        text = f"{text.partition(' (')[0]}; it has {', '.join(extensions.__all__)}"
+        text = f"{text.partition(' (')[0]}; the module has {', '.join(extensions.__all__)}"
     message = f"{name}: {text}" if text else name
     return _clean(message[:MAX_MESSAGE]) + _frames(error)
 

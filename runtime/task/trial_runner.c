@@ -52,7 +52,7 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
         return g_strdup(text);
     return ACR_NULL(acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                   "the Python '%s' does not run in the sandbox: %s", python,
-                                  *text ? text : "the Python printed no message"));
+                                  *text ? text : "Python printed no message"));
 }
 
 /* ---- Trials ---- */

@@ -39,7 +39,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "it declares no API = 1"),
     "not_text": (b"\xff\xfe\x00API = 1\n", "Error: source code"),
     "no_module": ("import a_module_that_is_not_there\n", "ModuleNotFoundError"),
-    "no_decorator": ("from acr.extensions import search_cal\n", "cannot import name 'search_cal' from 'acr.extensions'; it has "),
+    "no_decorator": ("from acr.extensions import search_cal\n", "cannot import name 'search_cal' from 'acr.extensions'; the module has "),
     "bare": (HEAD + "@log_parser\ndef f(log):\n    return {}\n", "write @log_parser"),
     "of_the_repo": ("import brookbill\n", "ModuleNotFoundError"),
     "no_docstring": (HEAD + "@search_call\ndef f(repo, a: str):\n    return a\n", "has no docstring"),
