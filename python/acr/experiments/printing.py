@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Writes a value as plain data, with attributes instead of equality and classes by name. The second function writes only
 # the classes of a value, and only for a limited number of evaluations.
+# They write to a copy of descriptor 1, which a runner of tests inside the script does not capture; it is made once, because
+# that runner may import the script again.
 SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     import collections, numbers, os
     t, me = type(x), {name}
@@ -61,7 +63,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
         if len(out) > 60000 and type(s) is list:
             import re
             out = ascii(['object', sorted(set(re.findall("'([A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*)'", out)))[:300], '...'])
-        os.write(1, ('\\n{mark}' + tag + ' ' + out[:60000] + '\\n').encode())
+        os.write({name}_to, ('\\n{mark}' + tag + ' ' + out[:60000] + '\\n').encode())
         return x
     return s
 def {kind}(x, tag, depth=0, count={{}}):
@@ -77,9 +79,10 @@ def {kind}(x, tag, depth=0, count={{}}):
         {calls}(t)
         s = ['object', [c.__module__ + ':' + c.__qualname__ for c in t.__mro__[:-1]]]
     if tag:
-        os.write(1, ('\\n{mark}' + tag + ' ' + ascii(s)[:9000] + '\\n').encode())
+        os.write({name}_to, ('\\n{mark}' + tag + ' ' + ascii(s)[:9000] + '\\n').encode())
         return x
     return s
+{name}_to = __import__('sys').__dict__.setdefault('{name}', __import__('os').dup(1))
 """
 
 
@@ -134,7 +137,7 @@ CALLS = """def {calls}(kind=None, known={{}}, codes={{}}):
     new = {{n for y, code in others if code and code.co_filename.endswith({changed!r}) for n in y.__qualname__.split('.')}}
     others = [parts(code)[1] if code else type(y).__name__ for y, code in others] + [c.__name__ for c in kind.__mro__]
     row = [kind.__module__ + ':' + kind.__qualname__, sum_of(sums), sum_of(others), sorted(found), sorted(new)]
-    os.write(1, ('\\n{mark}K ' + ascii(row)[:60000] + '\\n').encode())
+    os.write({name}_to, ('\\n{mark}K ' + ascii(row)[:60000] + '\\n').encode())
 import atexit
 atexit.register({calls})
 """
@@ -196,7 +199,7 @@ LIBRARY = """def {library}(early=False, was={{}}, done=[]):
         sums['numpy '] = ascii([sorted(map(str, y().items())) for y in (sys.modules['numpy'].geterr, sys.modules['numpy'].get_printoptions)])
     sums['os.environ '] = sorted(n for n in {{*was, *os.environ}} if was.get(n) != os.environ.get(n))
     sums['sys '] = [sys.getrecursionlimit(), type(sys.stdout).__name__, type(sys.stderr).__name__, type(sys.excepthook).__name__]
-    os.write(1, ('\\n{mark}T ' + ascii(sums) + '\\n').encode())
+    os.write({name}_to, ('\\n{mark}T ' + ascii(sums) + '\\n').encode())
 {library}()
 atexit.register({library})
 del atexit
@@ -225,7 +228,7 @@ DEEDS = """def {deeds}():
             if asks not in getattr(sys, 'stdlib_module_names', ()): said = 'look at ' + args[1]
         if said and said not in seen:
             seen.add(said)
-            os.write(1, ('\\n{mark}V ' + ascii(said[:200]) + '\\n').encode())
+            os.write({name}_to, ('\\n{mark}V ' + ascii(said[:200]) + '\\n').encode())
     if hasattr(sys, 'addaudithook'): sys.addaudithook(hook)
 {deeds}()
 """
@@ -263,9 +266,8 @@ def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> 
         _show(pair, names, judges.get(id(pair)))
     for number, at in enumerate(before):
         # A runner of tests inside the script must see them fail, and keeps what they write to itself.
-        is_run = "pytest.main" in script.source and any(
-            getattr(up, "name", "").startswith("test") for up in ancestors(at)
-        )
+        inside = any(str(getattr(up, "name", "")).startswith("test") for up in ancestors(at))
+        is_run = inside and "pytest.main" in script.source
         reached = f"{names.name}(0, 'M{number}{_is_certain(at) * 's'}')"
         marks = [f"{names.name}(0, 'N')", f"{library}(True)"] * (at is site.holder)
         marks += [reached] * (_is_reached(at) and not is_run)
@@ -277,11 +279,13 @@ def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> 
         site.tree.body += ast.parse(f"{names.name}(0, 'M')").body
     comparing, changed = sorted(COMPARING - EQUALITY), tuple(f"/{at}" for at in files)
     site.insert(
-        CALLS.format(calls=calls, mark=mark, equality=sorted(EQUALITY), comparing=comparing, changed=changed)
+        CALLS.format(
+            name=names.name, calls=calls, mark=mark, equality=sorted(EQUALITY), comparing=comparing, changed=changed
+        )
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
-        + DEEDS.format(deeds=deeds, mark=mark, events=_EVENTS, unpickled=_UNPICKLED)
+        + DEEDS.format(name=names.name, deeds=deeds, mark=mark, events=_EVENTS, unpickled=_UNPICKLED)
         + EVEN.format(even=names.evens, name=names.name)
-        + LIBRARY.format(library=library, mark=mark)
+        + LIBRARY.format(name=names.name, library=library, mark=mark)
     )
     return site.text(), found
 
@@ -290,9 +294,8 @@ def carried_on(at: ast.stmt, failed: str = "pass") -> ast.stmt:
     """The statement, changed so that the script continues after a failed assertion and then runs `failed`."""
     if is_stop(at):
         return at if _ends_more(at) else ast.Pass()
-    waits = isinstance(at, (ast.With, ast.AsyncWith)) and tail(at.items[0].context_expr).startswith(
-        ("assert", "raises")
-    )
+    call = tail(at.items[0].context_expr) if isinstance(at, (ast.With, ast.AsyncWith)) else ""
+    waits = call.startswith(("assert", "raises"))
     if not waits and not isinstance(at, ast.Assert) and not (isinstance(at, ast.Expr) and not is_text(at)):
         return at
     handler = ast.ExceptHandler(ast.Name("AssertionError", ast.Load()), None, ast.parse(failed).body)
@@ -334,16 +337,10 @@ def _is_certain(at: ast.stmt, depth: int = 0) -> bool:
     calls = [x for x in ast.walk(tree) if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)]
     if isinstance(up.up, ast.ClassDef):  # type: ignore[union-attr]
         runs = [ast.unparse(x.value) for x in calls if ast.unparse(x.value.func) == "unittest.main"]  # type: ignore
-        return (
-            "est" not in "".join(runs).replace("unittest", "")
-            and bool(runs)
-            and up.name.startswith("test")
-            and not up.up.decorator_list
-        )  # type: ignore[union-attr]
-    used = (
-        x for x in calls if any(isinstance(y, ast.Call) and getattr(y.func, "id", "") == up.name for y in ast.walk(x))
-    )
-    return any(_is_certain(x, depth + 1) for x in used)
+        runs_all = bool(runs) and "est" not in "".join(runs).replace("unittest", "")
+        return runs_all and up.name.startswith("test") and not up.up.decorator_list  # type: ignore[union-attr]
+    names = [(x, y.func) for x in calls for y in ast.walk(x) if isinstance(y, ast.Call)]
+    return any(_is_certain(x, depth + 1) for x, name in names if getattr(name, "id", "") == up.name)
 
 
 def _kept(pair: Pair) -> Iterator[tuple[str, ast.expr]]:
@@ -400,9 +397,8 @@ class _Inner(ast.NodeTransformer):
     visit_ImportFrom = visit_Import  # noqa: N815
 
     def _kind(self, node: ast.expr) -> ast.expr:
-        if isinstance(node, (ast.Constant, ast.Starred, ast.Lambda, ast.JoinedStr)) or id(node) in self.known:
-            return node
-        if isinstance(node, ast.Name) and node.id in self.imported:
+        is_known = id(node) in self.known or isinstance(node, ast.Name) and node.id in self.imported
+        if is_known or isinstance(node, (ast.Constant, ast.Starred, ast.Lambda, ast.JoinedStr)):
             return node
         self.count += 1
         return self.names.call(self.names.kinds, node, f"I{self.count}")
@@ -412,9 +408,7 @@ class _Inner(ast.NodeTransformer):
         node.args[:] = [self._kind(at) for at in node.args]
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value
-            if not (
-                isinstance(name, ast.Call) and tail(name) == "super" or isinstance(name, ast.Name) and name.id == "self"
-            ):
+            if getattr(name, "id", "") != "self" and (not isinstance(name, ast.Call) or tail(name) != "super"):
                 node.func.value = self._kind(name)
         return node
 

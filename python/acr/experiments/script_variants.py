@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 
 from acr.experiments.comparisons import NEAR, ORDERS, is_given, is_literal, others, pairs
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
+from acr.experiments.plain_names import LIBRARY
 from acr.experiments.printing import SHOW, carried_on
 from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import random
+    from typing import Any
 
     from acr.experiments.comparisons import Slot
 
@@ -23,6 +26,17 @@ _COUNTER = """def {name}(n=[0]):
     n[0] += 1
     return n[0] >= {count}
 """
+# Builds an object of a class, of which only the attributes are known, without code of the class.
+MAKE = """def {name}(kind, base, data, own):
+    made = base.__new__(kind, *data)
+    if base in (list, dict, set): base.__init__(made, *data)
+    for name, value in own.items():
+        if type(getattr(kind, name, 0)).__name__ == 'member_descriptor': object.__setattr__(made, name, value)
+        else: made.__dict__[name] = value
+    return made
+"""
+# Python's own classes above a class of which MAKE builds objects.
+_BUILT = {*"int float str bytes list tuple dict set frozenset ABC Generic Protocol".split()}
 
 
 class Script:
@@ -89,9 +103,8 @@ def _negate(script: Script, site: Site) -> bool:
         at.value.keywords = [k for k in at.value.keywords if k.arg != "msg"] + [ast.keyword("msg", script.secret())]
         return True
     if site.kind in ("call", "with", "statement"):
-        caught = (
-            "BaseException" if site.kind == "with" and tail(at.items[0].context_expr) == "raises" else "AssertionError"
-        )
+        raises = site.kind == "with" and tail(at.items[0].context_expr) == "raises"
+        caught = "BaseException" if raises else "AssertionError"
         ok = ast.ExceptHandler(ast.Name(caught, ast.Load()), None, [ast.Pass()])
         site.swap(at, ast.Try(body=[at], handlers=[ok], orelse=[script.fail()], finalbody=[]))
         return True
@@ -145,12 +158,9 @@ class _WaysOut:
             for case in up.cases:
                 if case is not at:
                     self._insert(case.body, up)
-            up.cases.append(ast.match_case(ast.MatchAs(), None, [self._fail(up)]))
-            if any(
-                isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and not case.guard
-                for case in up.cases[:-1]
-            ):
-                up.cases.pop()
+            known = [case.pattern for case in up.cases if not case.guard]
+            if not any(isinstance(x, ast.MatchAs) and x.pattern is None for x in known):
+                up.cases.append(ast.match_case(ast.MatchAs(), None, [self._fail(up)]))
         elif isinstance(up, ast.If):
             self._insert(up.orelse if at in up.body else up.body, up)
         elif isinstance(up, ast.Try):
@@ -243,8 +253,9 @@ def is_plain(value: object) -> bool:
     return isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
 
 
-def literal(row: object) -> str | None:
-    """The expression of a value that is written out: plain data, containers of such, and classes; None for others."""
+def literal(row: object, make: str = "") -> str | None:
+    """The expression of a value that is written out: plain data, containers of such, and classes; None for others.
+    make: the script's name of MAKE, by which the expression builds objects; "": it builds none."""
     if not isinstance(row, list):
         return repr(row) if is_plain(row) and row not in ("...", "nan", "inf", "-inf") else None
     kind, held = row[:1], row[1:]
@@ -253,13 +264,30 @@ def literal(row: object) -> str | None:
         if module == "__main__" or "<" in name:
             return None
         return f"__import__('operator').attrgetter({name!r})(__import__('importlib').import_module({module!r}))"
+    if kind == ["object"] and make:
+        return _object(held, make)
     if kind not in (["list"], ["tuple"], ["set"], ["dict"]):
         return None
-    items = [[literal(at) for at in (item if kind == ["dict"] else [item])] for item in held]
+    items = [[literal(at, make) for at in (item if kind == ["dict"] else [item])] for item in held]
     if any(at is None for item in items for at in item):
         return None
     inner = "".join(":".join(map(str, item)) + "," for item in items)
     return {"list": "[%s]", "tuple": "(%s)", "set": "set([%s])", "dict": "{%s}"}[kind[0]] % inner
+
+
+def _object(held: list[Any], make: str) -> str | None:
+    """The expression that builds an object from its classes and attributes; None if these do not describe it."""
+    bases, rows = [*held, ""][:2]
+    own, library = literal(["class", bases]), [at.split(":")[-1] for at in bases if re.split("[.:]", at)[0] in LIBRARY]
+    rows = ["dict"] if rows == f"<{bases[0].replace(':', '.')} object>" else rows  # an object without attributes
+    values = {name: literal(value, make) for name, value in rows[1:]} if rows[:1] == ["dict"] else {"": None}
+    is_own = own and re.split("[.:]", bases[0])[0] not in LIBRARY and {*library} <= _BUILT
+    if not is_own or None in values.values():
+        return None
+    data = [values.pop(name) for name in ("", "=") if name in values][:1]
+    base = next((at[9:] for at in bases if at.startswith("builtins:")), "object")
+    attributes = ", ".join(f"{name!r}: {value}" for name, value in values.items())
+    return f"{make}({own}, {base}, [{''.join(data)}], {{{attributes}}})"  # type: ignore[arg-type]
 
 
 def pin(script: Script, site: Site, slot: Slot, known: list[str | None]) -> None:
@@ -272,12 +300,26 @@ def pin(script: Script, site: Site, slot: Slot, known: list[str | None]) -> None
     )
 
 
-def replayed(script: Script, rows: dict[str, list[object]], chosen: list[int]) -> str | None:
+def replayed(script: Script, rows: dict[str, list[Any]], chosen: list[int], objects: list[Any]) -> str | None:
     """For the base: a script in which helpers get the arguments that they have with the patch, so that the base's
-    helpers judge them. `chosen`: numbers of the helpers' pairs; other failures of the script are ignored."""
-    site = script.site()
-    if site is None:
+    helpers judge them, and which first compares objects that are built as they are with the patch: it fails with the
+    nonce if any two are not equal. `chosen`: numbers of the helpers' pairs; other failures of the script are ignored."""
+    site, make = script.site(), word(script.rng)
+    sides = [[literal(at, make) for at in pair] for pair in objects]
+    says = f"{make}_says"  # a comparison that cannot be repeated says nothing
+    tests = [f"try: {says} = bool({one} == {other})\nexcept Exception: {says} = True\n"
+             f"if not {says}: {ast.unparse(script.fail())}" for one, other in sides if one and other]  # fmt: skip
+    if site is None or not (chosen or tests):
         return None
+    holder = site.holder
+    if chosen:
+        _pin_helpers(script, site, rows, chosen)
+    site.swap(holder, *ast.parse("\n".join(tests)).body, holder)
+    site.insert(MAKE.format(name=make))
+    return site.text()
+
+
+def _pin_helpers(script: Script, site: Site, rows: dict[str, list[Any]], chosen: list[int]) -> None:
     own = pairs(site)
     found = [*own, *others(site, own)]
     judged = {id(found[number].call.get()) for number in chosen}  # type: ignore[union-attr]
@@ -291,7 +333,6 @@ def replayed(script: Script, rows: dict[str, list[object]], chosen: list[int]) -
     for number in chosen:
         given = rows[f"{'L' if number < len(own) else 'X'}{number}"]
         pin(script, site, found[number].left, [literal(at) for at in given])
-    return site.text()
 
 
 def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | None:

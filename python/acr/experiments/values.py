@@ -82,6 +82,7 @@ class Judged:
             or self._stands_in(base, patched)
             or self._is_left_out(base, patched)
             or self._ends_early(base, patched)
+            or self._is_hidden(patched)
             or _is_moved(base, patched)
         )
 
@@ -116,6 +117,16 @@ class Judged:
             if self._compares(pair, base)
             and 0 < len(patched.get(pair.tags[0], []))
             and all(literal(at) is not None for at in patched[pair.tags[0]])
+        ]
+
+    def objects(self, patched: Rows) -> list[tuple[object, object]]:
+        """The printed sides that the script finds equal although they differ, so that methods of an object decide."""
+        own = [at for at in self.pairs if at.tags[0][:1] in "LX" and at.equal and not (at.is_noted or at.is_near)]
+        found = [(at, sides) for at in own for sides in zip(*(patched.get(tag, []) for tag in at.tags))]
+        return [
+            (one, other)
+            for pair, (one, other) in found[:1000]
+            if one != other and (_has_object(one) or _has_object(other)) and not _makes(pair, one)
         ]
 
     @staticmethod
@@ -233,6 +244,12 @@ class Judged:
                 return "with the patch, the script does not reach a value that it compares without the patch"
         return ""
 
+    def _is_hidden(self, patched: Rows) -> str:
+        """The reason if the site is reached with the patch, but none of the values that it compares is printed."""
+        own = [tag for pair in self.pairs for tag in pair.tags if tag[:1] in "LR"]
+        hides = own and patched.get("N") and not any(tag in patched for tag in own)
+        return "the failing comparison is reached with the patch, but its values are not printed" if hides else ""
+
     @staticmethod
     def _is_left_out(base: Rows, patched: Rows) -> str:
         left_out = [tag for tag in base if tag[:1] == "M" and tag not in patched]
@@ -261,9 +278,8 @@ def _is_moved(base: Rows, patched: Rows) -> str:
 def _elements(value: object) -> list[str] | None:
     """The elements of a container that is written out, each as a text; None: it is none."""
     held = _held(value)
-    return (
-        [repr(at) for at in held[1:]] if isinstance(held, list) and held[:1] in (["list"], ["tuple"], ["set"]) else None
-    )
+    is_one = isinstance(held, list) and held[:1] in (["list"], ["tuple"], ["set"])
+    return [repr(at) for at in held[1:]] if is_one else None  # type: ignore[index]
 
 
 def _makes(pair: Pair, value: object) -> bool:
