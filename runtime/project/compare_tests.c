@@ -95,11 +95,10 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
         if (agrees)
             continue;
         bool is_late = run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
-        if (is_removed || is_late || !work->ends_early)
-            g_ptr_array_add(is_removed ? work->out->removed
-                            : is_late  ? work->out->unconfirmed
-                                       : work->out->unstable,
-                            g_strdup(id));
+        g_ptr_array_add(is_removed ? work->out->removed
+                        : is_late  ? work->out->unconfirmed
+                                   : work->out->unstable,
+                        g_strdup(id));
         g_ptr_array_remove(suspects, id);
     }
     return true;
@@ -156,8 +155,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     gint64 whole_ms = left_ms(work);
     guint rounds = 0, most = work->run->is_stopped ? MAX_STOPPED : MAX_AGAIN;
     for (; bad_with && suspects->len > most; g_ptr_array_set_size(suspects, suspects->len - 1))
-        if (!work->ends_early)
-            g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
+        g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
     for (; rounds < ROUNDS(work, bad_with) && suspects->len > 0; rounds++) {
         if (left_ms(work) <= (rounds < MIN_ROUNDS ? 0 : whole_ms / 2))
             break;
@@ -168,11 +166,29 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     return confirm_alone(work, bad_with, rounds, suspects, confirmed, error);
 }
 
-/* Whether a run ended before all tests had run, and neither a limit nor a failing test ended it. */
-static bool broke_off(const AcrTestRun *run)
+/* Whether a test failed that does not fail without the patch. A runner that is told to stop at the
+ * first failure ends after such a test. */
+static bool has_new_failure(const AcrTestRun *before, const AcrTestRun *run)
 {
-    return !acr_test_run_is_whole(run) && !run->timed_out && !run->limit &&
-           (run->running || run->exit_code != PYTEST_FAILURES);
+    for (guint i = 0; i < run->ids->len; i++) {
+        const char *id = run->ids->pdata[i];
+        if (acr_test_is_bad(acr_test_run_outcome(run, id)) &&
+            acr_test_is_good(acr_test_run_outcome(before, id)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a run ended before all tests had run, and neither a limit nor a failing test ended it. A
+ * timeout counts if no test was running, because a running test is a suspect of its own, and if
+ * the run had much more time than the baseline needed. */
+static bool broke_off(const AcrTestRun *before, const AcrTestRun *run)
+{
+    if (acr_test_run_is_whole(run) || run->limit || run->is_stopped)
+        return false;
+    if (run->timed_out)
+        return !run->running && run->wall_ms >= SLOWER * before->wall_ms;
+    return run->running || run->exit_code != PYTEST_FAILURES || !has_new_failure(before, run);
 }
 
 /* The test to blame if two runs with the patch broke off: the one that was running in both, or the
@@ -197,16 +213,25 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 {
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
     g_auto(AcrTestRun) again = {0};
-    if (!broke_off(run) || !acr_test_run_is_whole(before))
+    if (!acr_test_run_is_whole(before) || !broke_off(before, run))
         return true;
     asked->time_ms = bound_ms(work);
     if (!acr_project_run(work->project, asked, &again, error))
         return false;
-    const char *id = broke_off(&again) ? find_end(before, run, &again) : NULL;
+    const char *id = broke_off(before, &again) ? find_end(before, run, &again) : NULL;
     work->ends_early = id != NULL;
     if (id)
         g_ptr_array_add(work->regressions, g_strdup(id));
     return true;
+}
+
+/* Removes the tests that a run omitted. After a run that ended early, that they behave otherwise
+ * alone, or were not run again, says nothing about them. */
+static void forget_omitted(const AcrTestRun *run, GPtrArray *ids)
+{
+    for (guint i = ids->len; i > 0; i--)
+        if (!g_hash_table_contains(run->tests, ids->pdata[i - 1]))
+            g_ptr_array_remove_index(ids, i - 1);
 }
 
 /* ---- Suspects ---- */
@@ -301,8 +326,24 @@ static void find_skipped(const Work *work)
     }
 }
 
+/* Says how the run with the patch ended, if it ended early. */
+static char *describe_end(const AcrTestRun *run)
+{
+    const AcrTested *error = g_hash_table_lookup(run->tests, ACR_PYTEST_ITSELF);
+    g_autofree char *cause = g_strchomp(g_strdup(error && error->message ? error->message : ""));
+    const char *last = strrchr(cause, '\n');
+    last = last ? last + 1 : cause;
+    if (run->timed_out)
+        return g_strdup("the test run hangs between tests with the patch, and not without it");
+    g_autofree char *code = run->exit_code < 0 ? g_strdup_printf("signal %d", -run->exit_code)
+                                               : g_strdup_printf("exit code %d", run->exit_code);
+    return g_strdup_printf("the test run ends early with the patch (%s%s%s), and not without it",
+                           code, *last ? ", " : "", last);
+}
+
 static void describe_runs(const Work *work)
 {
+    g_autofree char *end = work->ends_early ? describe_end(work->run) : NULL;
     AcrTestComparison *out = work->out;
     out->command = g_strdup(work->baseline->command);
     out->compared = count_good(work->baseline, work->run);
@@ -316,9 +357,9 @@ static void describe_runs(const Work *work)
             out, id,
             result && result->message ? result->message
             : result                  ? "the cause of the failure is unknown"
-            : work->ends_early ? "with the patch, the test run breaks off at this test or before it"
-                               : "the test no longer runs: its file, or a file that it imports, "
-                                 "cannot be imported, or the test run ended early");
+            : end                     ? end
+                  : "the test no longer runs: its file, or a file that it imports, "
+                    "cannot be imported, or the test run ended early");
     }
 }
 
@@ -373,12 +414,17 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
     if (run.is_stopped && regressions->len == 0) {
         acr_test_run_clear(&run);
         run = (AcrTestRun){0};
+        work.ends_early = false;
         acr_test_comparison_clear(&found);
         acr_test_comparison_init(&found);
         asked.good = NULL;
         asked.time_ms = MIN(bound_ms(&work), run_ms);
         if (!check_patch(&work, baseline, &asked, error))
             return false;
+    }
+    if (work.ends_early) {
+        forget_omitted(&run, found.unconfirmed);
+        forget_omitted(&run, found.unstable);
     }
     describe_runs(&work);
     find_skipped(&work);

@@ -52,6 +52,8 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
 /* A digest of our files that run in the sandbox; owned. Errors: those of base. */
 char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_MUST_USE;
 
+/* The id under which an error of pytest itself is reported. */
+#define ACR_PYTEST_ITSELF "(pytest)"
 /* Adds a result to a run. If the id already has a result, the worse result counts. */
 void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
                       const char *message);

@@ -95,7 +95,7 @@ static bool is_about(const char *failed, const char *id)
 {
     static const char import[] = "unittest.loader._FailedTest.";
     const char *bracket = strchr(failed, '(');
-    if (strcmp(failed, "(pytest)") == 0)
+    if (strcmp(failed, ACR_PYTEST_ITSELF) == 0)
         return true;
     if (g_str_has_prefix(failed, import))
         return is_within(id, failed + strlen(import));

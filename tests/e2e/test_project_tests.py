@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -337,17 +338,35 @@ def test_a_patch_that_ends_the_tests_process_breaks_them(
     assert row["regressions"] == [f"tests.test_end.EndTest.test_{n}" for n in broken] and row["removed"] == []
 
 
-DYING = "import time\n\n\ndef note(n):\n    if n > 3 + time.time_ns() // 1000 % 16:\n        raise ValueError(n)\n"
+EARLY = "the test run ends early with the patch ({}), and not without it"
 
 
-def test_a_patch_with_which_the_runner_dies_is_refused(host: Host, make_repo: MakeRepo) -> None:
-    """Each time at another test, as in the repository of a plugin or of the runner itself; each test passes alone."""
+@pytest.mark.parametrize(
+    ("end", "left", "says"),
+    [
+        ("if n > 3 + time.time_ns() // 1000 % 16: raise ValueError('odd')", 5, EARLY.format("exit code 3, .*odd")),
+        ("if n > 12: os._exit(1)", 17, EARLY.format("exit code 1")),
+        ("if n > 12: os.abort()", 17, EARLY.format("signal 6")),
+        pytest.param(
+            "if n > 12: time.sleep(999)",
+            17,
+            "the test run hangs between tests with the patch, and not without it",
+            marks=pytest.mark.full,
+        ),
+    ],
+    ids=["error", "exit code of failed tests", "signal", "hang"],
+)
+def test_a_patch_with_which_the_runner_ends_is_refused(
+    host: Host, make_repo: MakeRepo, end: str, left: int, says: str
+) -> None:
+    """As in the repository of a plugin or of the runner itself, maybe at another test each time; each passes alone."""
     plugin = "import plug\n\nseen = []\n\n\ndef pytest_runtest_logreport(report):\n    seen.append(1)\n    plug.note(len(seen) // 3)\n"
     tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert n >= 0\n"
     repo = make_repo({"plug.py": "def note(n):\n    pass\n", "conftest.py": plugin, "tests/test_n.py": tests})
-    row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", diff_of(repo, {"plug.py": DYING}), code=1)
-    assert len(row["regressions"]) == 1 and row["unconfirmed"] == [] and len(row["not_run"]) > 5
-    assert row["messages"][row["regressions"][0]].endswith("the test run breaks off at this test or before it")
+    patch = diff_of(repo, {"plug.py": f"import os\nimport time\n\n\ndef note(n):\n    {end}\n"})
+    row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch, "--test-time", 60, code=1)
+    assert len(row["regressions"]) == 1 and row["unconfirmed"] == [] and len(row["not_run"]) >= left
+    assert re.fullmatch(says.replace("(", r"\(").replace(")", r"\)"), row["messages"][row["regressions"][0]])
 
 
 @pytest.mark.parametrize(
