@@ -85,20 +85,21 @@ def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
     }
     for node in ast.walk(tree):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 2 and _text_of_constant(node.elts[1]) == "-c":
-            code = node.elts[2]
-            code = texts.get(code.id, code) if isinstance(code, ast.Name) else code
+            code = texts.get(getattr(node.elts[2], "id", ""), node.elts[2])
             if _judges(_text_of_constant(code) or ""):
                 yield node.lineno, f"the script lets a child process judge itself (line {node.lineno})"
 
 
 def _judges(source: str) -> bool:
-    """Whether a program chooses its own exit status, depending on something."""
+    """Whether a program tests for equality, or chooses its own exit status, depending on something."""
     try:
-        calls = [at for at in ast.walk(ast.parse(source)) if isinstance(at, ast.Call)]
+        nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    exits = [at.args[0] for at in calls if tail(at.func) in ("exit", "_exit", "SystemExit") and at.args]
-    return any(not isinstance(at, ast.Constant) for at in exits)
+    calls = [at for at in nodes if isinstance(at, ast.Call) and tail(at.func) in ("exit", "_exit", "SystemExit")]
+    tests = [at for at in nodes if isinstance(at, ast.Compare) and isinstance(at.ops[0], (ast.Eq, ast.NotEq))]
+    judges = any("__name__" not in ast.unparse(at) for at in tests)
+    return judges or any(not isinstance(at.args[0], ast.Constant) for at in calls if at.args)
 
 
 def _runs_nothing(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -91,6 +91,10 @@ DOUBTED = [
         "the script lets a child process judge itself (line 2)",
     ),
     (
+        "import subprocess\nsubprocess.run(['python3', '-c', 'import app; print(app.half(4) == 2)'])\n",
+        "the script lets a child process judge itself (line 2)",
+    ),
+    (
         "import inspect, app\nx = inspect.getsource(app)\n",
         "the script reads source code with inspect.getsource (line 2)",
     ),

@@ -122,10 +122,10 @@ class Judged:
     def objects(self, patched: Rows) -> list[tuple[object, object]]:
         """The printed sides that the script finds equal although they differ, so that methods of an object decide."""
         own = [at for at in self.pairs if at.tags[0][:1] in "LX" and at.equal and not (at.is_noted or at.is_near)]
-        found = [(at, sides) for at in own for sides in zip(*(patched.get(tag, []) for tag in at.tags))]
+        found = {(at.tags, repr(x)): (at, x) for at in own for x in zip(*(patched.get(tag, []) for tag in at.tags))}
         return [
             (one, other)
-            for pair, (one, other) in found[:1000]
+            for pair, (one, other) in [*found.values()][:1000]
             if one != other and (_has_object(one) or _has_object(other)) and not _makes(pair, one)
         ]
 
