@@ -175,6 +175,9 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error)
     ACR_AUTO_FD fd = acr_file_open(AT_FDCWD, path, true);
     if (fd >= 0)
         return acr_fd_read_file(fd, path, max, error);
+    if (errno == EINVAL) /* from acr_file_open */
+        return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                                      "'%s' is not a regular file", path));
     return ACR_NULL(acr_base_fail(error, errno, "cannot open '%s'", path));
 }
 

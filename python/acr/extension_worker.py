@@ -324,8 +324,6 @@ def _frames(error: BaseException) -> str:
         if at.tb_frame.f_code.co_filename == path:
             frames.append(f"line {at.tb_lineno} in {at.tb_frame.f_code.co_name}")
         at = at.tb_next
-    if isinstance(error, SyntaxError) and error.filename == path:
-        frames.append(f"line {error.lineno}")
     return f" ({', '.join(frames[-MAX_FRAMES:])})" if frames else ""
 
 

@@ -62,7 +62,10 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
  * Errors: those of base. */
 char **acr_dataset_read_names(const char *path, GError **error) ACR_MUST_USE;
 
-/* Keeps only the tasks that --instances, --retry-failed (for a shard, it is applied later, using
+/* The ids of the rows; owned (g_strfreev). NULL if `rows` is NULL. */
+char **acr_dataset_ids(const GPtrArray *rows) ACR_MUST_USE;
+
+/* Keeps only the tasks that --instance, --instances, --retry-failed (for a shard, it is applied later, using
  * the shard's own summary) and --slice select, in the order of --shuffle. Errors: DATASET (also
  * if no task is left), those of base. */
 bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;

@@ -19,8 +19,8 @@ typedef struct {
 struct AcrBatchSummary {
     char *path;
     AcrJson *about;     /* {"dataset", "models", "options"}; members are missing if unknown */
-    GHashTable *places; /* id of a task -> its position in the batch, from 1 */
-    GArray *rows;       /* of Row, in the order of the batch; those of other tasks come last */
+    GHashTable *places; /* id of a task -> its position in the data set, from 1 */
+    GArray *rows;       /* of Row, in the order of the data set */
 };
 
 typedef struct {
@@ -158,18 +158,15 @@ static AcrJson *given_options(const AcrRunSpec *spec)
     return given;
 }
 
-void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec,
-                                const GPtrArray *instances)
+void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec, char **ids)
 {
     acr_json_free(summary->about);
     summary->about =
         acr_json_of(ACR_STRING("dataset", spec->dataset),
                     ACR_JSON("models", acr_json_new_strings((const char *const *)spec->models)),
                     ACR_JSON("options", given_options(spec)), NULL);
-    for (guint i = 0; i < instances->len; i++)
-        g_hash_table_insert(summary->places,
-                            g_strdup(((const AcrInstance *)instances->pdata[i])->instance_id),
-                            GUINT_TO_POINTER(i + 1));
+    for (guint i = 0; ids[i]; i++)
+        g_hash_table_insert(summary->places, g_strdup(ids[i]), GUINT_TO_POINTER(i + 1));
     sort_rows(summary);
 }
 

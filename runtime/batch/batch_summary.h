@@ -19,7 +19,7 @@ const char *acr_batch_status(const AcrRunResult *result);
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
  *             "seconds", "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.
- * A SUM is as in cost.json. The tasks of the last command come first, in its order. */
+ * A SUM is as in cost.json. The tasks are in the order of the data set. */
 typedef struct AcrBatchSummary AcrBatchSummary;
 /* Reads the summary in a batch's folder; a missing file counts as empty. Owned. Errors: those of
  * base; DATASET if the file is damaged. */
@@ -30,9 +30,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
 /* Copies the row of a task from `from`, if the task has one there. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
-/* Sets the members that describe the batch, and puts the tasks into the order of the data set. */
-void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec,
-                                const GPtrArray *instances);
+/* Sets the members that describe the batch, and puts the tasks into the order of `ids`, the ids of
+ * the whole data set. */
+void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec, char **ids);
 /* The status of a task; borrowed; NULL if the task has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
 /* The sum of the costs of all tasks. */

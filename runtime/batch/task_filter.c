@@ -98,6 +98,14 @@ bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **e
     return true;
 }
 
+char **acr_dataset_ids(const GPtrArray *rows)
+{
+    char **ids = rows ? g_new0(char *, rows->len + 1) : NULL;
+    for (guint i = 0; rows && i < rows->len; i++)
+        ids[i] = g_strdup(id_of(rows, i));
+    return ids;
+}
+
 /* Shuffles the rows. A seed gives the same order on every machine. */
 static void shuffle(GPtrArray *rows, gint64 seed)
 {
@@ -133,8 +141,10 @@ static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
 
 bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
 {
-    const char *set = spec->instance_set;
+    const char *set = spec->instance_set, *const *only = (const char *const *)spec->instances;
     bool is_file = set && g_file_test(set, G_FILE_TEST_IS_REGULAR);
+    if (only && !acr_dataset_select(rows, spec->dataset, only, error))
+        return false;
     if (set && !(is_file ? keep_listed(rows, spec, error) : keep_matching(rows, set, error)))
         return false;
     bool is_retry = spec->retry_failed && !spec->shard;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MAX_NAME 64u
+#define KIND_CHECK "check"
 #define MAX_SUMMARY 1000u
 
 G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
@@ -141,6 +142,18 @@ static AcrJson *question_live(void *call, AcrJson *time, GError **error)
     AcrJson *answer = NULL;
     if (!ask_process(asked, &answer, error))
         return NULL;
+    const char *why = acr_json_get_string(answer, "error"),
+               *kind = acr_json_get_string(asked->question, "kind");
+    if (why && g_strcmp0(kind, KIND_CHECK) == 0) {
+        /* A check that is broken rejects every patch, and each new try would cost money. The failure
+         * is not recorded, so that a rerun asks the check again. */
+        acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                      "extension '%s': check '%s' failed: %s; correct it and use another --out, or "
+                      "rerun the same command to ask it again",
+                      asked->one->label, acr_json_get_string(asked->question, "name"), why);
+        acr_json_free(answer);
+        return NULL;
+    }
     if (!asked->question && asked->one->source) {
         g_autofree char *digest = acr_sha256_bytes(asked->one->source);
         acr_json_set_string(answer, "digest", digest);
@@ -469,7 +482,7 @@ static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const
         const char *text = acr_json_get_string(said, "text"),
                    *why = said ? acr_json_get_string(said, "error") : "it is switched off";
         const char *between = text && strchr(text, '\n') ? ":\n" : ": ";
-        if (!text && why && strcmp(kind, "check") == 0)
+        if (!text && why && strcmp(kind, KIND_CHECK) == 0) /* only in old run folders */
             text = why, between = " did not check the patch: ";
         g_autofree char *line = text ? g_strconcat(name, between, text, NULL) : NULL;
         add_said_line(out_text, line);
@@ -484,7 +497,8 @@ bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *be
         return true;
     g_autoptr(AcrJson) patch = describe_patch(before, after, diff, error);
     for (guint i = 0; patch && i < all->list->len; i++)
-        if (!ask_each(all, all->list->pdata[i], "check", "checks", search, patch, out_why, error))
+        if (!ask_each(all, all->list->pdata[i], KIND_CHECK, "checks", search, patch, out_why,
+                      error))
             return false;
     return patch != NULL;
 }

@@ -82,8 +82,8 @@ AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
 bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,
                          const AcrJson *data, char **out_note, char **out_veto,
                          GError **error) ACR_MUST_USE;
-/* Calls the extensions' checks with a patch. *out_why (owned) says why a check rejects the
- * patch, or failed to check it; NULL if all checks accept it. Errors: INTERRUPTED, those of the
+/* Calls the extensions' checks with a patch. *out_why (owned) says why a check rejects the patch;
+ * NULL if all checks accept it. Errors: USAGE (a check gave no answer), INTERRUPTED, those of the
  * journal and of acr_overlay_read. */
 bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *before,
                           const AcrOverlay *after, GBytes *diff, char **out_why,

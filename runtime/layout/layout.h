@@ -19,6 +19,7 @@
 #define ACR_FILE_SCRIPT "reproducer.py" /* the script that `reproduce` wrote */
 #define ACR_FILE_SELECTED "selected_patch.json" /* which candidate was chosen, and why */
 #define ACR_FILE_RESULT "result.json"           /* the result, as `run --json` prints it */
+#define ACR_FILE_ERROR "error.txt"              /* why the last command could not finish the run */
 #define ACR_FILE_SPECTRUM "sbfl.json"           /* suspicious code, ranked by failing tests */
 #define ACR_FILE_REPORT                                                                            \
     "report.html" /* the page that `report` writes about a run or a folder of many runs */

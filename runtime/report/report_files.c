@@ -97,7 +97,8 @@ static void take_attempt(Reader *reader, const char *attempt)
 static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GError **error)
 {
     static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
-                                        ACR_FILE_ISSUE, ACR_FILE_PATCH,  ACR_FILE_SELECTED};
+                                        ACR_FILE_ISSUE, ACR_FILE_PATCH,  ACR_FILE_SELECTED,
+                                        ACR_FILE_ERROR};
     static const char *const formats[] = {ACR_DIR_ATTEMPT, NULL};
     g_auto(AcrFolder) folder = {0};
     g_autoptr(GString) unread = g_string_new(NULL);

@@ -112,6 +112,12 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
     return true;
 }
 
+void acr_folder_keep_error(const AcrFolder *folder, const char *why)
+{
+    if (folder->lock && folder->state == ACR_FOLDER_READY)
+        (void)!acr_folder_write(folder, ACR_FILE_ERROR, why, strlen(why), NULL);
+}
+
 /* Whether a file is regular (not a link) and either is empty or contains only the text `own`. If
  * `own` is NULL, the text must be a process id and a line feed. */
 static bool holds_own(const char *path, const char *own)

@@ -51,6 +51,8 @@ bool acr_folder_write(const AcrFolder *folder, const char *name, const void *dat
  * borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
+/* Writes why the run stopped, for reports, if this process works in the folder. */
+void acr_folder_keep_error(const AcrFolder *folder, const char *why);
 /* Reads a file of at most `max` bytes in the run folder, never through a link (USAGE); owned.
  * Errors: those of acr_file_read. */
 GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize max,

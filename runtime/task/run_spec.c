@@ -62,6 +62,20 @@ bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option)
     return option->type == ACR_OPTION_NUMBER ? *(const double *)at >= 0 : *(const gint64 *)at >= 0;
 }
 
+void acr_run_spec_override(AcrRunSpec *spec, const AcrRunSpec *from)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        bool is_pointer = is_text_option(option) || is_list_option(option);
+        G_STATIC_ASSERT(sizeof(double) == sizeof(gint64));
+        gsize size = is_pointer                        ? sizeof(void *)
+                     : option->type == ACR_OPTION_FLAG ? sizeof(bool)
+                                                       : sizeof(gint64);
+        if ((option->verbs & from->verb) && acr_run_spec_is_given(from, option))
+            memcpy(member(spec, option), member(from, option), size);
+    }
+}
+
 /* ---- Lifecycle ---- */
 
 AcrRunSpec acr_run_spec_of(AcrForVerb verb)

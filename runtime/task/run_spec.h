@@ -159,6 +159,10 @@ typedef struct {
     bool no_pull;
 } AcrRunSpec;
 
+/* Sets the values that are given in `from`, an options' spec of the same verb; strings and lists
+ * are borrowed. */
+void acr_run_spec_override(AcrRunSpec *spec, const AcrRunSpec *from);
+
 /* The words of --sandbox and --grade that are not names of backends: the bubblewrap sandbox with
  * the Python of a recipe, or the first place that works. */
 #define ACR_IN_ENVIRONMENT "environment"

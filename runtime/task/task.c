@@ -508,8 +508,10 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
                           .found.proof = ACR_PROOF_NONE,
                           .is_reproduction = spec->verb == ACR_FOR_REPRODUCE};
     bool ok = run_in_folder(&task, out, &reason);
-    if (!ok)
+    if (!ok) {
         keep_saved(&task, reason, out);
+        acr_folder_keep_error(&task.folder, acr_message_of(reason, host->interrupt));
+    }
     if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
         acr_meta_name_version(task.folder.meta, reason);
     return finish_task(ok, out, host, reason, error);

@@ -67,8 +67,7 @@ static void say_policy(const AcrRunSpec *spec)
         return;
     g_autofree char *path = acr_one_line(acr_json_get_string(policy, "path"));
     acr_verb_say("'%s' is a policy on patches by AI; read it before you open a request", path);
-    for (const AcrJson *line = acr_json_first(lines); line && spec->branch;
-         line = acr_json_next(line))
+    for (const AcrJson *line = acr_json_first(lines); line; line = acr_json_next(line))
         acr_verb_say("%s: %s", path, acr_json_string(line));
 }
 

@@ -480,7 +480,8 @@ static AcrOut answer_typed(Search *self, const char *line, GError **error)
     AcrRunSpec asked = *self->spec; /* borrows the members of the spec and of `options` */
     AcrOut out = ACR_OUT_FAILED;
     if (acr_search_typed_words(&acr_verb_search, line, &options, &words, &reason)) {
-        acr_search_add_options(&asked, &options);
+        asked.in_file = NULL;
+        acr_run_spec_override(&asked, &options);
         acr_search_question(self->workspace->search, words, &asked, &question);
         asked.in_file = options.in_file ? options.in_file : self->spec->in_file;
         out = answer_question(self, &question, &asked, &reason);

@@ -63,8 +63,6 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
                             char ***out_words, GError **error) ACR_MUST_USE;
-/* Adds the options of a typed line to those of the command. */
-void acr_search_add_options(AcrRunSpec *asked, const AcrRunSpec *typed);
 /* The search calls with their signatures, one on each line; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 

@@ -327,26 +327,6 @@ bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *o
     return *rest || acr_task_refuse(error, "give a name or a text to search for");
 }
 
-void acr_search_add_options(AcrRunSpec *asked, const AcrRunSpec *typed)
-{
-    asked->in_file = typed->in_file;
-    asked->limit = typed->limit > 0 ? typed->limit : asked->limit;
-    asked->regex = asked->regex || typed->regex;
-    asked->any_case = asked->any_case || typed->any_case;
-    asked->whole_words = asked->whole_words || typed->whole_words;
-    asked->with_tests = asked->with_tests || typed->with_tests;
-    asked->show_all = asked->show_all || typed->show_all;
-    asked->files_only = asked->files_only || typed->files_only;
-    asked->counts_only = asked->counts_only || typed->counts_only;
-    asked->vimgrep = asked->vimgrep || typed->vimgrep;
-    asked->json = asked->json || typed->json;
-    if (has_context(typed)) { /* it replaces all context of the command */
-        asked->context_around = typed->context_around;
-        asked->context_before = typed->context_before;
-        asked->context_after = typed->context_after;
-    }
-}
-
 AcrJson *acr_search_list_json(const AcrCalls *calls)
 {
     AcrJson *list = acr_json_new_array();

@@ -157,14 +157,14 @@ static AcrBatchBroker *start_broker(AcrHost *host, AcrRunSpec *spec, AcrConsole 
 
 /* Runs the tasks, and grades their predictions. */
 static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
-                     const GPtrArray *left)
+                     const GPtrArray *left, char **ids)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
     if (!summary)
         return acr_verb_fail(host, error);
-    acr_batch_summary_describe(summary, spec, instances);
+    acr_batch_summary_describe(summary, spec, ids);
     g_auto(AcrBatchResult) result = {0};
     g_autoptr(AcrBatchRows) rows = NULL;
     g_autoptr(AcrBatchGrading) grading = NULL;
@@ -267,12 +267,12 @@ static int fail_shard(AcrHost *host, const GError *error)
 static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE,
-                                                      (const char *const *)spec->instances, &error);
+    g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE, NULL, &error);
+    g_auto(GStrv) ids = acr_dataset_ids(instances);
     g_autoptr(AcrLock) lock = NULL;
     g_autoptr(AcrJson) note = NULL;
     g_autofree char *digest = NULL;
-    if (!instances || !acr_dataset_narrow(instances, spec, &error)) {
+    if (!ids || !acr_dataset_narrow(instances, spec, &error)) {
         (void)acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
     }
@@ -294,7 +294,7 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
         return fail_shard(host, error);
     if (!check_begun_tasks(spec, instances, &error))
         return acr_verb_fail(host, error);
-    return instances->len > 0 ? run_batch(host, spec, instances, left)
+    return instances->len > 0 ? run_batch(host, spec, instances, left, ids)
                               : end_without_tasks(host, spec, instances);
 }
 

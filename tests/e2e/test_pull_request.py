@@ -331,6 +331,7 @@ def test_a_policy_on_ai_is_shown_before_anything_is_written(
     run_host: RunHost, out: Path, repo: Repo, files: dict[str, str], shown: str, hidden: str
 ) -> None:
     rebase(out, repo, files)
+    assert shown in (told := run_host("pr", out, "--repo", repo).check().err) and hidden not in told
     told = run_host("pr", out, "--repo", repo, "--branch", "fix").check().err
     assert shown in told and hidden not in told and told.count("\n") < 64
     assert told.index(shown) < told.index("branch fix: written")

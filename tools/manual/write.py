@@ -15,12 +15,15 @@ from typing import Any
 
 Row = dict[str, Any]
 EXITS = [
-    ("0", "a patch (or result) was produced, and nothing rejected it"),
-    ("1", "no patch (or result) was produced, or it was rejected"),
-    ("2", "wrong usage"),
-    ("3", "something is missing, such as a tool, a key or a repository"),
-    ("4", "a ceiling of money, tokens or time was reached"),
-    ("130", "interrupted; rerun the same command to resume"),
+    ("0", "there is a patch (or another result), and nothing rejected it"),
+    ("1", "there is no patch (or other result), or something rejected it"),
+    ("2", "usage: acr-host cannot use an option, file or name that you gave"),
+    (
+        "3",
+        "environment: a tool, key, repository or disk space is missing, a model cannot be reached, or `--verify` cannot run code",
+    ),
+    ("4", "a ceiling of money, tokens or time was reached; a patch may have been written"),
+    ("130", "interrupted; run the same command with the same `--out` to resume"),
 ]
 # For each verb: a task and its command.
 EXAMPLES = {

@@ -112,6 +112,7 @@ class Run:
     why: str
     status: str
     error: str
+    is_over: bool  # there is a result
     issue: str
     patch: str
     files: list[FileDiff]
@@ -137,7 +138,7 @@ class Run:
     @property
     def said(self) -> str:
         """The verdict in the words that the terminal shows, without its reason."""
-        return VERDICTS[self.verdict]
+        return VERDICTS[self.verdict] if self.is_over else "not finished"
 
     @property
     def title(self) -> str:
@@ -242,15 +243,15 @@ def run_of(files: dict[str, bytes]) -> Run:
     chosen = load(files.get(layout.SELECTED))
     options = member(meta, "options")
     models = member(options, "model")
-    verdict = verdict_of(result)
+    verdict, stop = verdict_of(result), line_of(decode(files.get(layout.ERROR), 4000), 1000)
     is_script = verdict in SCRIPT_VERDICTS
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
     name = member(options, "instance_id") or member(options, "repo")
     return Run(
-        verdict=verdict, why=line_of(member(result, "why"), 1000),
+        is_over=bool(result), verdict=verdict, why=line_of(member(result, "why"), 1000),
         status="" if is_script else line_of(member(result, "status"), 60),
-        error=line_of(member(result, "error"), 1000) if result else "the run has no result yet",
+        error=line_of(member(result, "error"), 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
