@@ -515,7 +515,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "hidden-tests extension candidate issue-before "
      "issue-api instance-id "
      "trust-git-links",
-     0},
+     G_MAXUINT},
     {"Model",
      "model system json-mode schema tools effort service-tier batch-api temperature "
      "context rounds tries "
@@ -526,22 +526,22 @@ const AcrOptionGroup acr_option_groups[] = {
     {"Verification",
      "verify validate regressions test-cmd sbfl trace probe formula imports grade run-id rules "
      "regrade baseline official-only repeat audit ignore-unknown",
-     0},
+     G_MAXUINT},
     {"Sandbox",
      "python environment sandbox image setup setup-network network base-image image-template "
      "dockerfiles no-pull cache environments",
-     0},
+     G_MAXUINT},
     {"Limits",
      "max-cost max-time max-tokens-total max-answer-tokens max-tokens task-max-cost task-max-time "
      "task-max-tokens timeout answer-time test-time setup-timeout extension-time memory processes "
      "output-limit min-free jobs fail-fast ledger",
-     0},
+     G_MAXUINT},
     {"Output",
      "out resume prune yes apply dry-run format output limit all count "
      "files-with-matches vimgrep list json compare branch assisted-by push "
      "open base no-draft "
      "forge api-url template "
      "once serve http port tag events clear no-cache verbose quiet",
-     0},
+     G_MAXUINT},
     {NULL, NULL, 0},
 };

@@ -238,7 +238,7 @@ extern const guint acr_n_options;
  * Each option that users can set is in exactly one group; the last row has no heading. */
 typedef struct {
     const char *heading, *names;
-    guint verbs; /* the AcrForVerb bits of the verbs that have this group; 0: all */
+    guint verbs; /* the AcrForVerb bits of the verbs that have this group */
 } AcrOptionGroup;
 extern const AcrOptionGroup acr_option_groups[];
 

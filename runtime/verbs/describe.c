@@ -24,8 +24,7 @@ static AcrJson *describe_verb(const AcrVerb *verb)
     AcrJson *options = acr_json_new_array();
     for (const AcrOptionGroup *group = acr_option_groups; group->heading; group++) {
         g_auto(GStrv) names = g_strsplit(group->names, " ", -1);
-        bool is_for_verb = !group->verbs || group->verbs & verb->takes;
-        for (guint i = 0; names[i] && verb->takes && is_for_verb; i++) {
+        for (guint i = 0; names[i] && (group->verbs & verb->takes); i++) {
             const AcrOption *option = acr_option_find(names[i], strlen(names[i]), verb->takes);
             if (option)
                 acr_json_append(options, describe_option(option, group->heading));

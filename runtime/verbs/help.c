@@ -43,8 +43,7 @@ static guint add_group(GString *text, const AcrVerb *verb, const AcrOptionGroup 
 {
     g_auto(GStrv) names = g_strsplit(group->names, " ", -1);
     guint n = 0;
-    bool is_for_verb = !group->verbs || group->verbs & verb->takes;
-    for (guint i = 0; names[i] && verb->takes && is_for_verb; i++) {
+    for (guint i = 0; names[i] && (group->verbs & verb->takes); i++) {
         const AcrOption *option = acr_option_find(names[i], strlen(names[i]), verb->takes);
         if (!option || ((option->flags & ACR_OPTION_RARE) && !is_all))
             continue;

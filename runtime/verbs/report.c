@@ -56,8 +56,9 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
     if (place && !spec->report_file &&
         !acr_report_write_pages(python, spec->arguments[0], host->interrupt, &error))
         return acr_verb_fail(host, error);
+    g_autofree char *text = place || strcmp(options.form, "text") ? NULL : acr_bytes_text(report);
     if (!place)
-        return acr_out_exit(acr_out_bytes(report), ACR_EXIT_OK);
+        return acr_out_exit(text ? acr_out_text(text) : acr_out_bytes(report), ACR_EXIT_OK);
     gsize len = 0;
     const void *data = g_bytes_get_data(report, &len);
     if (!acr_file_write_atomic(place, data, len, 0600, &error))
