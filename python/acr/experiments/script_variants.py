@@ -306,9 +306,10 @@ def replayed(script: Script, rows: dict[str, list[Any]], chosen: list[int], obje
     nonce if any two are not equal. `chosen`: numbers of the helpers' pairs; other failures of the script are ignored."""
     site, make = script.site(), word(script.rng)
     sides = [[literal(at, make) for at in pair] for pair in objects]
-    says = f"{make}_says"  # a comparison that cannot be repeated says nothing
-    tests = [f"try: {says} = bool({one} == {other})\nexcept Exception: {says} = True\n"
-             f"if not {says}: {ast.unparse(script.fail())}" for one, other in sides if one and other]  # fmt: skip
+    says = f"{make}_says"  # a comparison that raises disagrees; objects that cannot be built say nothing
+    tests = [f"try: {says} = {one}, {other}\nexcept Exception: pass\nelse:\n"
+             f"    try: {says} = bool({says}[0] == {says}[1])\n    except Exception: {says} = False\n"
+             f"    if not {says}: {ast.unparse(script.fail())}" for one, other in sides if one and other]  # fmt: skip
     if site is None or not (chosen or tests):
         return None
     holder = site.holder
