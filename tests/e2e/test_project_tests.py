@@ -364,7 +364,7 @@ def test_a_patch_with_which_the_runner_ends_is_refused(
     tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert n >= 0\n"
     repo = make_repo({"plug.py": "def note(n):\n    pass\n", "conftest.py": plugin, "tests/test_n.py": tests})
     patch = diff_of(repo, {"plug.py": f"import os\nimport time\n\n\ndef note(n):\n    {end}\n"})
-    row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch, "--test-time", 60, code=1)
+    row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch, code=1)
     assert len(row["regressions"]) == 1 and row["unconfirmed"] == [] and len(row["not_run"]) >= left
     assert re.fullmatch(says.replace("(", r"\(").replace(")", r"\)"), row["messages"][row["regressions"][0]])
 
