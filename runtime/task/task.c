@@ -510,7 +510,8 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
     bool ok = run_in_folder(&task, out, &reason);
     if (!ok) {
         keep_saved(&task, reason, out);
-        acr_folder_keep_error(&task.folder, acr_message_of(reason, host->interrupt));
+        if (live.top) /* the command was not refused; a refused one changes nothing */
+            acr_folder_keep_error(&task.folder, acr_message_of(reason, host->interrupt));
     }
     if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
         acr_meta_name_version(task.folder.meta, reason);
