@@ -161,6 +161,18 @@ def test_what_is_written_out_becomes_an_expression(row: object, text: str | None
         ("    return xs == '__main__'\n", ""),
         ("    return xs.__module__ == '__main__'\n", "name in a text"),
         ("    return xs('__main__')\n", "name in a text"),
+        ("    return len.__self__\n", "special attribute"),
+        ("    return __builtins__\n", "builtin"),
+        ("    return sx\n", "unknown name"),
+        ("    import logging\n    return logging.sys\n", "narrow module"),
+        ("    import re\n    return re._compiler\n", "narrow module"),
+        ("    import re\n    return re.escape(xs)\n", ""),
+        ("    return xs.tool.sys\n", "narrow module"),
+        ("    return ('{0' + '.a}').format(xs)\n", "computed format"),
+        ("    return ('{}' + ', {:.2f}').format(xs, 1)\n", ""),
+        ("    return [f(f) for f in [type]][0]('A', (), {})\n", "made class"),
+        ("    import decimal\n    for x in [decimal.Decimal]:\n        x.a = 1\n", "attribute of a module or class"),
+        ("    import sys\n    sys.stdout.close()\n", "shared state"),
     ],
 )
 def test_plain_code(added: str, kind: str) -> None:

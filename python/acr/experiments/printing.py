@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from acr.experiments import plain_names
 from acr.experiments.comparisons import COMPARING, EQUALITY, LIKE, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
@@ -209,20 +210,29 @@ del atexit
 # Writes actions of the process that plain code has no reason for: tag "V".
 DEEDS = """def {deeds}():
     import os, re, sys
-    seen = set()
+    seen, library = set(), {{*getattr(sys, 'stdlib_module_names', ('builtins', 'os', 'sys', 'posix', 'gc')), '__main__'}}
+    own = os.path.abspath(getattr(sys.modules['__main__'], '__file__', '')) if hasattr(sys.modules['__main__'], '__file__') else ''
     def hook(event, args):
         said = event if event in {events!r} else ''
-        if event == 'open' and isinstance(args[0], (str, bytes)):
+        if event in ('open', 'os.listdir', 'os.scandir') and isinstance(args[0], (str, bytes)):
             path = os.path.normpath(os.fsdecode(args[0]))
-            writes = isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            writes = event == 'open' and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             code = writes and path.endswith(('.py', '.pth', '.so'))
             if re.match('/+(proc|dev/(fd|std|mem))(/|$)', path): said = 'open ' + re.sub('[0-9]+', 'N', path)
             elif code: said = 'write ' + os.path.basename(path)
-        if event == 'pickle.find_class' and args[0] in {unpickled!r}: said = 'unpickle ' + '.'.join(map(str, args))
-        if event == 'exec' and getattr(args[0], 'co_filename', '') == '<string>':
+            elif own and os.path.abspath(path) == own and sys._getframe(1).f_globals.get('__name__') != 'tokenize': said = 'open the script'
+        if event == 'os.rename' and os.fsdecode(args[1]).endswith(('.py', '.pth', '.so')): said = 'write ' + os.path.basename(os.fsdecode(args[1]))
+        if event == 'import' and args[0] in {modules!r}: said = 'import ' + args[0]
+        if event == 'pickle.find_class' and '.'.join(map(str, args)) not in {pickled!r} and args[0].split('.')[0] in library:
+            said = 'unpickle ' + '.'.join(map(str, args))
+        if event == 'exec' and not re.search('[.]py[co]?$|^<frozen', getattr(args[0], 'co_filename', '')):
             asks = sys._getframe(1).f_globals.get('__name__', '')
             if asks.split('.')[0] not in ('dataclasses', 'collections', 'attr', 'enum', '__main__'):
-                said = 'exec ' + ' '.join(sorted(args[0].co_names))
+                names, codes = set(), [args[0]]
+                for code in codes:
+                    names.update(code.co_names)
+                    codes += [c for c in code.co_consts if hasattr(c, 'co_names')]
+                said = 'exec ' + ' '.join(sorted(names))
         if event == 'object.__getattr__' and args[1] in ('gi_frame', 'cr_frame', 'ag_frame', 'tb_frame', 'f_back'):
             asks = sys._getframe(1).f_globals.get('__name__', '').split('.')[0]
             if asks not in getattr(sys, 'stdlib_module_names', ()): said = 'look at ' + args[1]
@@ -232,7 +242,6 @@ DEEDS = """def {deeds}():
     if hasattr(sys, 'addaudithook'): sys.addaudithook(hook)
 {deeds}()
 """
-_UNPICKLED = tuple("__main__ builtins os posix sys gc inspect operator functools subprocess importlib".split())
 _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_frames", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 
@@ -283,7 +292,14 @@ def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> 
             name=names.name, calls=calls, mark=mark, equality=sorted(EQUALITY), comparing=comparing, changed=changed
         )
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
-        + DEEDS.format(name=names.name, deeds=deeds, mark=mark, events=_EVENTS, unpickled=_UNPICKLED)
+        + DEEDS.format(
+            name=names.name,
+            deeds=deeds,
+            mark=mark,
+            events=_EVENTS,
+            modules=plain_names.IMPORTED,
+            pickled=plain_names.PICKLED,
+        )
         + EVEN.format(even=names.evens, name=names.name)
         + LIBRARY.format(name=names.name, library=library, mark=mark)
     )
