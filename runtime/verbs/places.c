@@ -2,7 +2,6 @@
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,18 +71,6 @@ char *acr_verb_new_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
-/* Lets `runs` find a folder that the user chose; a failure does not matter to the run. */
-static void link_chosen_folder(const AcrRunSpec *spec)
-{
-    g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs"),
-                    *real = acr_path_real(spec->out), *id = acr_sha256_hex(real, strlen(real)),
-                    *name = g_strdup_printf("elsewhere-%.16s", id),
-                    *link = runs ? g_build_filename(runs, name, NULL) : NULL;
-    if (!spec->shared_dir && runs && !acr_path_is_below(real, runs) &&
-        g_mkdir_with_parents(runs, 0700) == 0)
-        (void)!symlink(real, link);
-}
-
 /* For a verb without arguments: takes the latest run of the enclosing repository. */
 static void take_latest_run(AcrRunSpec *spec)
 {
@@ -125,8 +112,6 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
         return false;
     if ((spec->verb & of_run) && !spec->arguments[0])
         take_latest_run(spec);
-    if ((spec->verb & issue) && spec->out && !spec->dry_run)
-        link_chosen_folder(spec);
     if (!(spec->verb & issue) || spec->out || spec->dry_run || spec->resume)
         return true;
     spec->out = acr_verb_new_run_folder(spec->repo, error);

@@ -1,6 +1,6 @@
-/* acr-host runs: lists the run folders of a repository in the user's state folder, and those to
- * which a link is there, the latest first. Also finds the run for a verb without arguments. All
- * data come from the folders; a damaged folder is skipped. */
+/* acr-host runs: lists the run folders of a repository in the user's state folder, beginning
+ * with the latest. Also finds the run for a verb without arguments. All data come from the
+ * folders; a damaged folder is skipped. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,6 @@ typedef struct {
     AcrJson *meta, *result; /* `result` is NULL if the run is not finished */
     const char *state;      /* "running", "finished", "unfinished" */
     gint64 changed_s;       /* when its state last changed, in seconds since 1970 */
-    bool is_elsewhere;      /* the user chose the folder with --out */
 } Run;
 
 static void free_run(gpointer data)
@@ -89,14 +88,10 @@ static GPtrArray *read_runs(const char *repo)
                     *top = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
     g_autoptr(GDir) dir = top && (real || !repo) ? g_dir_open(top, 0, NULL) : NULL;
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
-        g_autofree char *path = g_build_filename(top, name, NULL), *place = acr_path_real(path);
-        bool is_elsewhere = g_file_test(path, G_FILE_TEST_IS_SYMLINK);
-        Run *run = read_run(is_elsewhere ? place : path, real);
-        if (run) {
-            run->is_elsewhere = is_elsewhere;
+        g_autofree char *path = g_build_filename(top, name, NULL);
+        Run *run = read_run(path, real);
+        if (run)
             g_ptr_array_add(runs, run);
-        } else if (is_elsewhere && !g_file_test(path, G_FILE_TEST_EXISTS))
-            (void)unlink(path); /* the folder was removed */
     }
     g_ptr_array_sort(runs, compare_runs);
     return runs;
@@ -190,12 +185,12 @@ static char *list_text(const AcrJson *rows)
 /* ---- Pruning ---- */
 
 /* Whether --prune removes a run. It does if the run ended without a patch, or has not changed
- * for KEPT_DAYS, and is not running; a folder that the user chose stays. */
+ * for KEPT_DAYS, and is not running. */
 static bool is_prunable(const Run *run)
 {
     bool is_old = g_get_real_time() / G_USEC_PER_SEC - run->changed_s > KEPT_DAYS * DAY_S,
          is_empty = g_strcmp0(acr_json_get_string(run->result, "verdict"), "none") == 0;
-    return !run->is_elsewhere && strcmp(run->state, "running") != 0 && (is_old || is_empty);
+    return strcmp(run->state, "running") != 0 && (is_old || is_empty);
 }
 
 static bool asks_yes(guint n)

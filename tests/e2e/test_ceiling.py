@@ -335,7 +335,7 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
     assert not (tmp_path / "out").exists()
     host.run(*command, "--grade=environment").one_line(2, "task-0: ", 'no "log_parser"; nothing was run')
     plan = host.run(*command[:-1], MODEL, "--dry-run", "--task-max-cost", 2, "--max-cost", 9, env=ENV).check()
-    assert "at most 2.000000 USD" in plan.out and "1, first task-0; 0 finished" in plan.out, plan.out
+    assert "at most 2.000000 USD" in plan.out and "1, first task-0; 0 already finished" in plan.out, plan.out
     assert not (tmp_path / "out" / "task-0").exists()
     slow = ["--model", "ollama/x", "--base-url", "http://127.0.0.1:9", "--task-max-time", "0.001"]
     assert ": --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err

@@ -187,13 +187,8 @@ def _kill_verbs(
 
 
 def _look(host: Host, folder: Path) -> set[str]:
-    """The contents of a folder, without the program's empty one, and of HOME without the cache and the links to the run
-    folders that --out named.
-    """
-    runs = host.home / ".local" / "state" / "acr-host" / "runs"
-    links = [p for p in runs.glob("elsewhere-*") if p.is_symlink()]
-    known = {host.home / "cache", *links, *([runs, *runs.parents] if links else [])}
-    home = [str(p) for p in host.home.rglob("*") if p not in known and host.home / "cache" not in p.parents]
+    """The contents of a folder, without the program's empty one, and of HOME without the cache."""
+    home = [str(p) for p in host.home.rglob("*") if host.home / "cache" not in [p, *p.parents]]
     return {*home, *(str(p) for p in folder.rglob("*"))} - {str(folder / f"acr-host-{os.geteuid()}")}
 
 
