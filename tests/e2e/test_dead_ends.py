@@ -36,9 +36,12 @@ def of_calls(calls: Callable[[int], list[str]], reproducible: str | None = None)
 MODELS: dict[str, tuple[list[Line], str]] = {
     "silent": (every_role(lambda n: ""), "three empty answers"),
     "repeating": (every_role(lambda n: "I shall look into the issue."), "the same three times"),
-    "prose only": (every_role(lambda n: f"Step {n}: one should think about it."), "led to code"),
-    "calls that never hit": (of_calls(lambda n: [f"search_method('nothing_{n}_of_that')"]), "led to code"),
-    "broken JSON": (every_role(lambda n: f'{{"API_calls": ["search_method(\\"half_{n}'), "led to code"),
+    "prose only": (every_role(lambda n: f"Step {n}: one should think about it."), "none of its calls found any"),
+    "calls that never hit": (
+        of_calls(lambda n: [f"search_method('nothing_{n}_of_that')"]),
+        "none of its calls found any",
+    ),
+    "broken JSON": (every_role(lambda n: f'{{"API_calls": ["search_method(\\"half_{n}'), "none of its calls found any"),
     "alternating": (every_role(lambda n: ["I look at the class.", "I look at the file."][n % 2]), ""),
     "alternating calls": (
         of_calls(lambda n: [["search_method('half')"], ["search_code('def half')"]][n % 2], "no"),

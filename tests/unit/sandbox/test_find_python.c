@@ -150,7 +150,7 @@ BOX_TEST("/sandbox/find_python", an_environment_of_the_project_itself_is_not_tru
     g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "work");
     if (acr_sandbox_python_find(NULL, work, snapshot, &python, &error)) {
         g_assert_false(g_str_has_prefix(python.path, venv));
-        g_assert_nonnull(strstr(python.not_taken, "belongs to the project itself"));
+        g_assert_nonnull(strstr(python.not_taken, "belong"));
     } else {
         g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
     }
