@@ -13,7 +13,8 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 44 /* maximum width of a title: without the folder, a line fits 80 columns */
+#define MAX_TITLE 44      /* maximum width of a title: without the folder, a line fits 80 columns */
+#define BEFORE_FOLDER 36u /* columns of a line besides the folder and the title */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
@@ -161,6 +162,7 @@ static char *age_text(gint64 seconds)
 
 static char *list_text(const AcrJson *rows)
 {
+    guint columns = acr_screen_width(STDOUT_FILENO); /* 0: no limit */
     GString *text = g_string_new(NULL);
     for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
         const char *verdict = acr_json_get_string(row, "verdict"),
@@ -173,8 +175,8 @@ static char *list_text(const AcrJson *rows)
                                           "%.6f USD",
                                           (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6)
                                     : g_strdup("-");
-        bool has_two_lines = 36 + acr_text_width(folder) + acr_text_width(title) >
-                             acr_screen_width(STDOUT_FILENO) - 1; /* 0: no limit */
+        bool has_two_lines =
+            columns && BEFORE_FOLDER + acr_text_width(folder) + acr_text_width(title) >= columns;
         g_string_append_printf(text, "%-10s  %12s  %7s  %s%s%s\n", verdict ? verdict : state, cost,
                                age, has_two_lines ? title : folder, has_two_lines ? "\n    " : "  ",
                                has_two_lines ? folder : title);
