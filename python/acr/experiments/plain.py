@@ -219,13 +219,9 @@ class Unit:
             return bool(of_library) and tail(at)[:1].islower() and tail(at).startswith(("get", "current", "_"))
         if not isinstance(at, (ast.Attribute, ast.Subscript)):
             return False
-        text = ast.unparse(at)
-        of_library = (
-            isinstance(at, ast.Attribute)
-            and self._module(text).split(".")[0] in names.LIBRARY
-            and self._module(text) != "os.environ"
-        )
-        return bool(of_library) or self._is_shared(at.value, depth)
+        module = self._module(ast.unparse(at)) if isinstance(at, ast.Attribute) else ""
+        of_library = module.split(".")[0] in names.LIBRARY and module != "os.environ"
+        return of_library or self._is_shared(at.value, depth)
 
     def parts(self, at: ast.AST | None, seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
         """The nodes of an expression, and of the values of the names in it."""

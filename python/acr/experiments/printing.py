@@ -211,7 +211,8 @@ del atexit
 DEEDS = """def {deeds}():
     import os, re, sys
     seen, library = set(), {{*getattr(sys, 'stdlib_module_names', ('builtins', 'os', 'sys', 'posix', 'gc')), '__main__'}}
-    own = os.path.abspath(getattr(sys.modules['__main__'], '__file__', '')) if hasattr(sys.modules['__main__'], '__file__') else ''
+    own = getattr(sys.modules['__main__'], '__file__', '')
+    own = own and os.path.abspath(own)
     def hook(event, args):
         said = event if event in {events!r} else ''
         if event in ('open', 'os.listdir', 'os.scandir') and isinstance(args[0], (str, bytes)):
@@ -244,6 +245,7 @@ DEEDS = """def {deeds}():
 """
 _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_frames", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
+_REPORTED = {"events": _EVENTS, "modules": plain_names.IMPORTED, "pickled": plain_names.PICKLED}
 
 
 def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> tuple[str, list[Pair]] | None:
@@ -292,14 +294,7 @@ def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> 
             name=names.name, calls=calls, mark=mark, equality=sorted(EQUALITY), comparing=comparing, changed=changed
         )
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
-        + DEEDS.format(
-            name=names.name,
-            deeds=deeds,
-            mark=mark,
-            events=_EVENTS,
-            modules=plain_names.IMPORTED,
-            pickled=plain_names.PICKLED,
-        )
+        + DEEDS.format(name=names.name, deeds=deeds, mark=mark, **_REPORTED)
         + EVEN.format(even=names.evens, name=names.name)
         + LIBRARY.format(name=names.name, library=library, mark=mark)
     )

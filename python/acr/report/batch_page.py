@@ -103,7 +103,8 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task = _task(found, name)
         task.grade_seconds = seconds_of(member(row, "seconds"))
         task.failure = line_of(member(row, "failure"), 60) or task.failure
-        task.audited = member(row, "audit") if isinstance(member(row, "audit"), dict) else {}
+        audited = member(row, "audit")
+        task.audited = audited if isinstance(audited, dict) else {}
         task.graded = task.graded or {"error": member(row, "error"), "why": member(row, "doubt")}
 
 
@@ -200,9 +201,14 @@ def _sums(tasks: list[Task]) -> str:
     return ", ".join(f"{count} {_words(name)}" for name, count in _counts(tasks))
 
 
+def _graded(tasks: list[Task]) -> list[Task]:
+    """The tasks whose patches were graded; an audit grades the tasks themselves."""
+    return [task for task in tasks if task.grade and not task.audited]
+
+
 def _rate(tasks: list[Task]) -> str:
     """How many of the graded tasks are resolved, with Wilson's 95 % interval, and the cost of each resolved task."""
-    graded = [task for task in tasks if task.grade and not task.audited]
+    graded = _graded(tasks)
     n, resolved = len(graded), sum(task.grade == "resolved" for task in graded)
     if not n:
         return ""
@@ -281,7 +287,7 @@ def render_batch(
         sides = tag("p", f"now: {named[0]}", tag("br"), f"before: {named[1]}")
         sections.insert(1, section("changed", "Compared", sides, _changed(tasks)))
     resolved = sum(task.grade == "resolved" for task in tasks)
-    title = count_of(len(tasks), "task") + (f", {resolved} resolved" if _rate(tasks) else "")
+    title = count_of(len(tasks), "task") + (f", {resolved} resolved" if _graded(tasks) else "")
     made = _about(about)
     return page(f"{title}: {made}" if made else title, tag("p", said), sections, version, is_live)
 
