@@ -40,8 +40,8 @@ const char *acr_extract_status_name(AcrExtractStatus status)
 const char *acr_extract_status_words(AcrExtractStatus status)
 {
     static const char *const words[] = {"the model proposed no change",
-                                        "no edit could be read in the model's answers",
-                                        "the model's edits quote code that the files do not have",
+                                        "the model's answers contain no edit that can be parsed",
+                                        "the model's edits quote code that is not in the files",
                                         "the model's edits break the syntax of the files",
                                         "the model's edits change nothing",
                                         "the model's edits do not quote the code to replace",
@@ -95,8 +95,8 @@ static char *why_missing(const Work *work, guint number, const File *file)
     const AcrEdit *edit = edit_at(work, number);
     const char *quote = acr_edit_quote_name(edit);
     if (!acr_patch_may_search(work))
-        return g_strdup(
-            "too many edits of this answer were not found; this one was not looked for");
+        return g_strdup("the code of too many edits of this answer was not found, so acr-host did "
+                        "not search for this one");
     if (edit->form == ACR_EDIT_TAGS)
         return g_strdup_printf("the code of %s is not in %s", quote, file->path);
     return g_strdup_printf("%s is not in %s", quote, file->path);
@@ -174,8 +174,8 @@ static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
     if (edit->form != ACR_EDIT_WHOLE_FILE || edit->makes)
         return NULL;
     return g_strdup(
-        "its folder does not exist, and a block under a bare name may only show code: to "
-        "make the file, name it in <file>, with an empty <original>");
+        "its folder does not exist, and a code block below a file name may only be an "
+        "illustration: to create the file, write its name in <file> and an empty <original>");
 }
 
 /* Handles an edit whose path may be written: the snapshot's file `path` or, if that is NULL, the
@@ -257,7 +257,7 @@ static bool take_edit(Work *work, guint number, GError **error)
         return !path || acr_patch_open_file(work, path, error);
     if (is_test(work, name) || (edit->to && acr_index_is_test_path(edit->to)))
         acr_patch_refuse(work, number, ACR_EDIT_DROPPED_TEST,
-                         g_strdup("it is a test file; tests are not edited here"));
+                         g_strdup("it is a test file; edits to tests are not applied"));
     else if (why)
         acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
     else

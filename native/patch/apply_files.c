@@ -26,7 +26,7 @@ void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char
 
 const char *acr_edit_quote_name(const AcrEdit *edit)
 {
-    static const char *const names[] = {"<original>", "the SEARCH part", "the hunk's old text",
+    static const char *const names[] = {"<original>", "the SEARCH part", "the old text of the hunk",
                                         "the file's text"};
     return names[edit->form];
 }
@@ -222,7 +222,7 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
         acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
                          g_strdup(file ? "an earlier edit in this answer already creates this file"
                                        : "an earlier edit in this answer creates a file where this "
-                                         "one needs a folder, or the other way round"));
+                                         "edit needs a folder, or a folder where it needs a file"));
         return;
     }
     outcome_at(work, number)->level = ACR_LEVEL_EXACT;
@@ -237,14 +237,13 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
 static char *why_not_filled(const AcrEdit *edit)
 {
     if (edit->form == ACR_EDIT_WHOLE_FILE)
-        return g_strdup("the file exists, and is not replaced as a whole: quote the lines to "
-                        "replace in <original>, and give what stands there afterwards in "
-                        "<patched>");
+        return g_strdup("the file exists and cannot be replaced as a whole: quote the lines to "
+                        "replace in <original>, and write their replacement in <patched>");
     if (edit->makes)
         return g_strdup("the diff says that the file is new, but it exists: quote the lines to "
-                        "replace, or those next to which new lines go");
-    return g_strdup_printf("%s is empty, but the file exists: quote the lines to replace, or "
-                           "those next to which new lines go",
+                        "replace, or the lines next to the new ones");
+    return g_strdup_printf("%s is empty, but the file exists: quote the lines to replace, or the "
+                           "lines next to the new ones",
                            acr_edit_quote_name(edit));
 }
 
@@ -313,10 +312,10 @@ bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **
     } else if (!is_its_text(edit, file, &level)) {
         acr_patch_refuse(
             work, number, ACR_EDIT_UNMATCHED,
-            g_strdup_printf("the lines that the diff removes are not those of %s, or not all of "
-                            "them: to delete the file write \"deleted file mode 100644\" below "
-                            "\"diff --git\", and no lines",
-                            path));
+            g_strdup_printf(
+                "the diff must remove exactly the lines of %s to delete it: write \"deleted file "
+                "mode 100644\" below \"diff --git\" instead, and no hunk",
+                path));
     } else {
         file->gone = true;
         outcome->level = level;
@@ -361,12 +360,12 @@ static char *why_not_called(const Work *work, const File *file, const char *to)
     if (why)
         return why;
     if (file->gone || !file->source)
-        return g_strdup("an earlier edit of this answer makes or deletes this file");
+        return g_strdup("an earlier edit of this answer creates or deletes this file");
     if (file->to)
-        return g_strdup("an earlier edit of this answer gives it another name");
+        return g_strdup("an earlier edit of this answer renames it");
     if (acr_snapshot_find(work->context->snapshot, to) >= 0 ||
         g_hash_table_contains(work->by_path, to) || is_in_the_way(work, to))
-        return g_strdup_printf("its new name, %s, is that of another file or folder", to);
+        return g_strdup_printf("its new name, %s, is already used by another file or folder", to);
     return NULL;
 }
 

@@ -102,7 +102,7 @@ static gssize best_place(const Clues *clues, const AcrMatch *match,
 static char *place_list(const char *quote, const AcrMatch *match, const char *path)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_printf(text, "%s stands in %s%u places of %s", quote, match->many ? "more than " : "",
+    g_string_printf(text, "%s occurs in %s%u places of %s", quote, match->many ? "more than " : "",
                     match->places->len, path);
     for (guint i = 0; i < match->places->len && i < 12; i++) {
         const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
@@ -122,9 +122,9 @@ static bool can_encode(const AcrSource *source, const GArray *readings, char **o
         g_autoptr(GBytes) bytes = acr_text_encode(&plain, with, strlen(with), &error);
         if (bytes)
             continue;
-        *out_why =
-            g_strdup_printf("the new text has a character that the encoding of the file (%s) lacks",
-                            plain.encoding);
+        *out_why = g_strdup_printf(
+            "the new text has a character that the file's encoding (%s) cannot represent",
+            plain.encoding);
         return false;
     }
     return true;
@@ -183,8 +183,8 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
         edit->patched = other.patched;
     }
     if (found > 1 && !firm && edit->form == ACR_EDIT_SEARCH_REPLACE && !out->why)
-        out->why = g_strdup("more than one of its lines can be the =======; write it as <file>, "
-                            "<original>, <patched>");
+        out->why = g_strdup("more than one of its lines may be the ======= divider; write the edit "
+                            "with <file>, <original> and <patched>");
 }
 
 /* The index of the place that the edit's line number or the answer's words select. If they

@@ -108,7 +108,7 @@ static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
     else if (begins_with(line, "rename to "))
         keep(&headers->name[TO], name_in(line, strlen("rename to ")));
     else if (begins_with(line, "copy from ") || begins_with(line, "copy to "))
-        file->complaint = "files are not copied; write the new file whole";
+        file->complaint = "copying a file is not supported; write the whole new file";
     else if (begins_with(line, "Binary files ") || begins_with(line, "GIT binary patch"))
         file->complaint = "a binary patch cannot be read";
     else if (begins_with(line, "deleted file mode "))
@@ -120,7 +120,7 @@ static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
     else
         file->created = true;
     if (begins_with(line, "new file mode 12"))
-        file->complaint = "symbolic links are not made";
+        file->complaint = "creating symbolic links is not supported";
     file->executable = file->executable || begins_with(line, "new file mode 100755") ||
                        begins_with(line, "new mode 100755");
     return true;
@@ -234,12 +234,12 @@ static void decide_name(const Headers *headers, FileHeader *file)
         file->name = g_strdup(headers->name[FROM]);
         file->to = g_strdup(headers->name[TO]);
         if (!file->complaint && (!file->name || !file->to))
-            file->complaint = "rename from and rename to belong together";
+            file->complaint = "a rename needs both 'rename from' and 'rename to'";
         return;
     }
     if (!file->complaint && old_name && new_name && !same_file(old_name, new_name))
-        file->complaint =
-            "--- and +++ name different files; a new name takes rename from and rename to";
+        file->complaint = "--- and +++ name different files; to rename a file, write 'rename from' "
+                          "and 'rename to'";
     const char *name = file->deleted && old_name ? old_name : new_name ? new_name : old_name;
     file->name = g_strdup(name ? name : headers->name[BOTH]);
 }
@@ -278,7 +278,7 @@ gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out)
     strip_marks(&headers);
     decide_name(&headers, out);
     if (out->created && out->deleted && !out->complaint)
-        out->complaint = "the diff says that the file is new and that it goes";
+        out->complaint = "the diff says that the file is both created and deleted";
     return at;
 }
 

@@ -155,8 +155,7 @@ void acr_patch_unescape(const Work *work)
             unescape_edit(edit);
         else if (in_code && has_parts(edit) && has_escape(edit->patched) &&
                  has_escape_in_code(edit->patched))
-            acr_parse_complain(edit,
-                               "the new code has HTML escapes such as &lt; in it, which would "
-                               "not be what they look like: write < > and & themselves");
+            acr_parse_complain(edit, "the new code contains HTML escapes such as &lt;, which would "
+                                     "be written to the file literally: write <, > and & instead");
     }
 }

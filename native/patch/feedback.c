@@ -27,7 +27,7 @@ static void show_hints(AcrFeedback *feedback)
             continue;
         g_autoptr(AcrSource) source = acr_source_new(hint->file, bytes);
         if (!headed)
-            g_string_append(feedback->text, "\nThe code of the places in question, as it is:\n");
+            g_string_append(feedback->text, "\nThe current code at the bug locations:\n");
         headed = true;
         AcrFeedback one = {feedback->text, used + left / (context->n_hints - i), context};
         acr_feedback_code(&one, source, hint->first - 1, hint->last);
@@ -43,7 +43,7 @@ static void show_broken_file(AcrFeedback *feedback, const File *file)
     if (line == 0)
         return;
     g_autoptr(AcrSource) after = acr_source_new(file->path, file->after);
-    g_string_append(feedback->text, "With the edits it would read, there:\n");
+    g_string_append(feedback->text, "With the edits, the lines around the error would be:\n");
     acr_feedback_around(feedback, after, line);
 }
 
@@ -54,9 +54,9 @@ static void show_broken(const Work *work, AcrFeedback *feedback)
         const File *file = work->files->pdata[i];
         data = data && (!file->broken || g_str_has_prefix(file->broken, "not valid "));
     }
-    g_string_append_printf(feedback->text,
-                           "\nThe edits were found, but what they make is not %s.\n",
-                           data ? "readable" : "valid Python");
+    g_string_append_printf(
+        feedback->text, "\nThe quoted code was found, but with the edits the result is not %s.\n",
+        data ? "readable" : "valid Python");
     for (guint i = 0; i < work->files->len; i++) {
         const File *file = work->files->pdata[i];
         if (file->broken && feedback->text->len < feedback->limit)
@@ -68,7 +68,7 @@ static void show_broken(const Work *work, AcrFeedback *feedback)
         if (outcome->status != ACR_EDIT_APPLIED || outcome->start == 0 || !file || !file->broken ||
             !file->source)
             continue;
-        g_string_append_printf(feedback->text, "Edit %u replaced this; keep its indentation. ",
+        g_string_append_printf(feedback->text, "Edit %u replaced this code; keep its indentation. ",
                                i + 1);
         acr_feedback_code(feedback, file->source, outcome->start - 1, outcome->end);
     }
@@ -80,34 +80,29 @@ static const char *headline(AcrExtractStatus status, bool has_tests)
         [ACR_NO_PATCH] = "The answer is empty.\n",
         [ACR_RAW_PATCH_BUT_UNPARSED] =
             "The answer has no edit that can be applied. A description of the change, or a sketch "
-            "of code that stands nowhere in the repository, changes nothing.\n",
+            "of code that is not in the repository, changes nothing.\n",
         [ACR_RAW_PATCH_BUT_UNMATCHED] =
-            "No edit was applied, because these failed. Write all edits again.\n",
+            "No edit was applied, because the edits below failed. Write all edits again.\n",
         [ACR_MATCHED_BUT_BREAKS_SYNTAX] = "No edit was applied.\n",
         [ACR_MATCHED_BUT_EMPTY_DIFF] = "The edits change nothing: <patched> equals <original>. "
-                                       "Write the code as it should be.\n",
+                                       "Write the corrected code in <patched>.\n",
         [ACR_MATCHED_BUT_EMPTY_ORIGIN] =
             "No edit was applied, because these edits have no <original>.\n",
         [ACR_APPLICABLE_PATCH] = "",
     };
     if (has_tests && status == ACR_RAW_PATCH_BUT_UNPARSED)
-        return "The answer edits only test files, which stay as they are. Edit the code that has "
-               "the bug.\n";
+        return "The answer edits only test files, and edits to tests are not applied. Edit the "
+               "code that has the bug.\n";
     if (has_tests && status == ACR_APPLICABLE_PATCH)
-        return "The edits were applied, but for those of test files.\n";
+        return "The edits were applied, except those to test files.\n";
     return lines[status];
 }
 
 static const char form[] =
-    "\nA program reads the edits and applies them to the files of the repository. Each is written "
-    "so, with the lines of <original> copied from the code that is shown:\n"
-    "<file>package/module.py</file>\n"
-    "<original>\n"
-    "    return left - right\n"
-    "</original>\n"
-    "<patched>\n"
-    "    return left + right\n"
-    "</patched>\n";
+    "\nA program applies the edits to the files of the repository. Write each edit in this form, "
+    "and copy the lines of <original> from the code that you were "
+    "shown:\n<file>package/module.py</file>\n<original>\n    return left - "
+    "right\n</original>\n<patched>\n    return left + right\n</patched>\n";
 
 /* The edits that were not applied; owned array of AcrRefusal. */
 static GArray *list_refusals(const Work *work)
@@ -161,9 +156,8 @@ char *acr_patch_message(const Work *work, AcrExtractStatus status)
     AcrFeedback feedback = {text, ACR_PATCH_MAX_MESSAGE - ROOM, work->context};
     bool unread = status == ACR_NO_PATCH || status == ACR_RAW_PATCH_BUT_UNPARSED;
     if (work->cut)
-        g_string_append_printf(
-            text, "The answer is too long: what follows its first %u MiB was not read.\n",
-            ACR_PATCH_MAX_ANSWER >> 20);
+        g_string_append_printf(text, "The answer is too long: only its first %u MiB were read.\n",
+                               ACR_PATCH_MAX_ANSWER >> 20);
     gsize all = feedback.limit;
     if (work->context->n_hints > 0 && status != ACR_APPLICABLE_PATCH)
         feedback.limit -= LOCATED_BYTES;

@@ -124,7 +124,7 @@ static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
         append_line(text, &source->lines.line[map[j]]);
     }
     if (text->len > 0)
-        g_string_append_printf(feedback->text, "What differs:\n%s%s", text->str,
+        g_string_append_printf(feedback->text, "The differences:\n%s%s", text->str,
                                shown >= MAX_DIFFERENCES ? "  …\n" : "");
 }
 
@@ -248,9 +248,8 @@ static void show_outline(AcrFeedback *feedback, const char *path)
 
 static void show_places(AcrFeedback *feedback, const AcrSource *source, const GArray *places)
 {
-    g_string_append(feedback->text,
-                    "Quote more of the lines around it, so that the quote stands once, or say in "
-                    "which class and method it is. The places:\n");
+    g_string_append(feedback->text, "Quote more of the surrounding lines, so that the quote occurs "
+                                    "only once, or name its class and method. The places:\n");
     for (guint i = 0; i < places->len && i < MAX_SHOWN_PLACES; i++) {
         const AcrPlace *place = &g_array_index(places, AcrPlace, i);
         acr_feedback_code(feedback, source, place->first > AROUND ? place->first - AROUND : 0,
@@ -263,7 +262,7 @@ static void show_closest(AcrFeedback *feedback, const AcrRefusal *refusal)
 {
     AcrRegion best = g_array_index(refusal->regions, AcrRegion, 0);
     gsize around = best.score < ACR_FEEDBACK_FOUND ? AROUND_UNLIKE : 0;
-    g_string_append_printf(feedback->text, "The closest code in that file is this (%d %% alike). ",
+    g_string_append_printf(feedback->text, "This is the closest code in that file (%d %% alike). ",
                            (int)(best.score * 100));
     acr_feedback_code(feedback, refusal->source, best.first - MIN(best.first, around),
                       best.last + around);
@@ -272,7 +271,7 @@ static void show_closest(AcrFeedback *feedback, const AcrRefusal *refusal)
         AcrRegion next = g_array_index(refusal->regions, AcrRegion, 1);
         if (next.score < ACR_FEEDBACK_FOUND)
             return;
-        g_string_append(feedback->text, "Nearly as close is this. ");
+        g_string_append(feedback->text, "This code is nearly as close. ");
         acr_feedback_code(feedback, refusal->source, next.first, next.last);
     }
 }
@@ -281,8 +280,8 @@ static void show_elsewhere(AcrFeedback *feedback, const AcrRefusal *refusal)
 {
     const AcrElsewhere *found = &refusal->elsewhere;
     g_string_append_printf(feedback->text,
-                           "Code like it is in another file, %s (%d %% alike); if that is meant, "
-                           "name it in <file>. ",
+                           "Similar code is in another file, %s (%d %% alike); if you mean that "
+                           "file, name it in <file>. ",
                            found->source->path, (int)(found->region.score * 100));
     acr_feedback_code(feedback, found->source, found->region.first, found->region.last);
     show_difference(feedback, refusal, found->source, &found->region);
@@ -306,7 +305,7 @@ static void show_missing(AcrFeedback *feedback, const AcrRefusal *refusal)
         return;
     bool none = best < ACR_FEEDBACK_MIN && !elsewhere;
     if (none)
-        g_string_append(feedback->text, "No code like it was found in the repository.\n");
+        g_string_append(feedback->text, "No similar code was found in the repository.\n");
     if (!show_symbols(feedback, refusal) && none && here)
         show_outline(feedback, here);
 }

@@ -249,16 +249,16 @@ static char *why_not_made(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name, "/", -1);
     if (has_odd_character(name))
-        return g_strdup("no file has a backslash or an invisible character in its name: write / "
+        return g_strdup("a file name cannot contain a backslash or an invisible character: write / "
                         "between the parts of a path");
     for (guint i = 0; parts[i]; i++) {
         gsize len = strlen(parts[i]);
         if (is_like_git(parts[i]))
-            return g_strdup("what is in .git may not be written");
+            return g_strdup("files in .git cannot be written");
         if (len > MAX_PART)
-            return g_strdup_printf("a part of its name is longer than %u bytes", MAX_PART);
+            return g_strdup_printf("a part of its path is longer than %u bytes", MAX_PART);
         if (len > 0 && (acr_is_blank(parts[i][0]) || acr_is_blank(parts[i][len - 1])))
-            return g_strdup("a part of its name begins or ends with a blank");
+            return g_strdup("a part of its path begins or ends with a space");
     }
     return NULL;
 }
@@ -269,17 +269,17 @@ char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay
     if (acr_overlay_path_ok(overlay, name))
         return entry < 0 ? why_not_made(name) : NULL;
     if (*name == '/')
-        return g_strdup("an absolute path may not be written: name the file from the root of the "
-                        "repository");
+        return g_strdup(
+            "an absolute path cannot be used: give the path from the root of the repository");
     if (has_part(name, ".."))
-        return g_strdup("a path with .. in it may not be written: name the file from the root of "
-                        "the repository");
+        return g_strdup(
+            "a path with .. cannot be used: give the path from the root of the repository");
     if (has_part(name, ".git"))
-        return g_strdup("what is in .git may not be written");
+        return g_strdup("files in .git cannot be written");
     if (entry >= 0 && acr_snapshot_entry(names->snapshot, (gsize)entry)->mode == ACR_MODE_LINK)
-        return g_strdup("it is a symbolic link, which may not be written: name the file that it "
-                        "points to");
+        return g_strdup(
+            "it is a symbolic link, which cannot be edited: name the file that it points to");
     if (acr_file_names_has_folder(names, name))
         return g_strdup("it is a folder, not a file");
-    return g_strdup("this path may not be written: name a file of the repository");
+    return g_strdup("this path cannot be written: name a file of the repository");
 }

@@ -212,7 +212,7 @@ void acr_elision_check(AcrMatch *match)
     if (match->level == ACR_LEVEL_ELISION) {
         if (left_out != quoted)
             match->why =
-                g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT
+                g_strdup_printf("<original> omits code in %" G_GSIZE_FORMAT
                                 " places, <patched> in %" G_GSIZE_FORMAT ": quote the code in full",
                                 quoted, left_out);
         return;
@@ -220,10 +220,9 @@ void acr_elision_check(AcrMatch *match)
     for (gsize k = 0; left_out > quoted && k < match->patched.n && !match->why; k++) {
         const AcrLine *line = &match->patched.line[k];
         if (acr_line_is_elision(line) && !acr_line_is_comment(line) && !is_ellipsis(match, k))
-            match->why =
-                g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
-                                "write the replacement in full",
-                                (int)line->core, line->s + line->lead);
+            match->why = g_strdup_printf("<patched> omits code (\"%.*s\") that <original> quotes: "
+                                         "write the replacement in full",
+                                         (int)line->core, line->s + line->lead);
     }
     if (!match->why)
         acr_placeholder_check(match);

@@ -285,7 +285,7 @@ static bool is_placeholder(const Gap *gap)
 
 static char *refuse_gap(const Gap *gap)
 {
-    g_autoptr(GString) text = g_string_new("<patched> has a comment in place of quoted code");
+    g_autoptr(GString) text = g_string_new("<patched> has a comment instead of quoted code");
     guint shown = 0;
     for (gsize k = gap->c; k < gap->d; k++) {
         bool is_code = false;
@@ -295,7 +295,7 @@ static char *refuse_gap(const Gap *gap)
         g_string_append_printf(text, " (\"%.*s\")", (int)MIN(line->core, MAX_SHOWN_BYTES), line->s);
         break;
     }
-    g_string_append(text, ": write the replacement in full. These lines would vanish: ");
+    g_string_append(text, ": write the replacement in full. These lines would be deleted: ");
     for (gsize j = gap->a; j < gap->b; j++) {
         if (!is_lost_line(gap, j) || ++shown > MAX_SHOWN)
             continue;

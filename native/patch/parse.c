@@ -431,8 +431,8 @@ static void push_unread(Parser *p)
     g_autofree char *text = g_strndup(parse->s + line->off, MIN(line->len, 120));
     g_autofree char *shown = g_utf8_make_valid(text, -1);
     edit->complaint =
-        g_strdup_printf("line %" G_GSIZE_FORMAT " of the answer (\"%s\") looks like a part of an "
-                        "edit, but belongs to none that can be read: write the edit anew, whole",
+        g_strdup_printf("line %" G_GSIZE_FORMAT " of the answer (\"%s\") looks like part of an "
+                        "edit, but that edit cannot be parsed: write the whole edit again",
                         number, shown);
     acr_parse_push(&p->base, edit);
 }

@@ -159,8 +159,8 @@ static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edi
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
     if (block->cuts->len > MAX_CUTS || (block->cuts->len > 1 && bytes > MAX_CUT_BYTES)) {
-        acr_parse_complain(edit, "it has too many lines that could be its =======; write it as "
-                                 "<file>, <original>, <patched>");
+        acr_parse_complain(edit, "too many of its lines may be the ======= divider; write the edit "
+                                 "with <file>, <original> and <patched>");
         return;
     }
     for (guint i = 0; i < block->cuts->len; i++) {
@@ -174,9 +174,9 @@ static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edi
                                                     : g_strdup(""));
     }
     if (!edit->original)
-        acr_parse_complain(edit, "it has more than one ======= or other mark, and each way to read "
-                                 "it puts one into the file; write it as <file>, <original>, "
-                                 "<patched>");
+        acr_parse_complain(
+            edit, "it has more than one ======= or other marker, so any reading would write a "
+                  "marker into the file; write the edit with <file>, <original> and <patched>");
 }
 
 gsize acr_search_replace_read(AcrParse *parse, gsize off)
@@ -200,7 +200,7 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
         file = acr_parse_named_near(parse);
     AcrEdit *edit = acr_parse_edit_new(ACR_EDIT_SEARCH_REPLACE, file, off, block.end);
     if (!file)
-        acr_parse_complain(edit, "the search/replace block names no file in the line before it");
+        acr_parse_complain(edit, "no line before the search/replace block names a file");
     if (block.closed)
         add_readings(parse, &block, edit);
     else

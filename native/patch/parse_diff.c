@@ -326,7 +326,7 @@ static gsize read_hunks(const Diff *diff, const FileHeader *file, gsize at)
     } while (at > from && find_hunk(diff, &at));
     if (n == 0 && !file->to && !file->has_mode) {
         AcrEdit *edit = new_edit(file, file->off, at);
-        acr_parse_complain(edit, "its diff changes no line");
+        acr_parse_complain(edit, "the diff changes no line");
         acr_parse_push(diff->parse, edit);
     }
     return at;

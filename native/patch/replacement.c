@@ -273,8 +273,8 @@ static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from
     if (len > size - *pos || (len > 0 && memcmp(encoded, data + *pos, len) != 0))
         return acr_set_error(
             error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED,
-            "'%s' cannot be read as %s and written back without a change of its bytes",
-            source->path, source->text.encoding);
+            "'%s' cannot be decoded as %s and encoded again without changing bytes", source->path,
+            source->text.encoding);
     g_byte_array_append(out, data + *pos, (guint)len);
     *pos += len;
     return true;

@@ -85,7 +85,7 @@ static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
         more = more || acr_line_is_code(&lines[f]);
     if (end > code && !more && acr_line_last(&lines[before - 1]) == ':')
         return after;
-    refuse(out_why, "<patched> adds lines where <original> leaves lines of the file out",
+    refuse(out_why, "<patched> adds lines at a place where <original> omits lines of the file",
            &lines[code]);
     return -1;
 }
@@ -104,7 +104,7 @@ static bool hunk_lines(const Fit *fit, const Hunk *hunk, gssize *from, gssize *t
         gssize said = *to >= 0 ? first_said(fit, *to, file_line(fit, j)) : -1;
         if (said >= 0)
             return refuse(out_why,
-                          "the file has lines between the quoted ones that <original> leaves out",
+                          "<original> omits lines that the file has between the quoted ones",
                           &lines[said]);
         *from = *from < 0 ? file_line(fit, j) : *from;
         *to = file_end(fit, j);
@@ -165,12 +165,14 @@ static bool keep_comment(const Fit *fit, gsize j, gsize k, char **out_core, char
     gsize at = acr_line_code_end(theirs), end = theirs->lead + theirs->core;
     if (has_marks(quoted) && !has_marks(theirs))
         return refuse(out_why,
-                      "<original> and <patched> have other marks than the file, in this line",
+                      "<original> and <patched> have non-ASCII characters in this line, and the "
+                      "file does not",
                       theirs);
     if (at == end || acr_line_code_end(quoted) < quoted->lead + quoted->core)
         return true;
     if (acr_line_code_end(line) < line->lead + line->core)
-        return refuse(out_why, "<patched> has another comment behind this line than the file",
+        return refuse(out_why,
+                      "the comment at the end of this line differs between <patched> and the file",
                       theirs);
     while (at > theirs->lead && acr_is_blank(theirs->s[at - 1]))
         at--;
@@ -303,7 +305,7 @@ bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why)
         if (!hunk_lines(fit, hunk, &from, &to, out_why))
             return false;
         if (from < at || is_joined(fit, hunk->a) || is_joined(fit, hunk->b)) {
-            *out_why = g_strdup("<original> is broken into lines otherwise than the file");
+            *out_why = g_strdup("<original> breaks lines at other places than the file");
             return false;
         }
         if (!write_hunk(fit, reading, hunk, from, to, &at, out_why))

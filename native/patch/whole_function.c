@@ -103,11 +103,11 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
     if (head->other || (n > 0 && (n != symbol->def - symbol->first ||
                                   !same_lines(&source->lines.line[symbol->first - 1],
                                               &lines->line[head->decorators], n))))
-        return "other lines stand in front of it";
+        return "its decorators differ or other code precedes it";
     if (!same_header(source, symbol, lines, head))
-        return "its header is another";
+        return "its header differs from the one in the file";
     if (acr_elision_count(lines) > 0)
-        return "it leaves code out";
+        return "it omits code";
     for (gsize k = head->def + 1; k < lines->n; k++)
         if (acr_line_is_code(&lines->line[k]) &&
             acr_line_width(&lines->line[k]) <= acr_line_width(&lines->line[head->def]))
@@ -119,7 +119,7 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
         while (at < lines->n && !acr_line_same_core(&lines->line[at], line))
             at++;
         if (at++ >= lines->n)
-            return "it lacks lines that are not quoted";
+            return "it omits lines of the function that the quote does not contain";
     }
     return NULL;
 }

@@ -231,7 +231,7 @@ def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> 
     assert piped.stdout == run.stdout
     both = run_host("patch", "--repo", sample_repo, bad, good).check(1)
     assert both.stdout == piped.stdout
-    assert both.err.count("quote code that the files do not have. The model would be told:\n") == 1
+    assert both.err.count("quote code that is not in the files. The model would be told:\n") == 1
     assert both.err.startswith(f"{bad}: ")
     sample_repo.apply(piped.stdout)
     again = run_host("patch", "--repo", sample_repo, good).check(1)

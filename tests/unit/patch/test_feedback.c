@@ -130,7 +130,7 @@ FIXTURE_TEST("/patch/feedback", the_file_with_most_of_the_quote_is_shown)
     fixture_open(fixture);
     append_edit(answer, "pkg/none.py", 3, 12);
     apply(fixture, answer->str, NULL, 0, &result);
-    g_assert_nonnull(strstr(result.message, "Code like it is in another file, pkg/right.py"));
+    g_assert_nonnull(strstr(result.message, "Similar code is in another file, pkg/right.py"));
     g_assert_nonnull(strstr(result.message, "pkg/right.py, lines 49-62, in method_3:"));
     g_assert_nonnull(strstr(result.message, "  you wrote: |    something_else_entirely()"));
 }
@@ -154,7 +154,7 @@ FIXTURE_TEST("/patch/feedback", the_form_is_told_where_no_edit_could_be_read_alo
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrPatchResult) result = {0};
         apply(fixture, rows[i].answer, NULL, 0, &result);
-        g_assert_cmpuint(count(result.message, "A program reads the edits"), ==, rows[i].is_told);
+        g_assert_cmpuint(count(result.message, "A program applies the edits"), ==, rows[i].is_told);
     }
 }
 
@@ -171,7 +171,7 @@ FIXTURE_TEST("/patch/feedback", a_definition_that_is_shown_is_not_shown_again)
         g_string_replace(answer, line, "    nothing_of_the_kind[at] += an_other\n", 1);
     }
     apply(fixture, answer->str, NULL, 0, &result);
-    g_assert_nonnull(strstr(result.message, "The closest code in that file is this"));
+    g_assert_nonnull(strstr(result.message, "This is the closest code in that file"));
     g_assert_nonnull(strstr(result.message, "method_3 is defined in a.py, lines 49-62."));
     g_assert_cmpuint(count(result.message, "def method_3(first, second):\n"), ==, 1);
 }

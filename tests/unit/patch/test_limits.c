@@ -125,7 +125,7 @@ TEST("/patch/limits", edits_not_found_in_a_big_file_are_bounded)
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
     const AcrEditOutcome *last = result.edits->pdata[899];
-    g_assert_nonnull(strstr(last->why, "was not looked for"));
+    g_assert_nonnull(strstr(last->why, "did not search for this one"));
 }
 
 TEST("/patch/limits", answer_that_is_cut_is_refused)

@@ -30,7 +30,7 @@ static bool lands(const Fixture *fixture, const char *comment, const char *first
     AcrPatchContext context = {.snapshot = fixture->snapshot};
     assert_ok(acr_patch_apply(&context, answer, strlen(answer), &result, &error), error);
     if (!result.diff)
-        g_assert_nonnull(strstr(result.message, "These lines would vanish: "));
+        g_assert_nonnull(strstr(result.message, "These lines would be deleted: "));
     return result.diff != NULL;
 }
 
