@@ -57,7 +57,7 @@ const char *acr_http_server_library(void);
 AcrHttpIncoming *acr_http_incoming_ref(AcrHttpIncoming *incoming);
 void acr_http_incoming_unref(AcrHttpIncoming *incoming);
 
-/* ---- What was asked: borrowed, and the same until the last reference goes ---- */
+/* ---- The request: borrowed and unchanged until the last reference is released ---- */
 
 const char *acr_http_incoming_method(const AcrHttpIncoming *incoming); /* "GET", … */
 const char *
@@ -67,7 +67,7 @@ acr_http_incoming_path(const AcrHttpIncoming *incoming); /* decoded, without the
 const char *acr_http_incoming_header(const AcrHttpIncoming *incoming, const char *name);
 const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_len);
 
-/* ---- The answer: thread-safe; where the client is gone it is dropped ---- */
+/* ---- The response: thread-safe; dropped if the client has disconnected ---- */
 
 /* Sets a header of the answer. Call it before the answer begins. `name` and `value` are one line
  * of ASCII. */

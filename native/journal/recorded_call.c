@@ -6,7 +6,7 @@
 
 #include "journal/journal_private.h"
 
-/* ---- Answers that are kept ---- */
+/* ---- Kept answers ------------- */
 
 typedef struct {
     void *out;

@@ -193,7 +193,7 @@ char *acr_batch_send(const AcrBatchWire *wire, const GPtrArray *calls, const cha
                                     : send_openai(wire, calls, nonce, out_status, error);
 }
 
-/* ---- Finding again ---- */
+/* ---- Finding sent batches ---- */
 
 char *acr_batch_find(const AcrBatchWire *wire, const char *url, const char *nonce, gint64 sent_s,
                      GHashTable *known, GError **error)

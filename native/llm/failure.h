@@ -59,7 +59,7 @@ static inline bool acr_says_any(const char *text, const char *words)
 /* The request id in the server's headers; borrowed; NULL if there is none. */
 const char *acr_header_request_id(GHashTable *headers);
 
-/* ---- When to try again (retry.c) ---- */
+/* ---- When to retry (retry.c) -------- */
 
 /* The duration at the start of a text in milliseconds; -1 if there is none. Examples: "6m0s",
  * "88ms", "1.5s", "2 minutes", or a bare number of seconds. */

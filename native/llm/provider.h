@@ -154,7 +154,7 @@ AcrService acr_service_of(const char *word);
  * or for this model, or is too slow at flex. The same request may succeed at the standard tier. */
 bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked);
 
-/* ---- JSON asked for in words (json_instruction.c) ---- */
+/* ---- JSON mode by instruction (json_instruction.c) ---- */
 
 #define ACR_JSON_INSTRUCTION "Answer with one JSON object and nothing else."
 /* A sentence for the system prompt that asks for JSON, or for the schema. Needed if the server

@@ -57,7 +57,7 @@ static void close_container(AcrSandbox *sandbox)
     g_free(state);
 }
 
-/* ---- What the image lacks ---- */
+/* ---- Missing parts of the image ---- */
 
 static bool is_same(const AcrEntry *a, const AcrEntry *b)
 {

@@ -41,7 +41,7 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
 
-/* ---- Walls (container_walls.c) ---- */
+/* ---- Isolation (container_walls.c) ---- */
 
 /* folder in a container that holds the program and the filter made by native/sandbox/inside */
 #define ACR_ENGINE_WALLS "/.acr-host"

@@ -59,7 +59,7 @@ char **acr_images_list(AcrImages *images)
     return (char **)g_ptr_array_steal(names, NULL);
 }
 
-/* ---- Work that an engine describes in lines ---- */
+/* ---- Work whose progress an engine reports in lines ---- */
 
 typedef struct {
     GString *line;

@@ -39,7 +39,7 @@ static bool is_script(const char *path)
     return n == (ssize_t)sizeof first && memcmp(first, "#!", sizeof first) == 0;
 }
 
-/* ---- Which one ---- */
+/* ---- Choosing the Python ---- */
 
 static bool has_entry(AcrSnapshot *snapshot, const char *path)
 {
@@ -149,7 +149,7 @@ static char *find_system(GError **error)
     return path;
 }
 
-/* ---- What it needs ---- */
+/* ---- The folders that it needs ---- */
 
 /* Whether a Python seems to be installed in the folder, which then has lib/pythonX.Y/os.py. */
 static bool is_prefix(const char *folder)
@@ -267,7 +267,7 @@ static bool find_roots(AcrSandboxPython *python, GError **error)
     return follow_links(python, error);
 }
 
-/* ---- Which one it was ---- */
+/* ---- Describing the choice ---- */
 
 static void add_stamp(GString *out, const char *path)
 {

@@ -166,7 +166,7 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
     return true;
 }
 
-/* ---- The whole ---- */
+/* ---- All steps ---- */
 
 /* Writes the files of /etc that must differ from the machine's. */
 static bool write_etc(const AcrHelperSpec *spec, GError **error)

@@ -48,7 +48,7 @@ gint64 acr_kernel_number(const char *text, const char *words)
     return 0;
 }
 
-/* ---- Where ---- */
+/* ---- Finding a group ---- */
 
 /* The path in a line "N:controllers:PATH" of /proc/self/cgroup, owned; NULL if there is no such
  * line. */
@@ -122,7 +122,7 @@ char *acr_memory_group_entry(const AcrMemoryGroup *group)
                       : NULL;
 }
 
-/* ---- What it says ---- */
+/* ---- Reading the group ---- */
 
 gint64 acr_memory_group_bytes(const AcrMemoryGroup *group)
 {

@@ -203,7 +203,7 @@ const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox)
     return (const char *const *)sandbox->remarks->pdata;
 }
 
-/* ---- What is laid into the copy ---- */
+/* ---- Files added to the copy ------- */
 
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out)

@@ -51,7 +51,7 @@ typedef struct {
     bool is_hidden; /* the file has its own function with that name */
 } Scan;
 
-/* ---- What stands around a use ---- */
+/* ---- The code around a use ------- */
 
 static bool is_name_byte(char c)
 {
@@ -92,7 +92,7 @@ static bool is_import_line(const Scan *scan, const char *at)
     return acr_has_word(line, (gsize)(at - line), "import");
 }
 
-/* ---- Whose method it is ---- */
+/* ---- The class of a method ---- */
 
 static bool is_target(const Callee *callee, guint32 id)
 {
@@ -478,7 +478,7 @@ bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
         return true;
     }
     g_autofree char *shown = acr_search_shown(callee.arg.text);
-    g_autofree char *one = g_strdup_printf("line that calls or passes on %s", shown);
-    g_autofree char *many = g_strdup_printf("lines that call or pass on %s", shown);
+    g_autofree char *one = g_strdup_printf("line that calls or passes %s", shown);
+    g_autofree char *many = g_strdup_printf("lines that call or pass %s", shown);
     return acr_reply_finish(&reply, one, many, a_callee.collapse, out, error);
 }

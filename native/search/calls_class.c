@@ -71,7 +71,8 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
     g_autoptr(GArray) all = acr_find_classes(search->index, arg, NULL);
     GArray *here = acr_find_in_files(search, all, files);
     if (here->len == 0 && all->len && is_known_in_files(search, arg->last, files)) {
-        acr_reply_note(reply, "The file does not define %s but gets it from elsewhere.", arg->text);
+        acr_reply_note(reply, "The file only imports or assigns %s; it is defined elsewhere.",
+                       arg->text);
         g_array_append_vals(here, all->data, all->len);
     }
     acr_add_aliases(reply, arg->last, here);

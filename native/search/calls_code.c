@@ -84,7 +84,7 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
     g_autoptr(GArray) kept =
         files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
     if (kept->len)
-        acr_reply_note(reply, "Not found as written; this is what %s is.", arg.text);
+        acr_reply_note(reply, "Not found as written; this is the definition of %s.", arg.text);
     acr_reply_add_symbols(reply, kept, ACR_VIEW_SIGNATURES);
 }
 
@@ -250,7 +250,7 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
     if (window_cut)
-        acr_reply_note(&reply, "window_size is taken as %d: it may be 0 to %d.", (int)window,
+        acr_reply_note(&reply, "window_size was set to %d: it must be from 0 to %d.", (int)window,
                        ACR_SEARCH_MAX_WINDOW);
     for (guint i = 0; i < files.entries->len; i++) {
         gsize entry = g_array_index(files.entries, gsize, i);

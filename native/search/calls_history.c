@@ -86,7 +86,7 @@ static char *part_of(void *user, GBytes *bytes)
     return g_string_free(out, FALSE);
 }
 
-/* ---- What is sought ---- */
+/* ---- The text or definition to find ---- */
 
 /* The definition to search for in old versions. It has the target's own name, because the
  * argument may be an alias. It has the target's class if the argument names only one target. */

@@ -38,7 +38,7 @@ static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const 
     g_autoptr(GArray) bare = acr_find_named(search->index, ACR_FUNCTIONS, arg->last);
     here = acr_find_in_files(search, bare, files);
     if (here->len)
-        acr_reply_note(reply, "There is no %s there; taken as %s.", arg->text, arg->last);
+        acr_reply_note(reply, "There is no %s there; %s is shown instead.", arg->text, arg->last);
     return here;
 }
 

@@ -26,7 +26,7 @@ static const AcrCallSpec calls[] = {
      acr_answer_class},
     {"search_class_in_file",
      {CLASS_NAME, FILE_NAME},
-     "Shows the whole source of a class in the files of that name.",
+     "Shows the whole source of a class in the files that file_name matches.",
      acr_answer_class_in_file},
     {"search_method",
      {METHOD_NAME},
@@ -34,7 +34,7 @@ static const AcrCallSpec calls[] = {
      acr_answer_method},
     {"search_method_in_file",
      {METHOD_NAME, FILE_NAME},
-     "Shows the functions and methods of that name in the files of that name.",
+     "Shows the functions and methods of that name in the files that file_name matches.",
      acr_answer_method_in_file},
     {"search_method_in_class",
      {METHOD_NAME, CLASS_NAME},
@@ -47,8 +47,8 @@ static const AcrCallSpec calls[] = {
      acr_answer_code},
     {"search_code_in_file",
      {CODE_STR, FILE_NAME},
-     "Finds literal text in the files of that name and shows the lines around each place; text "
-     "that begins with re: is a regular expression.",
+     "Finds literal text in the files that file_name matches and shows the lines around each "
+     "place; text that begins with re: is a regular expression.",
      acr_answer_code_in_file},
     {"get_code_around_line",
      {FILE_NAME, LINE_NUMBER, WINDOW_SIZE},
@@ -56,12 +56,12 @@ static const AcrCallSpec calls[] = {
      acr_answer_around_line},
     {"search_callers",
      {CALLEE},
-     "Shows the lines that call a function, method or class, with the functions they stand in.",
+     "Shows the lines that call a function, method or class, with their enclosing functions.",
      acr_answer_callers},
     {ACR_CALL_HISTORY,
      {HISTORY_TEXT},
-     "Lists the latest commits that change a function, method or class, or lines with a text, with "
-     "their date, subject and files.",
+     "Lists the latest commits that change a function, method or class, or lines that contain a "
+     "text, with date, subject and files.",
      acr_answer_history},
 };
 

@@ -133,7 +133,8 @@ static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *
             return false;
         }
         g_autofree char *shown = acr_search_shown(path);
-        match->note = g_strdup_printf("There is no file %s here; taken as %s.", shown, slash + 1);
+        match->note =
+            g_strdup_printf("There is no file %s here; %s is used instead.", shown, slash + 1);
         return true;
     }
     return false;

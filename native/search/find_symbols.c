@@ -104,7 +104,7 @@ static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg
     const AcrSymbol *klass = acr_index_symbol(index, g_array_index(classes, guint32, 0));
     if (strcmp(klass->name, arg->last) == 0)
         return;
-    g_string_append_printf(notes, "%s is another name of class %s.\n", arg->text, klass->qualname);
+    g_string_append_printf(notes, "%s is an alias of class %s.\n", arg->text, klass->qualname);
 }
 
 GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *notes)
@@ -114,7 +114,7 @@ GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *
         g_array_unref(ids);
         ids = acr_index_resolve_class(index, arg->last);
         if (ids->len && notes)
-            g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text,
+            g_string_append_printf(notes, "There is no %s here; %s is shown instead.\n", arg->text,
                                    arg->last);
     }
     acr_find_unique(ids);
@@ -153,7 +153,7 @@ void acr_find_keep_owners(GArray *classes, const char *name, GString *notes)
         return;
     if (notes)
         g_string_append_printf(
-            notes, "%u classes are named %s; only the first %u of them were looked into.\n",
+            notes, "%u classes are named %s; only the first %u of them were searched.\n",
             classes->len, name, ACR_SEARCH_MAX_OWNERS);
     g_array_set_size(classes, ACR_SEARCH_MAX_OWNERS);
 }
@@ -195,7 +195,7 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     }
     if (narrowed->len == 0 && all->len && !arg->is_whole) {
         if (notes)
-            g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text,
+            g_string_append_printf(notes, "There is no %s here; %s is shown instead.\n", arg->text,
                                    arg->last);
         g_array_append_vals(narrowed, all->data, all->len);
     }

@@ -4,7 +4,7 @@
 
 #include "search/search.h"
 
-#define CUT "… and more, which do not fit.\n"
+#define CUT "… and more, left out because they do not fit.\n"
 
 typedef enum { MAP_NAMES, MAP_FILES, MAP_FOLDERS } Detail;
 

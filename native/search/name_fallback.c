@@ -147,7 +147,7 @@ bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope 
     g_autoptr(GArray) ids = acr_find_definitions(reply->search->index, word);
     g_autofree char *sentence = strcmp(word, arg->last) == 0
                                     ? g_strdup(missing)
-                                    : g_strdup_printf("%s Taken as %s.", missing, word);
+                                    : g_strdup_printf("%s Searched for %s instead.", missing, word);
     if (ids->len == 0) {
         if (!add_folded_and_uses(reply, words, scope, sentence, error))
             return false;

@@ -183,7 +183,7 @@ static void list_methods(const AcrReply *reply, guint from, GString *out)
         g_string_append_printf(out, " line %u\n", hit->start);
     }
     if (end < hits->len) {
-        g_string_append(out, "Further places, as counts per file:\n");
+        g_string_append(out, "Further places, counted for each file:\n");
         list_reply_files(reply, end, out);
     }
 }

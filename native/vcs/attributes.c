@@ -231,7 +231,7 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes)
     g_free(attributes);
 }
 
-/* ---- Asking ---- */
+/* ---- Looking up attributes ---- */
 
 static bool rule_matches(const Rule *rule, const char *path)
 {

@@ -251,7 +251,7 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
     return ok;
 }
 
-/* ---- Where it may go ---- */
+/* ---- Remotes and objects ---- */
 
 /* A setting of a remote as a string; owned; NULL if there is none. We do not use
  * git_remote_lookup, because it leaks memory for each line of the configuration. */

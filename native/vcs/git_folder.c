@@ -194,7 +194,7 @@ static bool resolve_common(Family *family, GError **error)
            acr_vcs_fail_outside(error, name, family->common);
 }
 
-/* ---- What lies in them ---- */
+/* ---- Files in the folders ---- */
 
 static bool check_entry(const Family *family, const char *path, unsigned char type, GError **error)
 {

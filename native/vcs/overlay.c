@@ -45,7 +45,7 @@ void acr_overlay_free(AcrOverlay *overlay)
     g_free(overlay);
 }
 
-/* ---- Which paths ---- */
+/* ---- Allowed paths ---- */
 
 static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
 {

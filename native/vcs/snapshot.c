@@ -61,7 +61,7 @@ bool acr_vcs_path_ok(const char *path)
     }
 }
 
-/* ---- Life ---- */
+/* ---- Lifecycle ---- */
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
 {

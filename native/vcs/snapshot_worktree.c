@@ -326,7 +326,7 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
     return done;
 }
 
-/* ---- What git knows ---- */
+/* ---- Files known to git ---- */
 
 static void track(Walk *walk, const char *path)
 {

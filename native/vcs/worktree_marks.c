@@ -92,7 +92,7 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
         acr_vcs_marks_add(marks, path, lstat(path, &st) == 0 ? &st : NULL);
 }
 
-/* ---- Looking ---- */
+/* ---- Comparing ---- */
 
 /* The share of one thread: every `step`th mark, beginning with `first`. */
 typedef struct {

@@ -46,7 +46,7 @@ class Unusable(Exception):
     """The file is not an extension for this program; the message gives the reason."""
 
 
-# ---- Asking back
+# ---- Questions to the program
 
 
 def begin(descriptor: bytes) -> bytes:
@@ -63,7 +63,7 @@ def _read_input(length: int) -> bytes:
     while len(data) < length:
         part = os.read(_state["fd"], length - len(data))
         if not part:
-            os._exit(0)  # the program is gone
+            os._exit(0)  # the program has ended
         data += part
     return data
 

@@ -155,7 +155,7 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* ---- All of them ---- */
+/* ---- All tasks ------ */
 
 /* Pauses the batch if a key or account was rejected. If the rejected model has a fallback,
  * pauses only if the task itself failed for the same reason. */

@@ -130,7 +130,7 @@ static bool check_begun(const char *dir, const AcrJson *then, const AcrJson *now
            refuse(error, "'%s' was started with different %s; give another --out", dir, what);
 }
 
-/* ---- Entering ---- */
+/* ---- Starting a shard ---- */
 
 static bool read_number(const char *text, guint *out)
 {
@@ -276,7 +276,7 @@ bool acr_shard_lock(const AcrRunSpec *spec, const AcrJson *note, AcrLock **out_l
            write_note(spec->out, note, part, error);
 }
 
-/* ---- Looking on ---- */
+/* ---- Reading shards ---- */
 
 guint acr_shards_count(const char *out)
 {
@@ -304,7 +304,7 @@ void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gi
     *out_total = acr_json_get_int(note, "total", 0);
 }
 
-/* ---- All of them ---- */
+/* ---- All shards ----- */
 
 void acr_shards_clear(AcrShards *shards)
 {

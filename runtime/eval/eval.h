@@ -138,7 +138,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEval, acr_eval_free)
 void acr_eval_grade(AcrEval *eval, guint prediction, gint64 deadline_us);
 bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error) ACR_MUST_USE;
 
-/* ---- In parts (parts.c); batch/shards.h has how they are entered ---- */
+/* ---- In shards (parts.c; see batch/shards.h) ------------------------ */
 
 /* A digest of the options that must be equal in all shards; owned. */
 char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *recipes) ACR_MUST_USE;

@@ -10,7 +10,7 @@
 #define MICROS 1e6
 #define ENVIRONMENT "environment" /* the class of tasks that could not be run here */
 
-/* ---- What became of each prediction ---- */
+/* ---- The outcome of each prediction ---- */
 
 AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *graded, bool is_graded,
                          AcrJson *sign)

@@ -80,7 +80,7 @@ static char *digest_grading(const Work *work)
     return acr_sha256_hex(text->str, text->len);
 }
 
-/* ---- What an earlier run left ---- */
+/* ---- The results of an earlier run ---- */
 
 /* The verdict that the folder holds; owned; NULL: none of this version. */
 static AcrJson *read_verdict(const Work *work)

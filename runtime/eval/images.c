@@ -106,7 +106,7 @@ AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *ta
     return g_steal_pointer(&images);
 }
 
-/* ---- Getting ---- */
+/* ---- Fetching ---- */
 
 static bool stop(GError **error, GError *reason)
 {

@@ -28,7 +28,7 @@ char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *re
     return acr_sha256_hex(text, strlen(text));
 }
 
-/* ---- One part ---- */
+/* ---- One shard ---- */
 
 static AcrJson *describe_part(const AcrEvalSums *sums)
 {
@@ -96,7 +96,7 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-/* ---- All of them ---- */
+/* ---- All shards ----- */
 
 /* All members are owned, except the shards. */
 typedef struct {

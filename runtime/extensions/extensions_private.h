@@ -33,7 +33,7 @@ bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *ques
 bool acr_extension_process_locate(const AcrExtensionOptions *options, const char *name,
                                   AcrJson **out, GError **error) ACR_MUST_USE;
 
-/* ---- What it may ask back (view.c) ---- */
+/* ---- Questions of extensions (view.c) ---- */
 
 #define ACR_EXTENSION_MAX_SYMBOLS 10000u /* maximum number of symbols in one answer */
 /* Answers a question of an extension, with {"error"} if that fails; owned. `search` and `repo`

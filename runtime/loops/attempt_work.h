@@ -311,7 +311,7 @@ bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, ch
  * none. */
 char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
-/* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */
+/* ---- Executions as text for models (execution_text.c) ---------------------------------------- */
 
 /* Puts a text into a code fence that the text cannot close; owned. */
 char *acr_fence_text(const char *language, const char *text) ACR_MUST_USE;

@@ -135,7 +135,7 @@ static bool is_kept(AcrProgressKind kind)
     return kinds[kind].group || kinds[kind].time_key;
 }
 
-/* ---- Telling ---- */
+/* ---- Passing events ---- */
 
 gint64 acr_now_ms(void)
 {
@@ -271,7 +271,7 @@ void acr_doing_from_json(const AcrJson *json, AcrDoing *out)
     }
 }
 
-/* ---- What the events come to ---- */
+/* ---- The current state ---------- */
 
 static void forget_event(AcrProgressEvent *event)
 {

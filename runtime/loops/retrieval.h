@@ -46,7 +46,7 @@ AcrJson *acr_located_to_json(const GPtrArray *located) ACR_MUST_USE;
 /* Writes the named locations as text, one on each line: "- file a.py, class A, method f"; owned. */
 char *acr_locations_text(const GPtrArray *locations) ACR_MUST_USE;
 
-/* ---- What it gives up when the context overflows (context_overflow.c) ------------------------ */
+/* ---- Shortening after a context overflow (context_overflow.c) -------------------------------- */
 
 /* Adds the clue (taken) to the first question, after the issue. */
 void acr_retrieved_tell_clue(AcrRetrieved *retrieved, const AcrRun *run, char *clue);

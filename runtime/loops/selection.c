@@ -55,7 +55,7 @@ bool acr_selection_add_given(GPtrArray *candidates, const AcrRun *run, GError **
     return true;
 }
 
-/* ---- Weighing -------------------------------------------------------------------------------- */
+/* ---- Comparing candidates -------------------------------------------------------------------- */
 
 static bool is_open(const AcrCandidate *candidate)
 {
@@ -347,7 +347,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
     return step == ACR_STEP_FAILED ? step : acr_selection_vote(work, error);
 }
 
-/* ---- What is reported ---------------------------------------------------------------------------- */
+/* ---- The table of candidates --------------------------------------------------------------------- */
 
 /* The path of a candidate's diff in the run folder; owned; NULL if the candidate is not
  * applicable. */

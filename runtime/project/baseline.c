@@ -132,7 +132,7 @@ static bool take_or_lock(const AcrProject *project, const char *path, AcrBaselin
     return *out_lock && take_kept(project, path, out);
 }
 
-/* ---- Trying ---- */
+/* ---- Trying plans ---- */
 
 /* A program that the plan needs and the environment lacks; NULL if there is none. */
 static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)

@@ -225,8 +225,8 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
     return true;
 }
 
-/* Removes the tests that a run omitted. After a run that ended early, that they behave otherwise
- * alone, or were not run again, says nothing about them. */
+/* Removes the tests that a run omitted because it ended early. Whether they behave differently
+ * alone says nothing about them. */
 static void forget_omitted(const AcrTestRun *run, GPtrArray *ids)
 {
     for (guint i = ids->len; i > 0; i--)

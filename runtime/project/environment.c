@@ -14,7 +14,7 @@
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
 
-/* ---- Which Python ---- */
+/* ---- Choosing the Python ---- */
 
 /* The newest of pyenv's Pythons whose version is, for example, "3.9". */
 static char *find_pyenv(const char *version)
@@ -51,7 +51,7 @@ static char *find_base_python(const char *version, GError **error)
     return found;
 }
 
-/* ---- Making ---- */
+/* ---- Creating the environment ---- */
 
 static void add_bind(GPtrArray *argv, const char *how, const char *path)
 {
@@ -204,7 +204,7 @@ char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gin
     return g_steal_pointer(&python);
 }
 
-/* ---- Which recipe ---- */
+/* ---- Choosing the recipe ---- */
 
 bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
                              AcrGradingPlan *out, char **out_name, GError **error)

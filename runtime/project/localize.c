@@ -319,7 +319,7 @@ AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, gui
     return list;
 }
 
-/* ---- The whole ---- */
+/* ---- The ranking ---- */
 
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
                           const AcrLocalizing *localizing, AcrLocalized *out, GError **error)

@@ -20,7 +20,7 @@ typedef enum {
 #define ACR_PROJECT_ERROR acr_project_error_quark()
 GQuark acr_project_error_quark(void);
 
-/* ---- What is run ---- */
+/* ---- The project ---- */
 
 /* The project, and where its tests run. All members are borrowed. */
 typedef struct {
@@ -165,7 +165,7 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
  * milliseconds, according to `cache` (may be NULL); -1 if unknown. */
 gint64 acr_project_last_ms(const char *cache, const char *place);
 
-/* ---- What a patch does ---- */
+/* ---- The effect of a patch ---- */
 
 /* A test that always passes without the patch and always fails with it. All members are owned. */
 typedef struct {
@@ -237,7 +237,7 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
 /* Makes the comparison for a run without a patch: only counts the passing tests of the baseline. */
 void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *out);
 
-/* ---- Where a failure may come from ---- */
+/* ---- Ranking suspicious code ---------- */
 
 typedef struct {
     guint32 file;        /* number of the file in the index */

@@ -227,7 +227,7 @@ static void *worker_main(void *data)
     return NULL;
 }
 
-/* ---- Life ---- */
+/* ---- Lifecycle ---- */
 
 static void init_conds(AcrPython *python)
 {

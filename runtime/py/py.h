@@ -108,7 +108,7 @@ AcrJson *acr_python_json(AcrPython *python, const char *module, const char *func
 /* The version of libpython; owned (g_free). */
 char *acr_python_library(void) ACR_MUST_USE;
 
-/* ---- Workers: processes of this program in which Python looks at code of others ---- */
+/* ---- Workers: processes of this program in which Python reads untrusted code ------- */
 
 typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE, ACR_PYTHON_EXTENSION } AcrPythonWork;
 /* The main function of a worker: gives up its rights, starts Python, and answers questions on

@@ -37,7 +37,7 @@ char *acr_py_running_version(void) ACR_MUST_USE;
 const char *acr_py_prefix(void);
 const char *acr_py_executable(void);
 
-/* ---- Several byte strings as one, as python/acr/byte_fields.py writes them ---- */
+/* ---- Lists of byte strings, in the format of python/acr/byte_fields.py -------- */
 
 /* Owned array of the fields (GBytes, freed with the array), or NULL if `data` is not a list of
  * fields. */

@@ -210,7 +210,7 @@ static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint
     return true;
 }
 
-/* ---- Life ---- */
+/* ---- Lifecycle ---- */
 
 AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
                                          const AcrInterrupt *interrupt)

@@ -45,7 +45,7 @@ void acr_pull_server_clear(AcrPullServer *server)
     ACR_FREE(server->project, server->api, server->host, server->key);
 }
 
-/* ---- Which server ---- */
+/* ---- The server ------ */
 
 /* Splits a remote's address into host and path: "https://host/owner/name.git",
  * "ssh://git@host:22/…", "git@host:owner/name". Owned. Returns false if there is no host. */
@@ -135,7 +135,7 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
     return true;
 }
 
-/* ---- Asking ---- */
+/* ---- Requests ---- */
 
 /* Records a request instead of sending it, in a dry run. */
 static void note(AcrPull *pull, const AcrPullServer *server, const char *url, const AcrJson *body)

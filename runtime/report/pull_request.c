@@ -18,7 +18,7 @@ static void pull_clear(AcrPull *pull)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPull, pull_clear)
 
-/* ---- Its text ---- */
+/* ---- The text ---- */
 
 static bool add_template(const AcrRunSpec *spec, AcrReportFiles *files, GError **error)
 {
@@ -46,7 +46,7 @@ static bool make_text(AcrPull *pull, GError **error)
     return pull->text && (!fault || acr_task_refuse(error, "--template: %s", fault));
 }
 
-/* ---- Its branch, and where that goes ---- */
+/* ---- The branch, and the repository that it is written to ---- */
 
 static bool make_branch(AcrPull *pull, AcrPullServer *server, GError **error)
 {

@@ -121,7 +121,7 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     return true;
 }
 
-/* ---- Many ---- */
+/* ---- Many runs ---- */
 
 /* Adds a task. `part` is the folder of its shard, for the path of the task's page; "" if there
  * are no shards. */

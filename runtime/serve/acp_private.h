@@ -43,7 +43,7 @@ typedef struct {
     AcrJson *answer; /* the client's answer to that request; owned */
 } AcrAcpSession;
 
-/* ---- What the client is told (acp_update.c) ---- */
+/* ---- Messages to the client (acp_update.c) ----- */
 
 /* Sends one line of text, as the agent's message or as its thought. */
 void acr_acp_say(AcrAcpSession *session, const char *kind, const char *text);

@@ -108,7 +108,7 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, A
     return false;
 }
 
-/* ---- Eras ---- */
+/* ---- Protocol versions ---- */
 
 #define N_HANDSHAKE 4
 static const char *const versions[] = {"2024-11-05",
@@ -206,7 +206,7 @@ char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result, const Acr
     return g_strconcat(text, "\n", NULL);
 }
 
-/* ---- Parameters, and why something could not be answered ---- */
+/* ---- Parameters and errors ---------------------------------- */
 
 const char *acr_serve_param(const AcrServeMessage *message, const char *name, AcrServeFault *fault)
 {

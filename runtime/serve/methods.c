@@ -7,7 +7,7 @@
 #define PROMPT "locate_bug"
 #define MAX_SHOWN 80u
 
-/* ---- What the server is ---- */
+/* ---- The description of the server ---- */
 
 static AcrJson *capabilities(void)
 {

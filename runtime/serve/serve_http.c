@@ -271,7 +271,7 @@ static void gone(void *ctx, AcrHttpIncoming *incoming)
     acr_serve_server_cancel(transport->server, name);
 }
 
-/* ---- From the beginning to the end ---- */
+/* ---- Lifecycle ------------------------ */
 
 /* Prints the line with the data that a client's configuration needs. */
 static bool announce(const AcrServeOptions *options, const AcrHttpServer *http, GError **error)

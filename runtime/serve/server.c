@@ -280,7 +280,7 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
     acr_serve_message_clear(message);
 }
 
-/* ---- From the beginning to the end ---- */
+/* ---- Lifecycle ------------------------ */
 
 /* A progress notification for a request that asked for notifications; owned; otherwise NULL. */
 static char *progress_line(const AcrServeServer *server, const Job *job, gint64 now_us)

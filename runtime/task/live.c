@@ -8,7 +8,7 @@
 
 #include "layout/layout.h"
 
-/* ---- Whose it is ---- */
+/* ---- The process of a note ---- */
 
 AcrJson *acr_live_process_to_json(gint64 begun_ms)
 {
@@ -57,7 +57,7 @@ AcrJson *acr_live_read(const char *top, const char *name)
     return acr_json_parse_bytes(bytes, NULL);
 }
 
-/* ---- A run's ---- */
+/* ---- The note of a run ---- */
 
 static void write_note(const AcrLiveNote *note)
 {

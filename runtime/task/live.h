@@ -4,7 +4,7 @@
 
 #include "task/run_folder.h"
 
-/* ---- Whose it is ---- */
+/* ---- The process of a note ---- */
 
 typedef enum {
     ACR_LIVE_NONE,      /* there is no process, or the note is damaged */

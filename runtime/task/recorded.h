@@ -35,7 +35,7 @@ guint acr_window_room(const AcrWindow *window, const AcrConversation *conversati
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
                      GError **error) ACR_MUST_USE;
 
-/* ---- What the journal keeps of a call (model_record.c) ---- */
+/* ---- The journal's record of a call (model_record.c) ------ */
 
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */

@@ -199,7 +199,7 @@ static bool compare_tests(void *ctx, const AcrOverlay *patch, bool is_whole, con
     return found != NULL;
 }
 
-/* ---- Where failures point ("sbfl") ---- */
+/* ---- Ranking suspicious code ("sbfl") ---- */
 
 typedef struct {
     AcrRecordedTests *self;

@@ -61,7 +61,7 @@ GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize ma
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
                               GError **error) ACR_MUST_USE;
 
-/* ---- What it is bound to (resume_options.c) ---- */
+/* ---- Options that a resumed run must repeat (resume_options.c) ---- */
 
 /* The part of meta.json that a resumed run must repeat: {"verb", "options": {…}, "issue": sha256,
  * "prompts": {file: sha256}}; also "issue_url", which is not compared. */
@@ -108,7 +108,7 @@ bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
 /* Reads the result of a folder; *out is owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
-/* ---- A replay beside it (compare_replay.c) ---- */
+/* ---- Comparing with a replay (compare_replay.c) ---- */
 
 /* The files that a replay would write are kept in this table instead, path -> GBytes; owned
  * (g_hash_table_unref). */
@@ -133,7 +133,7 @@ AcrJson *acr_outlines_failed(const AcrIndex *index) ACR_MUST_USE;
  * with another index. */
 bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
 
-/* ---- Patches from elsewhere (given_patches.c) ---- */
+/* ---- Given patches (given_patches.c) ------------- */
 
 /* Reads the patch files that the spec names, as an array of GBytes; owned. Errors: those of
  * acr_file_read. */

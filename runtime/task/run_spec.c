@@ -264,7 +264,7 @@ bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *lab
     g_assert_not_reached();
 }
 
-/* ---- What goes together ---- */
+/* ---- Options that depend on each other ---- */
 
 static bool check_required(const AcrRunSpec *spec, GError **error)
 {

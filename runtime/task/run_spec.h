@@ -159,8 +159,8 @@ typedef struct {
     bool no_pull;
 } AcrRunSpec;
 
-/* Sets the values that are given in `from`, an options' spec of the same verb; strings and lists
- * are borrowed. */
+/* Sets the options that are given in `from`, a spec of the same verb; strings and lists are
+ * borrowed. */
 void acr_run_spec_override(AcrRunSpec *spec, const AcrRunSpec *from);
 
 /* The words of --sandbox and --grade that are not names of backends: the bubblewrap sandbox with

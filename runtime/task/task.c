@@ -184,7 +184,7 @@ static bool take_up(Task *task, GError **error)
     return begin_folder(task, g_steal_pointer(&bound), error);
 }
 
-/* ---- What the folder holds ---- */
+/* ---- The contents of the folder ---- */
 
 /* Opens the run's repository at the given path, which has the working tree, if this is still the
  * same repository. */

@@ -200,7 +200,7 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 
-/* ---- What a spec means to others ---- */
+/* ---- Options in the form that other libraries take ---- */
 
 /* Checks that --python and the first programs of --test-cmd and --validate can be used.
  * `work_tree` is the repository's folder; NULL if unknown. Errors: USAGE. */

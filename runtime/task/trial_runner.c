@@ -8,10 +8,10 @@
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
 #define VERSION_WALL_MS ((gint64)30 * 1000)
 #define PROBE_WALL_MS ((gint64)10 * 1000)
-#define PROBE_BYTES ((gsize)16 * 1024) /* more bytes than models see of an output */
+#define PROBE_BYTES ((gsize)16 * 1024) /* models see fewer bytes of an output than this */
 #define TRACER "acr/project/inside/call_tracer.py"
 #define TRACER_BYTES ((gsize)1024 * 1024)
-/* this program imports no module of the project */
+/* this program imports none of the project's modules */
 #define PROBE "import sys; print('Python ' + sys.version.split()[0])"
 
 /* ---- The sandbox ---- */

@@ -10,7 +10,7 @@
 #define MAX_TEXT_BYTES (32u * 1024 * 1024)
 #define MAX_SCHEMA_BYTES (4u * 1024 * 1024)
 
-/* ---- What is asked ---- */
+/* ---- The question ----- */
 
 /* Reads the question from the arguments, or from standard input. */
 static char *read_text(AcrHost *host, const char *given, GError **error)
@@ -39,7 +39,7 @@ static AcrJson *read_schema(const char *path, GError **error)
                                   reason ? reason->message : "it is not a JSON object"));
 }
 
-/* ---- What is printed ---- */
+/* ---- The output --------- */
 
 static AcrJson *known(gint64 value)
 {

@@ -9,7 +9,7 @@
 
 #define RUN_ID "swe-bench"
 
-/* ---- Which place ---- */
+/* ---- Choosing the place ---- */
 
 /* Whether --sandbox selects the tasks' own images or environments. */
 static bool is_of_tasks(const AcrRunSpec *spec)

@@ -287,7 +287,7 @@ static AcrJson *run_tool(const Tools *tools, guint i, GError **error)
                : g_steal_pointer(&json);
 }
 
-/* ---- All of them ---- */
+/* ---- All tasks ------ */
 
 /* Counts a task that has ended, and prints its result. The caller holds the lock. */
 static void account(Tools *tools, guint i, const AcrJson *json, const GError *error)

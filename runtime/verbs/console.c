@@ -195,7 +195,7 @@ static void start_ticker(AcrConsole *console)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* ---- What verbs write ---- */
+/* ---- Functions for verbs ---- */
 
 void acr_console_log(AcrConsole *console, const char *format, ...)
 {

@@ -138,7 +138,7 @@ static int list(AcrHost *host, const AcrRunSpec *spec)
                         has_failed(rows) ? ACR_EXIT_NONE : ACR_EXIT_OK);
 }
 
-/* ---- A new one ---- */
+/* ---- A new extension ---- */
 
 static int write_new(AcrHost *host, const char *name)
 {

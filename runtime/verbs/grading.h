@@ -25,7 +25,7 @@ AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code);
 /* Like acr_verb_fail, but reports invalid input as a usage error. */
 int acr_verb_fail_grading(AcrHost *host, const GError *error);
 
-/* ---- Of a batch: its rows, and where its code runs (batch_rows.c) ---- */
+/* ---- The rows of a batch, and where its code runs (batch_rows.c) ----- */
 
 /* The complete rows of a batch's tasks. The processes of the tasks never get these rows, because
  * they contain the hidden tests. */
@@ -65,7 +65,7 @@ bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gi
  * image. */
 void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
 
-/* ---- Of a batch, as its tasks end (batch_grading.c) ---- */
+/* ---- Grading the tasks of a batch as they end (batch_grading.c) ---- */
 
 typedef struct AcrBatchGrading AcrBatchGrading;
 /* Prepares the grading of the predictions; owned. All arguments are borrowed; `spent_microusd`

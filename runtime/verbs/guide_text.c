@@ -1,4 +1,4 @@
-/* Shows the Markdown of the guides on a terminal. It knows what the guides use: headings,
+/* Shows the Markdown of the guides on a terminal. Supports only what the guides use: headings,
  * paragraphs, lists, tables, code blocks, and code, emphasis and links inside a line. */
 #include "verbs/screen.h"
 
@@ -24,7 +24,8 @@ static void put_styled(const Guide *self, GString *out, const char *style, const
     g_string_append(out, self->has_colour ? PLAIN : mark);
 }
 
-/* Appends a link as its text and, where it leads elsewhere, how to read that page. */
+/* Appends the text of a link. If the link leads to another page, also says how to read that
+ * page. */
 static const char *put_link(const char *at, GString *out)
 {
     const char *middle = strstr(at, "]("), *end = middle ? strchr(middle, ')') : NULL;

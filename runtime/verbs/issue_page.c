@@ -104,7 +104,7 @@ static bool read_page(const char *text, const char *api, Page *out, GError **err
     return out->host || acr_task_refuse(error, "--issue-api must be an http or https URL");
 }
 
-/* ---- Asking ---- */
+/* ---- Requests ---- */
 
 static bool refuse_status(const Page *page, int status, GError **error)
 {

@@ -8,7 +8,7 @@
 #define MAX_LINES 500u
 #define SHOWN 10u /* number of lines shown to a person */
 
-/* ---- Telling ---- */
+/* ---- Printing ---- */
 
 static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *baseline,
                                  const AcrLocalized *found)

@@ -165,7 +165,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
     return script ? acr_out_bytes(script) : acr_out_diff(result->found.diff);
 }
 
-/* ---- What the user has now, and can do with it ---- */
+/* ---- The changed files, and the next steps -------- */
 
 #define MAX_SHOWN_FILES 10
 #define HEADER "diff --git " /* not confused with lines of a hunk, which begin with a mark */

@@ -147,7 +147,7 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
     return acr_search_run(self->workspace->search, call, out, error);
 }
 
-/* Says where the results are, if that is another place than the question meant. */
+/* Says where the results are, if they are not in the place that is searched first. */
 static void tell_width(const Manner *manner)
 {
     if (manner->width == IN_TESTS && !manner->spec->with_tests)

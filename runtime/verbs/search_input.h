@@ -3,7 +3,8 @@
 
 #include "verbs/verbs_private.h"
 
-/* Where a question is answered. If nothing is found in one place, the next is searched. */
+/* The places that are searched for the answer to a question, one after the other until something is
+ * found. */
 enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
 
 /* ---- Words (search_words.c) ---- */
@@ -78,7 +79,7 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
 
 /* Says that the results are lines with a text that is not the name of a definition. */
 void acr_search_tell_text(const char *name, guint width);
-/* Says that nothing has that name and no line contains it, and what the answer suggests. */
+/* Prints that no name and no line matches, and what the answer suggests instead. */
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 
 /* ---- Lines (search_input.c) ---- */

@@ -5,7 +5,7 @@
 /* maximum number of failing tests that are named if there is no patch; --list names all */
 #define FAILING 10u
 
-/* ---- Telling ---- */
+/* ---- Printing ---- */
 
 static AcrJson *counts_of(const AcrTestRun *run)
 {

@@ -66,8 +66,8 @@ class Slot(NamedTuple):
 class Pair:
     """A comparison of two sides.
     how: the operator ("Eq"), the function ("isclose"), "difference" for `abs(a - b) < c`, "helper" for a function that
-    may compare its arguments (`call`), "truth" for a test of `left` alone, "given" for data of the project that a
-    comparison is given besides. holds: True or False if the script needs that result, None if another part may decide.
+    may compare its arguments (`call`), "truth" for a test of `left` alone, "given" for data of the project that the
+    comparison also gets. holds: True or False if the script needs that result, None if another part may decide.
     is_right: the right side states the expected value. is_relation: both sides come from the same result.
     """
 
@@ -109,8 +109,8 @@ class Pair:
 
 
 def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
-    """Whether the right side states the expected value: the side without names and calls does; if both or neither, the
-    right."""
+    """Whether the right side states the expected value. The side without names and calls states it; if both sides have
+    some, or neither has, the right side does."""
     plain = [is_literal(left), is_literal(right)]
     return plain[1] or not plain[0]
 
@@ -136,7 +136,7 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr) -> 
 
 
 def _is_builtin_class(node: ast.expr) -> bool:
-    """Whether an expression names one or several kinds of built-in objects: no exceptions, and no classes for one use."""
+    """Whether an expression names one or several built-in classes of values, not exceptions or special-purpose classes."""
     names = [str(getattr(at, "id", getattr(at, "value", ""))) for at in getattr(node, "elts", [node])]
     kinds = [getattr(builtins, at, None) for at in names]
     return tail(node) in _KINDS or all(isinstance(at, type) and at.__name__[:1].islower() for at in kinds)
@@ -169,7 +169,7 @@ def _returned(call: ast.expr) -> ast.expr:
 
 
 def _bound(target: ast.AST, value: ast.AST, is_loop: bool = False) -> Iterator[tuple[str, ast.AST]]:
-    """The names of a target with the expressions that give them their values; what gives elements of itself is starred."""
+    """The names of a target, with the expressions of their values; an expression whose elements they get is starred."""
     if isinstance(target, ast.Name):
         yield target.id, ast.Starred(value) if is_loop else value
     elif isinstance(target, (ast.Tuple, ast.List)):
@@ -219,14 +219,14 @@ def _value_parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _calls(node: ast.AST, project: set[str]) -> bool:
-    """Whether an expression calls a function of the project; classes are none."""
+    """Whether an expression calls a function of the project; calls of classes do not count."""
     calls = [x.func for x in ast.walk(node) if isinstance(x, ast.Call) and not tail(x)[:1].isupper()]
     return any(isinstance(y, ast.Name) and y.id in project for at in calls for y in ast.walk(at))
 
 
 def _are_related(left: ast.expr, right: ast.expr) -> bool:
-    """Whether two sides are computed from one result of the project, or by one of its functions from the script's data:
-    then neither is an expectation."""
+    """Whether neither side is an expectation, because both are computed from one result of the project, or by one of its
+    functions from the script's data."""
     project = project_names(_top(left))
     calls = [x for x in (left, right) if isinstance(x, ast.Call) and _calls(x, project)]
     if len({ast.dump(x.func) for x in calls}) == 1 < len(calls):
@@ -252,8 +252,8 @@ def is_given(pair: Pair) -> bool:
 
 
 def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
-    """For each place from which a value is computed and which names something of the project: whether it reads or runs
-    that, and does not only look at how it is declared."""
+    """For each use of a name of the project in the computation of a value: whether it reads or runs the named object,
+    and does not only inspect its declaration."""
     if _is_look(node, project):
         yield False
     elif isinstance(node, ast.Name) and node.id in project:
@@ -279,7 +279,7 @@ def _is_look(node: ast.AST, project: set[str]) -> bool:
 
 
 def _only_looks(*sides: ast.expr) -> bool:
-    """Whether both sides are computed from how functions and classes of the project are declared, and not from results."""
+    """Whether both sides are computed only from declarations of the project's functions and classes, not from results."""
     uses = [use for at in sides for use in _project_uses(at, project_names(_top(at)), set())]
     return bool(uses) and not any(uses)
 
@@ -334,7 +334,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
 
 
 def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
-    """The pair of a statement that calls something which raises the error itself; outside the site, names decide this."""
+    """The pair of a call that raises the assertion error itself; outside the site, the called name must say so."""
     call = getattr(at, "value", None)
     if isinstance(call, ast.Call) and tail(call) in SIDED | _CLASSES and len(call.args) > 1:
         yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))

@@ -48,7 +48,7 @@ class Edit:
     def __init__(self, rng: random.Random, number: int, shift: str = "", gate: str = "") -> None:
         self.rng, self.number, self.shift, self.gate = rng, number, shift, gate
         self.original: ast.expr | None = None
-        self.observed: Slot | None = None  # where the other side of the comparison stands
+        self.observed: Slot | None = None  # the slot of the other side of the comparison
         self.words = ""
 
     def equate(self) -> bool:

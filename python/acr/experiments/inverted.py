@@ -1,7 +1,7 @@
 """Turns a script that passes while the issue exists into one that fails, by inverting its last assertion.
 
-Published as AssertFlip: models write a passing script more surely than a failing one, because they see when they are
-wrong.
+Published as AssertFlip: models write a passing script more reliably than a failing one, because a failure shows them
+their mistake.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _DOTTED = re.compile(r"\w+(?:\.\w+)*")
 def find(base: Files, patched: Files, packages: set[str], reads: bool = True) -> list[Finding]:
     """The reasons why a patch's files are not plain code; `packages`: top-level names of the project.
 
-    reads: the patch may read files. It may not if the script is a file, because it could then recognise variants of it.
+    reads: the patch may read files. It must not if the script is a file, which it could read to recognise a variant.
     """
     out: dict[tuple[str, str], None] = {}
     for path in sorted(patched):
@@ -360,14 +360,14 @@ class Unit:
             yield from self._stored(x)
 
     def _is_special(self, x: ast.Attribute, base: str) -> bool:
-        """Whether plain code may ask this value for this special attribute."""
+        """Whether plain code may read this special attribute of this value."""
         if x.attr == "__dict__":
             return base == "self"
         inherited = x.attr in names.INHERITED and (base.startswith(("super(", "self")) or id(x) in self.on_self)
         return x.attr in names.ATTRIBUTES or x.attr not in names.SPECIAL or inherited
 
     def _is_read(self, x: ast.expr) -> bool:
-        """Whether a mapping is only asked for values."""
+        """Whether the code only reads a mapping."""
         return any(
             isinstance(at, ast.Subscript) and at.value is x and isinstance(at.ctx, ast.Load)
             or isinstance(at, ast.Attribute) and at.value is x and at.attr in ("get", "copy", "items", "keys")

@@ -101,7 +101,7 @@ def is_library_module(name: str) -> bool:
 
 @functools.lru_cache(None)
 def _contents(module: str) -> dict[str, object]:
-    """What a module of the standard library holds; nothing for modules that plain code may not import."""
+    """The contents of a module of the standard library; empty for modules that plain code may not import."""
     if module.split(".")[0] not in names.MODULES & names.LIBRARY or names.INNER.search(module):
         return {}
     try:
@@ -111,7 +111,7 @@ def _contents(module: str) -> dict[str, object]:
 
 
 def may_use(module: str, name: str) -> bool:
-    """Whether a module of a name is its own: public, and neither a module nor a function that it imported."""
+    """Whether plain code may use this name of a module: it must be public, and not imported from another module."""
     if module in names.NARROW:
         return name in names.NARROW[module]
     if name.startswith("_") or f"{module}.{name}" in names.REFUSED:

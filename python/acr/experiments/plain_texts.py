@@ -27,7 +27,7 @@ _LOADED = re.compile(
 
 
 def constant(x: ast.Constant, compared: set[int]) -> Iterator[Finding]:
-    """compared: the nodes that the code only compares, or asks for as attributes by name."""
+    """Findings about one string. compared: nodes that the code only compares, or uses as names of attributes."""
     if not isinstance(x.value, str):
         return
     special, alone = re.fullmatch(r"__(\w+)__", x.value), id(x) not in compared
@@ -39,7 +39,7 @@ def constant(x: ast.Constant, compared: set[int]) -> Iterator[Finding]:
 
 
 def templates(unit: Unit) -> Iterator[Finding]:
-    """Formats that the code computes, because they can ask for any attribute of what they format."""
+    """Computed format strings, because such a string can read any attribute of the formatted values."""
     first = {id(x.func): x.args[0] for x in unit.nodes if isinstance(x, ast.Call) and x.args}
     for x in unit.nodes:
         if not isinstance(x, ast.Attribute) or x.attr not in ("format", "format_map"):
@@ -55,7 +55,7 @@ def templates(unit: Unit) -> Iterator[Finding]:
 
 
 def _asks(at: ast.AST) -> bool:
-    """Whether a part of a computed format could ask for an attribute."""
+    """Whether a part of a computed format string could read an attribute."""
     if isinstance(at, ast.Call):
         return getattr(at.func, "attr", getattr(at.func, "id", "")) in _EDITS
     return isinstance(at, ast.Constant) and bool(re.search(r"^[^:{]*[.\[]|\{[^:}]*[.\[]|__", str(at.value)))

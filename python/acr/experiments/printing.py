@@ -87,10 +87,10 @@ def {kind}(x, tag, depth=0, count={{}}):
 """
 
 
-# Writes, for each class of a project that a printed value has or that a changed file defines, how its objects compare:
-# a sum of the code of its equality and of all that this calls or reads; a sum of its other methods that may decide a
-# comparison; the names that the first calls, with "*" before the beginning of an operator's; and the names of the others
-# that stand in changed files. Tag "K"; again at the end.
+# Writes how the objects of a class compare, for each class of a printed value and for each class in a changed file (tag
+# "K"; again at the end). A row has: a checksum of the equality's code and of everything that this code calls or reads; a
+# checksum of the other methods that may decide a comparison; the names that the equality calls (for an operator, "*" and
+# the beginning of its name); and the names of those other methods that are in changed files.
 CALLS = """def {calls}(kind=None, known={{}}, codes={{}}):
     import dis, os, sys, zlib
     if kind is None:
@@ -251,7 +251,7 @@ _REPORTED = {"events": _EVENTS, "modules": plain_names.IMPORTED, "pickled": plai
 def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> tuple[str, list[Pair]] | None:
     """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
     those of the site first, with tags "L" and "R". files: those that the patch changes.
-    carries_on: the script continues after a failed assertion, and says of each helper whether it compares.
+    carries_on: the script continues after a failed assertion, and prints for each helper whether it compares.
     """
     site = script.site()
     if site is None:
@@ -334,7 +334,7 @@ def _is_reached(at: ast.stmt) -> bool:
 
 
 def _is_certain(at: ast.stmt, depth: int = 0) -> bool:
-    """Whether each run of the script that passes comes by: through blocks, functions that it calls and its tests."""
+    """Whether each passing run of the script reaches this statement, directly or in a function that the script calls."""
     up = at.up  # type: ignore[attr-defined]
     while isinstance(up, (ast.With, ast.AsyncWith, ast.If)) and not getattr(up, "orelse", None):
         if isinstance(up, ast.If) and "__name__" not in ast.unparse(up.test):

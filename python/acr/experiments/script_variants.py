@@ -201,8 +201,8 @@ def _speak(script: Script, site: Site) -> None:
 
 
 class Perturbed:
-    """A variant with another expected value. `control`: a variant for the base that has the right value on the observed
-    side; if it passes, the change has no effect. None: there is none. `speaks`: the failure carries the nonce."""
+    """A variant with another expected value. `control`: a variant for the base with the right value on the observed
+    side, or None; if it passes, the change has no effect. `speaks`: the nonce is in the failure's message."""
 
     def __init__(self, text: str, words: str, speaks: bool, control: str | None) -> None:
         self.text, self.words, self.speaks, self.control = text, words, speaks, control
@@ -301,12 +301,12 @@ def pin(script: Script, site: Site, slot: Slot, known: list[str | None]) -> None
 
 
 def replayed(script: Script, rows: dict[str, list[Any]], chosen: list[int], objects: list[Any]) -> str | None:
-    """For the base: a script in which helpers get the arguments that they have with the patch, so that the base's
-    helpers judge them, and which first compares objects that are built as they are with the patch: it fails with the
-    nonce if any two are not equal. `chosen`: numbers of the helpers' pairs; other failures of the script are ignored."""
+    """A script for the base in which the base's helpers judge the arguments that they get with the patch. It first
+    builds pairs of objects as they are with the patch, and fails with the nonce if two are not equal. `chosen`: numbers
+    of the helpers' pairs; other failures of the script are ignored."""
     site, make = script.site(), word(script.rng)
     sides = [[literal(at, make) for at in pair] for pair in objects]
-    says = f"{make}_says"  # a comparison that raises disagrees; objects that cannot be built say nothing
+    says = f"{make}_says"  # an error in the comparison means unequal; objects that cannot be built are skipped
     tests = [f"try: {says} = {one}, {other}\nexcept Exception: pass\nelse:\n"
              f"    try: {says} = bool({says}[0] == {says}[1])\n    except Exception: {says} = False\n"
              f"    if not {says}: {ast.unparse(script.fail())}" for one, other in sides if one and other]  # fmt: skip

@@ -40,7 +40,7 @@ def tail(node: ast.AST) -> str:
 
 
 def ancestors(at: ast.AST) -> Iterator[ast.AST]:
-    """What a node of a site's tree stands in, innermost first."""
+    """The ancestors of a node in a site's tree, innermost first."""
     while hasattr(at, "up"):
         at = at.up
         yield at

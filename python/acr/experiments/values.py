@@ -36,14 +36,14 @@ def read(out: str, mark: str, until: str = "") -> Rows:
 
 
 class Changed:
-    """The classes whose objects compare in another way with a patch than without it, by the rows "K" of both runs."""
+    """The classes whose objects compare differently with a patch than without it, by the rows "K" of both runs."""
 
     def __init__(self, functions: set[str], base: Rows, patched: Rows) -> None:
         was, now = [[at for at in side.get("K", []) if isinstance(at, list)] for side in (base, patched)]
         known = {at[0] for at in was}
         before = {(at[0], number, at[number]) for at in was for number in (1, 2)}
-        self.equal: set[object] = set()  # the classes of which the equality, order or truth changes
-        self.names: set[object] = set()  # these, and those of which another method changes that may decide a comparison
+        self.equal: set[object] = set()  # classes whose equality, order or truth value changes
+        self.names: set[object] = set()  # these, and classes with another changed method that may decide a comparison
         for row in now:
             name, _, _, found, others = row
             differs = [name in known and (name, number, row[number]) not in before for number in (1, 2)]
@@ -269,7 +269,7 @@ class Judged:
 
 
 def _is_moved(base: Rows, patched: Rows) -> str:
-    """The reason if what an expectation is computed from changes, only with the patch, after the script has made it."""
+    """The reason if data from which an expectation is computed changes, only with the patch, after the script made it."""
     used = [tag for tag in patched if tag[:1] == "U"]
     was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
     return "the expected value changes after the script has made it" if was - now else ""
@@ -293,7 +293,7 @@ def _are_other(want: object, got: object) -> bool:
 
 
 def _held(value: object) -> object:
-    """The data that an object is by a class of Python below its own, if it compares as such; otherwise the value."""
+    """For an object of a subclass of a built-in class that compares like it, the built-in data; otherwise the value."""
     if not isinstance(value, list):
         return value
     rows = value[2] if is_object(value) and len(value) > 2 else []
@@ -304,7 +304,7 @@ def _held(value: object) -> object:
 
 
 def _library(base: Rows, patched: Rows) -> str:
-    """The reason if the patch changes, while it runs, what the library or another package shares with the script."""
+    """The reason if the patch, while it runs, changes state that the library or another package shares with the script."""
     rows = [at for at in zip(base.get("T", []), patched.get("T", [])) if UNREADABLE not in at]
     changed = [name for was, now in rows for name in sorted({*was} & {*now}) if was[name] != now[name]]  # type: ignore
     return f"the patch changes the library's module {changed[0].strip()} while it runs" if changed else ""
@@ -341,8 +341,8 @@ def _is_bool(value: object) -> bool:
 
 
 def _new_classes(was: object, want: object, got: object) -> set[str]:
-    """The classes of the objects that stand, only with the patch, where plain data is expected. One object that compares
-    with True or False may take the place of another, and one that holds what is expected that of None."""
+    """The classes of objects that replace, only with the patch, expected plain data. Allowed are an object in place of
+    another object that is compared with True or False, and an object that contains the expected data in place of None."""
     found = [_classes_of(_held(at)) for at in (was, want, got)]
     holds = found[0] and isinstance(want, bool) or was is None and repr(want) in repr(got)
     return set() if found[1] or holds or str(want)[:8] == "['class'" else found[2] - found[0]
@@ -392,7 +392,7 @@ def _strays(was: object, want: object, got: object) -> str:
 
 
 def _other_class(want: object, got: object, changed: Changed) -> str:
-    """For isinstance: the reason if no class of the observed object is an expected one, or the patch decides it."""
+    """For isinstance: the reason if a changed class decides the result and the object has none of the expected classes."""
     wanted = want[1:] if isinstance(want, list) and want[:1] in (["tuple"], ["list"]) else [want]
     names = [at[1][0] for at in wanted if isinstance(at, list) and at[:1] == ["class"]]
     bases = got[1] if is_object(got) else []

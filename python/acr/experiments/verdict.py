@@ -35,7 +35,7 @@ class Refusal(Exception):
 
 
 class Run:
-    """One run: `files` are those that differ from its side; `file`: the script's name in tracebacks."""
+    """One run. `files`: the files that this run changes on its side; `file`: the script's name in tracebacks."""
 
     file, is_pipe = "<stdin>", True
 
@@ -299,7 +299,7 @@ class _Site:
         case.require("decoy", changed, "the script fails as without the patch", got, not got.passed and got.ended)
 
     def nothing(self) -> Steps:
-        """Refuses a script that is satisfied by functions that return nothing, unless it only wants that no error comes."""
+        """Refuses a script that passes with functions that return nothing, unless it only tests that no error occurs."""
         case = self.case
         site = self.script.site()
         is_handled = site.attempt or any(isinstance(at, ast.ExceptHandler) for at in ancestors(site.at))
@@ -314,7 +314,7 @@ class _Site:
         case.require("nothing", changed, "the script fails", got, not got.passed)
 
     def _decides_by_data(self) -> Steps:
-        """Whether data files of the patch, which the script does not name, fix the issue: the code alone is not enough."""
+        """Whether the patch fixes the issue only with its data files, which the script does not name."""
         case = self.case
         data = [p for p in case.patched if not p.endswith(".py")]
         if not data or any(p.split("/")[-1] in case.script for p in data):

@@ -1,8 +1,9 @@
-"""Whether a task can be graded here: what several runs with the reference patch and without a patch show.
+"""Decides whether a task can be graded here, from several runs with the reference patch and without a patch.
 
-The class of a task: "sound" (the reference patch always resolves it, no patch never), "flaky" (now and then),
-"accepts_empty" (an empty patch resolves it), "broken" (the reference patch never does, or the test patch does not
-apply), "environment" (no test could be read). Runs with another order or day only list what depends on them.
+The class of a task: "sound" (the reference patch always resolves it, an empty patch never), "flaky" (the reference
+patch resolves it in some runs only), "accepts_empty" (an empty patch resolves it), "broken" (the reference patch never
+resolves it, or the test patch does not apply), "environment" (no test outcomes could be read). Runs with another test
+order or date do not change the class; they show which tests depend on the order or the date.
 """
 
 from __future__ import annotations

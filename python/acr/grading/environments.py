@@ -1,6 +1,6 @@
 """Runs a task's tests without a container: defines its environment and a script that needs neither conda nor a commit.
 
-A recipe is an object: its "repo" and "versions" (or "tasks", the only ids for which it is), "python" (major.minor),
+A recipe is an object: its "repo" and "versions" (or "tasks", the ids to which it is limited), "python" (major.minor),
 "pip" (pinned packages), "install" (a shell command in the project's folder, without network; see install_of), "test"
 (the test command), "env" (its variables), "exclude" (a pattern of tests that cannot pass on a bare machine).
 `environments.json` has the built-in recipes; the user's recipes come first.

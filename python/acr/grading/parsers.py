@@ -252,7 +252,7 @@ _PROJECTS = {
 def parser_of(row: dict) -> Parser:
     """The parser that a row names in "log_parser", or its project's. Raises UnknownParser.
 
-    A row whose parser is the user's own has in "log_outcomes" what that said of each text: {SHA-256: {test: outcome}}.
+    If the parser is the user's own, the row's "log_outcomes" has its results for each log: {SHA-256: {test: outcome}}.
     """
     if "log_outcomes" in row:
         said = row["log_outcomes"]

@@ -131,6 +131,6 @@ def output(argument: bytes) -> bytes:
 
 
 def failure(argument: bytes) -> bytes:
-    """Logs -> reason and tier of the first sign that the environment is at fault, or nothing."""
+    """Logs -> reason and tier of the first sign of a fault in the environment; nothing if there is none."""
     found = classify("\n".join(rules.read_log(log) for log in unpack(argument)))
     return pack([field.encode() for field in found] if found else [])

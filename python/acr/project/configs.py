@@ -37,7 +37,7 @@ def read_ini(text: str) -> configparser.RawConfigParser:
     try:
         parser.read_string(text)
     except configparser.Error:
-        return parser  # it has all that could be read
+        return parser  # it contains what was read before the error
     return parser
 
 
@@ -71,7 +71,7 @@ def tox(text: str) -> Iterator[tuple[str, str, str]]:
         for line in lines.replace("\\\n", " ").splitlines():
             command = substitute(_FACTOR.sub("", line.strip()).lstrip("- "))
             folder = substitute(changed or "")
-            is_own = folder.startswith("/") or "{" in folder  # a folder of tox, or elsewhere
+            is_own = folder.startswith("/") or "{" in folder  # not a folder of the project
             if command:
                 yield command, "" if is_own else folder, f"[{section}] of tox.ini"
 

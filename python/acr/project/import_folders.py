@@ -70,7 +70,7 @@ class _Folders:
         self.found: list[str] = []
         self._packages = {path.rpartition("/")[0] for path in paths if path.endswith("/__init__.py")}
         self.of_packages = {package.rpartition("/")[0] for package in self._packages}  # the packages' parents
-        self.of_modules: set[str] = set()  # modules lie somewhere below them
+        self.of_modules: set[str] = set()  # folders with modules at any depth
         for path in paths:
             folder = path if path.endswith(".py") else ""
             while folder:

@@ -64,7 +64,7 @@ def set_up_plans(argument: bytes) -> bytes:
 
 
 def recipe_files(argument: bytes) -> bytes:
-    """Anything -> the paths of the files that `recipe` needs."""
+    """The paths of the files that `recipe` needs, for any input."""
     return json.dumps(recognise.files_of_versions()).encode()
 
 

@@ -116,7 +116,7 @@ def _run_lines(text: str) -> list[str]:
     return [re.sub(r"^\s*(?:-\s+)?(?:run:\s*)?", "", line).strip("\"' ") for line in lines if "install" in line]
 
 
-# ---- Commands of texts ----
+# ---- Commands in texts ----
 
 
 def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str) -> Iterator[tuple[str, str]]:
@@ -163,7 +163,7 @@ def _is_tool(name: str) -> bool:
     return re.split(r"[\[<>=!~; ]", name)[0].lower() in _TOOLS
 
 
-# ---- What tools would install ----
+# ---- The packages that tools would install ----
 
 
 def _project(paths: frozenset[str], texts: dict[str, str]) -> str:

@@ -125,8 +125,8 @@ def _task(found: dict[str, Task], name: object) -> Task:
 
 
 def tasks_of(files: dict[str, bytes]) -> list[Task]:
-    """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS. The file
-    "(instances)" is not in the folder: it has the names of the only ones that are wanted."""
+    """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS. The
+    input "(instances)" is no file of the folder: if it is given, it lists the tasks to include."""
     wanted = set(files["(instances)"].decode("utf-8", "replace").split("\n")) if "(instances)" in files else None
     found: dict[str, Task] = {}
     for name, data in files.items():
@@ -170,7 +170,7 @@ def _failing(task: Task) -> str:
 
 
 def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
-    """`has_pages`: the tasks' pages lie beside this one, which is not so where a server shows it. Columns that would be
+    """`has_pages`: the pages of the tasks exist beside this page, unless a server shows it. Columns that would be
     empty for all tasks are left out."""
     status = {task.name: status_words(task.status) if task.status.isupper() else "" for task in tasks}
     columns: list[tuple[str, bool, Callable[[Task], Html]]] = [

@@ -77,8 +77,8 @@ def _now() -> tuple[str, str, Html]:
 
 
 def page(title: str, summary: Html, sections: list[tuple[str, str, Html]], version: str, is_live: bool = False) -> str:
-    """The whole page: no part of it comes from elsewhere, and nothing in it runs but its own script. One that is live
-    asks its own server, and nobody else, for what has changed."""
+    """The whole page. It loads nothing from elsewhere and runs only its own script. A live page gets changes from its
+    own server, and contacts no other."""
     here = Path(__file__).parent
     style, script, live = ((here / name).read_text("utf-8") for name in ("page.css", "page.js", "live.js"))
     if is_live:

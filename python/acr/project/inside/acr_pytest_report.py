@@ -118,5 +118,5 @@ def pytest_internalerror(excrepr):
 def _text_of_report(report):
     try:
         return str(getattr(report, "longreprtext", None) or report.longrepr)
-    except Exception as error:  # the project's own text of a failure may raise
+    except Exception as error:  # the project's code that describes the failure may raise
         return f"{type(error).__name__} while describing the failure"

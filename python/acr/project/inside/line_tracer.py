@@ -1,8 +1,8 @@
-"""Which lines below a folder a test runs: by sys.monitoring where Python has it (3.12), else by a trace function,
-the one in C beside this file where it can be loaded (CPython 3.9 to 3.11).
+"""Records which lines below a folder each test runs. Uses sys.monitoring if Python has it (3.12), otherwise a trace
+function: the C code beside this file if it can be loaded (CPython 3.9 to 3.11).
 
-Lines of functions alone: what runs while a module is imported says nothing of the test that happened to import it.
-All lines where ACR_TESTS_IMPORTS is set.
+Records only lines of functions, because lines that run during an import say nothing about the test that happened to
+import the module. Records all lines if ACR_TESTS_IMPORTS is set.
 """
 
 import os

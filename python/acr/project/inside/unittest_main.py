@@ -18,7 +18,7 @@ def find(unittest, args):
 
 
 def module_of(test):
-    """The name of a test's module, or of the module that cannot be imported and that the test stands for."""
+    """The name of a test's module; for unittest's placeholder of a failed import, the name of the imported module."""
     return test.id()[len(FAILED) :] if type(test).__name__ == "_FailedTest" else type(test).__module__
 
 
