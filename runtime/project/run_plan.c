@@ -64,7 +64,7 @@ static AcrJson *run_supervisor(const AcrProject *project, const AcrOverlay *over
     if (!python)
         return NULL;
     g_autoptr(GBytes) input = g_bytes_new(text, strlen(text));
-    const char *const argv[] = {python, "-c", code, NULL};
+    const char *const argv[] = {python, "-Sc", code, NULL}; /* it needs only the standard library */
     AcrExecution execution = {
         .overlay = overlay,
         .argv = argv,

@@ -51,7 +51,7 @@ def python_of(version: str) -> str:
 
 def start(python: str, folder: Path, request: object) -> subprocess.CompletedProcess[str]:
     """Send it a request in a project's folder."""
-    argv, text = [python, "-c", SUPERVISE], json.dumps(request)
+    argv, text = [python, "-Sc", SUPERVISE], json.dumps(request)
     return subprocess.run(argv, cwd=folder, input=text, capture_output=True, text=True, timeout=120)
 
 
@@ -108,7 +108,7 @@ def test_a_run_is_stopped_soon_after_the_failure_of_a_good_test(tmp_path: Path, 
         tests = [f"    def test_{name}(self):\n        {body}\n" for name, body in zip("abc", bodies)]
         (tmp_path / "test_it.py").write_text(HEAD + "\n".join(tests))
         request = {"files": SOURCES, "plan": PLANS[runner], "seconds": 60, "good": [ids[runner] + at for at in good]}
-        argv, text = [sys.executable, "-c", code], json.dumps(request)
+        argv, text = [sys.executable, "-Sc", code], json.dumps(request)
         done = subprocess.run(argv, cwd=tmp_path, input=text, capture_output=True, text=True)
         answer = json.loads(done.stdout)
         assert (answer["stopped"], answer["running"], outcomes(answer)["test_b"]) == (is_stopped, None, "failed")

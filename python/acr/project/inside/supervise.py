@@ -14,13 +14,11 @@ if sys.hexversion < 0x03060000:  # older Pythons can compile this file, and run 
 if "" in sys.path:  # removes the project's root, whose json.py must not be imported
     sys.path.remove("")
 
-import base64
+# A verdict starts this program ten times, and the modules subprocess, tempfile and shutil take as long to load as Python.
+import binascii
 import json
 import os
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 
 LOG_BYTES = 16 << 20
@@ -39,10 +37,13 @@ KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hyp
 
 def probe():
     """Finds the available runners, and makes a digest of the installed packages."""
-    import glob  # imported here, because otherwise each run of tests would wait
+    import glob
     import hashlib
+    import site
     from importlib.util import find_spec
 
+    if sys.flags.no_site:  # so that other requests do not wait for the installed packages
+        site.main()
     sys.path.insert(0, "")  # the project may be pytest itself
     installed = [sys.version, sys.executable, sys.prefix]
     for folder in sys.path:
@@ -138,12 +139,13 @@ def write_files(request, folder):
     """Writes the files that the tests' process needs."""
     everywhere = os.path.join(folder, "everywhere")
     os.mkdir(everywhere)
-    for name, text in request["files"].items():
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else base64.b64decode(text["base64"]))
+    files = dict(request["files"])
     for name in ("acr_test_events.py", "acr_pytest_report.py", "unittest_report.py"):
-        shutil.copy(os.path.join(folder, name), everywhere)
-    shutil.copy(os.path.join(folder, "hooked_main.py"), os.path.join(everywhere, "sitecustomize.py"))
+        files["everywhere/" + name] = files[name]
+    files["everywhere/sitecustomize.py"] = files["hooked_main.py"]
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else binascii.a2b_base64(text["base64"]))
     os.mkdir(os.path.join(folder, "bin"))
     for name in ("python", "python3"):
         with open(os.path.join(folder, "bin", name), "w", encoding="utf-8") as file:
@@ -186,32 +188,49 @@ class Watch:
         return is_event(event) and event.get("outcome") in ("failed", "error") and event["test"] in self.good
 
 
-def wait_for_tests(child, seconds, watch):
-    """The exit code of a child; None after a timeout, or if `watch` (may be None) ends it."""
-    end = time.time() + seconds
-    while True:
-        left = end - time.time()
-        try:
-            return child.wait(max(min(left, LOOK_SECONDS) if watch else left, 0))
-        except subprocess.TimeoutExpired:
-            if time.time() >= end or (watch and watch.is_over()):
-                return None
+def start(argv, cwd, env, log):
+    """Starts a command in a new session; returns the process's id."""
+    ready, at_start = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(at_start)
+        os.read(ready, 1)  # returns when the command starts, in its session
+        os.close(ready)
+        return child
+    try:
+        os.setsid()
+        for target, source in enumerate((os.open(os.devnull, os.O_RDONLY), log.fileno(), log.fileno())):
+            os.dup2(source, target)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores both
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        os.chdir(cwd)
+        os.execve(argv[0], argv, env)
+    except OSError as error:
+        os.write(2, (argv[0] + ": " + error.strerror).encode())
+    finally:
+        os._exit(127)
 
 
 def run_command(argv, cwd, env, log, seconds, watch=None):
-    """Runs the command for at most `seconds`; returns its exit code, or None if it was ended."""
-    with open(os.devnull, "rb") as null:
-        child = subprocess.Popen(
-            argv, cwd=cwd, env=env, stdin=null, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+    """Runs the command for at most `seconds`; returns its exit code, or None if it was ended then or by `watch`."""
+    child, begun, look, pause = start(argv, cwd, env, log), time.time(), LOOK_SECONDS, 0.001
     try:
-        return wait_for_tests(child, seconds, watch)
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            passed = time.time() - begun
+            if passed >= seconds or (watch and passed >= look and watch.is_over()):
+                return None
+            look += LOOK_SECONDS if passed >= look else 0
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
     finally:
         try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except OSError:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        except OSError:  # all have ended
             pass
-        child.wait()
 
 
 def are_texts(values):
@@ -301,7 +320,8 @@ def read_log(path, limit):
 def run_tests(request):
     """Runs the tests and returns the answer."""
     plan = dict(request["plan"], trace=request.get("trace"), imports=request.get("imports"))
-    folder = tempfile.mkdtemp(prefix="acr-tests-")
+    folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", "acr-tests-" + binascii.hexlify(os.urandom(6)).decode())
+    os.mkdir(folder, 0o700)
     report, log = os.path.join(folder, "report"), os.path.join(folder, "log")
     write_files(request, folder)
     cwd = os.path.abspath(plan.get("cwd") or ".")
@@ -337,7 +357,7 @@ def run_tests(request):
         "lines_cut": is_cut,
         "log": read_log(log, LOG_BYTES if whole else SHOWN_BYTES),
     }
-    shutil.rmtree(folder, ignore_errors=True)
+    os.spawnlp(os.P_WAIT, "rm", "rm", "-rf", folder)
     return answer
 
 
