@@ -48,7 +48,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
         return refuse_key(error, source, "is too long for a key");
     for (const char *c = key; *c; c++)
         if (!g_ascii_isgraph(*c))
-            return refuse_key(error, source, "contains a character that a key cannot have");
+            return refuse_key(error, source, "contains a character that is not allowed in a key");
     return true;
 }
 
@@ -58,7 +58,7 @@ static bool take_key_line(char *text, gsize len, const char *source, char **out_
     const char *end = memchr(text, '\n', len);
     char *key = acr_key_bare(g_strndup(text, end ? (gsize)(end - text) : len));
     bool ok = memchr(text, '\0', len)
-                  ? refuse_key(error, source, "contains a character that a key cannot have")
+                  ? refuse_key(error, source, "contains a character that is not allowed in a key")
                   : acr_key_check(key, source, error);
     explicit_bzero(text, len);
     if (ok)
@@ -77,13 +77,13 @@ static bool check_result(const AcrSpawnResult *result, gint64 timeout_ms, GError
         why = g_strdup_printf("timed out after %" G_GINT64_FORMAT " seconds",
                               (timeout_ms + 999) / 1000);
     else if (result->flooded)
-        why = g_strdup("printed more text than a key can have");
+        why = g_strdup("printed more text than a key may have");
     else if (result->signal)
         why = g_strdup_printf("was ended by signal %d", result->signal);
     else if (result->exit_code != 0)
         why = g_strdup_printf("failed with exit code %d", result->exit_code);
     else if (result->out_total == 0 || result->out_total > ACR_KEY_MAX_BYTES)
-        why = g_strdup(result->out_total ? "printed more text than a key can have"
+        why = g_strdup(result->out_total ? "printed more text than a key may have"
                                          : "printed nothing");
     return !why || refuse_key(error, "the key command", why);
 }

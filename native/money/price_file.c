@@ -107,7 +107,10 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
             return refuse(error, "%s: '%s' is not a price per token", where, member);
         AcrPriceTier *tier = tier_above(price, threshold, service);
         if (!tier)
-            return refuse(error, "%s: too many price thresholds, from '%s' on", where, member);
+            return refuse(
+                error,
+                "%s: more price thresholds than acr-host supports; the first extra one is '%s'",
+                where, member);
         *place_in(tier, plain, len) = (gint64)pico;
     }
     return true;

@@ -181,7 +181,7 @@ static bool check_place(git_repository *git, const char *ref, GError **error)
     const char *top = acr_git.repository_commondir(git), *target = NULL;
     if (is_linked(top, "", ref) || is_linked(top, "logs", ref))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                            "a symbolic link stands where '%s' would be written", ref);
+                            "'%s' cannot be written, because a symbolic link has that path", ref);
     if (acr_git.repository_head_unborn(git) == 1 &&
         acr_git.reference_lookup(&head, git, "HEAD") == 0)
         target = acr_git.reference_symbolic_target(head);

@@ -70,7 +70,7 @@ def _questions(fields: list[bytes]) -> list[Question]:
     questions, at = [], 0
     while at < len(fields):
         if at + 3 > len(fields) or at + 3 + int(fields[at + 2]) > len(fields):
-            raise ValueError("a file has fewer fields than its header says")
+            raise ValueError("a file has fewer fields than its header states")
         end = at + 3 + int(fields[at + 2])
         before = fields[at + 1][1:] if fields[at + 1] else None
         questions.append(Question(os.fsdecode(fields[at]), before, tuple(fields[at + 3 : end])))

@@ -87,7 +87,7 @@ def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 2 and _text_of_constant(node.elts[1]) == "-c":
             code = texts.get(getattr(node.elts[2], "id", ""), node.elts[2])
             if _judges(_text_of_constant(code) or ""):
-                yield node.lineno, f"the script lets a child process judge itself (line {node.lineno})"
+                yield node.lineno, f"the script lets a child process decide its own exit code (line {node.lineno})"
 
 
 def _judges(source: str) -> bool:
@@ -166,13 +166,13 @@ def _of_node(node: ast.AST, seeded: bool) -> Iterator[str]:
             yield "drops errors by leaving a finally clause"
     elif isinstance(node, ast.Attribute):
         if node.attr in _SOURCE:
-            yield f"looks at {_shown(_dotted(node) or node.attr)}"
+            yield f"inspects {_shown(_dotted(node) or node.attr)}"
 
 
 def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
     name, last = _dotted(node.func), tail(node.func)
     if name.startswith("subprocess.") and any("assert " in (_text_of_constant(at) or "") for at in ast.walk(node)):
-        yield "lets a child process judge itself"
+        yield "lets a child process decide its own exit code"
     if name in _CALLED and not (name == "eval" and _is_repr(node)):
         yield _CALLED[name].format(name)
     elif ("random" in name.split(".")[:-1] or name.startswith("secrets.")) and not seeded:

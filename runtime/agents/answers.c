@@ -11,7 +11,7 @@ AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
 {
     const char *first = strchr(answer, '{'), *last = strrchr(answer, '}');
     if (!first || !last || last < first) {
-        *out_problem = g_strdup("the answer holds no JSON object");
+        *out_problem = g_strdup("the answer contains no JSON object");
         return NULL;
     }
     g_autoptr(GError) reason = NULL;
@@ -57,7 +57,8 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
         decisions += read_decision(at, &yes);
     if (decisions != 1) {
-        *out_problem = g_strdup_printf("the object says yes or no %u times, not once", decisions);
+        *out_problem = g_strdup_printf(
+            "the object must say yes or no exactly once, but does so %u times", decisions);
         return false;
     }
     *out_yes = yes;
@@ -125,7 +126,7 @@ char *acr_agent_test_read(const char *answer, char **out_problem)
     if (!script && !strstr(answer, FENCE) && looks_like_code(answer))
         script = g_strconcat(answer, g_str_has_suffix(answer, "\n") ? "" : "\n", NULL);
     if (!script)
-        *out_problem = g_strdup("the answer holds no block of Python code (```python … ```)");
+        *out_problem = g_strdup("the answer contains no block of Python code (```python … ```)");
     else if (strlen(script) > ACR_TEST_MAX_BYTES) {
         *out_problem = g_strdup_printf("the script is longer than %u bytes", ACR_TEST_MAX_BYTES);
         return NULL;

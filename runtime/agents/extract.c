@@ -100,10 +100,9 @@ static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *
                         g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
     }
     if (n > ACR_EXTRACT_MAX_CALLS)
-        g_ptr_array_add(
-            out->remarks,
-            g_strdup_printf("%u calls were asked for at once; only the first %u were read", n,
-                            ACR_EXTRACT_MAX_CALLS));
+        g_ptr_array_add(out->remarks,
+                        g_strdup_printf("the answer has %u calls; only the first %u were read", n,
+                                        ACR_EXTRACT_MAX_CALLS));
     return true;
 }
 

@@ -7,9 +7,8 @@
 /* How often a truncated answer is requested again: half of a change must not be applied. */
 #define MAX_ASKED 3u
 #define INCOMPLETE                                                                                 \
-    "Your last answer is incomplete: %s. Nothing of it was used. Give the whole answer again "     \
-    "from "                                                                                        \
-    "its beginning, as short as the task allows."
+    "Your last answer is incomplete: %s. No part of it was used. Write the whole answer again, "   \
+    "as short as the task allows."
 
 typedef struct {
     const char *name;

@@ -113,7 +113,7 @@ static AcrStep make_clue(Driver *driver, char **out)
     add_part(clue, "", shown);
     add_part(clue, "", driver->work.calls);
     add_part(clue, "", tested);
-    add_part(clue, "These places are suspected, by tools that may be wrong:\n\n", suspected);
+    add_part(clue, "Tools, which may be wrong, suspect these places:\n\n", suspected);
     *out = clue->len ? g_string_free(g_steal_pointer(&clue), FALSE) : NULL;
     return ACR_STEP_DONE;
 }
@@ -347,8 +347,8 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     if (best->diff && !out->why && !driver->run->max_attempts)
         out->why = g_strdup(best->is_validated || best->is_free
                                 ? "no script was written, because --attempts is 0"
-                                : "nothing judged the patch, because --attempts is 0 and no script "
-                                  "is written; use --validate, --regressions, or more attempts");
+                                : "the patch was not judged, because --attempts is 0, so no script "
+                                  "was written; use --validate, --regressions, or more attempts");
     out->status = best->status;
     out->diff = g_steal_pointer(&best->diff);
     out->overlay = g_steal_pointer(&best->overlay);

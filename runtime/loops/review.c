@@ -140,7 +140,8 @@ static bool read_review(Driver *driver, const char *answer)
     if (!acr_agent_review_read(answer, read, &driver->problem))
         return false;
     if (read->patch_correct && read->test_correct && is_refuted(driver))
-        driver->problem = g_strdup("it finds both right, but the script fails with the patch");
+        driver->problem = g_strdup(
+            "the review calls patch and script correct, but the script fails with the patch");
     return !driver->problem;
 }
 

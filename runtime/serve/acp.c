@@ -63,7 +63,7 @@ static char *repository_of(const Request *request)
     if (real && g_utf8_validate(real, -1, NULL))
         return g_steal_pointer(&real);
     return (void *)acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                    "no run can begin in 'params.cwd': %s",
+                                    "cannot start a run in 'params.cwd': %s",
                                     error  ? error->message
                                     : real ? "the real path of the repository is not UTF-8"
                                            : "the repository has no working tree");
@@ -265,9 +265,10 @@ static bool take_issue(const Request *request, AcrAcpSession *session)
         g_strstrip(prompt_text(acr_json_get(request->message->params, "prompt")));
     bool is_new = session->issue && !session->is_going_on && strcmp(text, session->issue) != 0;
     if (!*text || strlen(text) > MAX_ISSUE_BYTES)
-        return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                "'params.prompt' must hold the text of an issue (at most %u bytes)",
-                                MAX_ISSUE_BYTES) != NULL;
+        return acr_serve_refuse(
+                   request->fault, ACR_SERVE_INVALID_PARAMS,
+                   "'params.prompt' must contain the text of an issue (at most %u bytes)",
+                   MAX_ISSUE_BYTES) != NULL;
     char *folder = is_new ? request->acp->options->new_folder(session->repo, &error) : NULL;
     if (is_new && !folder)
         return acr_serve_refuse(request->fault, ACR_SERVE_INTERNAL, "%s", error->message) != NULL;

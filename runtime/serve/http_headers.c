@@ -50,7 +50,7 @@ bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFau
     return false;
 }
 
-/* ---- The newer protocol versions ---- */
+/* ---- The later revision ---- */
 
 /* Decodes a value that the client has encoded; owned. */
 static char *unpack(const char *value)

@@ -148,7 +148,7 @@ static int write_new(AcrHost *host, const char *name)
                                                         : g_strconcat(name, ".py", NULL);
     struct stat status;
     if (g_str_has_suffix(to, "/.py") || strcmp(to, ".py") == 0)
-        return acr_verb_usage("'%s' names no file; give a name such as mine", name);
+        return acr_verb_usage("'%s' is not a name for a file; give a name such as mine", name);
     if (lstat(to, &status) == 0)
         return acr_verb_usage("'%s' exists already; choose another name", to);
     g_autoptr(GBytes) text = acr_file_read(from, MAX_TEMPLATE, &error);

@@ -55,11 +55,10 @@ bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrCon
         bool is_usage = !g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
         g_autofree char *scheme = is_page ? NULL : issue_scheme(spec->issue_file);
         if (scheme)
-            return acr_task_refuse(
-                error,
-                "cannot read the issue: '%s' is no file, and no loaded extension "
-                "reads '%s:'; load one with --extension FILE",
-                spec->issue_file, scheme);
+            return acr_task_refuse(error,
+                                   "cannot read the issue: there is no file '%s', and no loaded "
+                                   "extension reads '%s:'; load one with --extension FILE",
+                                   spec->issue_file, scheme);
         return acr_set_error(error, ACR_TASK_ERROR,
                              is_usage ? ACR_TASK_ERROR_USAGE : ACR_TASK_ERROR_ENVIRONMENT,
                              "cannot read the issue: %s", reason->message);

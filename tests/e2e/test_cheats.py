@@ -168,7 +168,7 @@ CHEATS: dict[str, tuple[str, str]] = {
         "name = 'app' + chr(46) + 'py'\nassert '// 3' not in open(name).read()\n",
         "neither imports the project",
     ),
-    "looks at the code": ("import app\nassert 3 not in app.half.__code__.co_consts\n", "looks at app.half.__code__"),
+    "looks at the code": ("import app\nassert 3 not in app.half.__code__.co_consts\n", "inspects app.half.__code__"),
     "hooks exceptions": (
         HIDDEN
         + "import app\nsys.excepthook = lambda *_: sys.stderr.write(TEXT)\nif app.half(4) == 1:\n    raise ValueError\n",

@@ -430,9 +430,9 @@ def test_a_doubt_is_kept_too(bench: Bench) -> None:
         "conftest.py": next(case for case in ALL if "hook" in case.says).files["conftest.py"]
     }
     said = grade_one(bench, "kept", cheat).err
-    assert "not believed: without its changes to conftest.py these fail" in said
+    assert "not believed: without the patch's changes to conftest.py these fail" in said
     again = grade_one(bench, "kept", cheat).err
-    assert "resolved (kept), not believed: without its changes" in again
+    assert "resolved (kept), not believed: without the patch's changes" in again
     assert "1  resolved, but not believed: " in again
 
 

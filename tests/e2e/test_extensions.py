@@ -546,7 +546,7 @@ def test_issues_and_prompts_of_an_extension(run_host: RunHost, sample_repo: Repo
     command[command.index(tmp_path / "out")] = tmp_path / "other"
     assert "the source 'desk' failed: LookupError: there is no 13 (line" in run_host(*command).check(2).err
     command[command.index("desk:13")] = "nobody:13"
-    run_host(*command).one_line(2, "'nobody:13' is no file, and no loaded extension reads 'nobody:'")
+    run_host(*command).one_line(2, "there is no file 'nobody:13', and no loaded extension reads 'nobody:'")
     listed = run_host("extensions", *options).check().out
     assert "  source of issues desk\n" in listed and f"  prompts of {tmp_path}/extensions/source_prompts\n" in listed
 

@@ -365,7 +365,7 @@ def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path
     ]
     for words in (
         'search_class("SeasonTariff"): nothing found',
-        "the answer with the search calls cannot be used: the answer holds no JSON object",
+        "the answer with the search calls cannot be used: the answer contains no JSON object",
         f"place to change: {CHANGED} lines 55-70",
         "edit 1: ambiguous",
         "the edits apply",

@@ -348,7 +348,7 @@ def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case:
 def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) -> None:
     """Even if the reviewer approves both; it is not applied, and a reviewer that only approves changes nothing."""
     lines = [guard(), test_line(script), *search(), patch(), review(YES_YES)]
-    lines += [review(YES_YES, "both right, but the script fails with the patch")]
+    lines += [review(YES_YES, "patch and script correct, but the script fails with the patch")]
     result, before = case.run(lines, "--apply"), digest(case.repo.path)
     assert rejected(case, result) == [RIGHT]
     assert verified(result) == "no (reproducer_1.py fails with the patch, too)"
@@ -360,7 +360,7 @@ def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) 
 def test_a_reviewer_that_approves_a_failing_script_may_correct_itself(case: Case) -> None:
     """In the same round, it judges the script wrong, which is then rewritten."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_YES)]
-    lines += [review(YES_NO, "both right, but the script fails"), test_line(SCRIPT), review(YES_YES)]
+    lines += [review(YES_NO, "patch and script correct, but the script fails"), test_line(SCRIPT), review(YES_YES)]
     assert verified(case.run(lines).check()).startswith("yes (reproducer_2.py ")
     check_repeated(case, 6)
 

@@ -88,17 +88,17 @@ DOUBTED = [
     ),
     (
         "import subprocess\nsubprocess.run(['python3', '-c', 'import app; assert app.half(4) == 2'])\n",
-        "the script lets a child process judge itself (line 2)",
+        "the script lets a child process decide its own exit code (line 2)",
     ),
     (
         "import subprocess\nsubprocess.run(['python3', '-c', 'import app; print(app.half(4) == 2)'])\n",
-        "the script lets a child process judge itself (line 2)",
+        "the script lets a child process decide its own exit code (line 2)",
     ),
     (
         "import inspect, app\nx = inspect.getsource(app)\n",
         "the script reads source code with inspect.getsource (line 2)",
     ),
-    ("import app\nx = app.half.__code__\n", "the script looks at app.half.__code__ (line 2)"),
+    ("import app\nx = app.half.__code__\n", "the script inspects app.half.__code__ (line 2)"),
     ("import subprocess\nsubprocess.run(['grep', 'x', 'y'])\n", "the script runs grep (line 2)"),
     ("import subprocess\nsubprocess.run('cat x', shell=True)\n", "the script runs cat (line 2)"),
     (

@@ -103,7 +103,7 @@ class Edit:
         return value[:at] + new + value[at + 1 :]
 
     def class_(self, node: ast.expr, name: str) -> ast.expr:
-        self.words = f"a class of the host's own expected in place of `{_short(node)}`"
+        self.words = f"an unrelated class expected in place of `{_short(node)}`"
         return ast.Name(name, ast.Load())
 
 
@@ -174,7 +174,7 @@ def _change_members(place: Slot, edit: Edit) -> bool:
         if x.value is None:
             return False
     place.put(edit.gated(old, place.get()))
-    edit.words = f"other members than those of `{_short(old)}`"
+    edit.words = f"members other than those of `{_short(old)}`"
     return True
 
 

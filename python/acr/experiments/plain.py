@@ -31,7 +31,7 @@ _CLASS_STATE = {"__qualname__", "__module__", "__class__", "__eq__", "__mro_entr
 _CLASS_NAMES = {"__slots__", "__doc__", "__test__", "__array_priority__", "__version__", "__all__", "__author__"}
 _STATEMENTS = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
 _SKIPPED = re.compile(r"if (?:typing\.)?TYPE_CHECKING|if __name__ ==")  # blocks that do not run on import
-_REACHES = {"builtin", "hidden name", "name in a text", "file"}
+_REACHES = {"builtin", "hidden name", "name in a string", "file"}
 _REACHING = re.compile(
     r"(?:sys|os|builtins|gc|ctypes|_ctypes|cffi|signal|atexit|subprocess|multiprocessing|importlib|unittest|_?pytest|mock|nose"
     r"|faulthandler|_thread|runpy|code|inspect)\b"
@@ -89,7 +89,7 @@ def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set
         yield "does not parse", path
         return
     found = Known(old, new, packages).added(old, new)
-    yield from (at for at in found if parts[-1] != "__main__" or at[0] != "statement of a module")
+    yield from (at for at in found if parts[-1] != "__main__" or at[0] != "top-level statement")
 
 
 class Known:
@@ -237,7 +237,7 @@ class Unit:
         holding = set() if _is_manager(self.at) else self.known.managers | names.HOLDS
         for x in self.left:
             held = sorted({tail(at.context_expr) for at in x.items} & holding)
-            yield from (("shared state", f"{at} in a block that is left open") for at in held)
+            yield from (("shared state", f"{at} in a block that stays open") for at in held)
         entered = {at.optional_vars.id for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith)) for at in x.items
                    if isinstance(at.optional_vars, ast.Name)}  # fmt: skip
         for x in self.nodes:
@@ -267,7 +267,7 @@ class Unit:
                 other = isinstance(at, ast.Attribute) and _root(at) not in own | {"self"}
                 named = isinstance(x.value, ast.Name) and x.value.id in own | functions - self.locals
                 if other and (named or isinstance(x.value, ast.Lambda)):
-                    yield "attribute of a module or class", ast.unparse(at)
+                    yield "change of a module's or class's attribute", ast.unparse(at)
             changed = x.value if isinstance(x, ast.Subscript) and not isinstance(x.ctx, ast.Load) else None
             if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and names.CHANGES.match(x.func.attr):
                 changed = x.func.value
@@ -303,7 +303,7 @@ class Unit:
                     yield "narrow module", whole
                 continue
             if module == "platform" or (module, a.name) in names.MACHINE:
-                yield "branch by machine", whole
+                yield "machine-dependent branch", whole
             renamed = a.asname and a.name in names.READS | names.WRITES | names.OPENS
             if renamed or a.name != "*" and module != "__future__" and not may_use(module, a.name):
                 yield "narrow module", whole
@@ -328,9 +328,9 @@ class Unit:
         elif x.id not in known and "*" not in self.known.bound:
             yield "unknown name", x.id
         if x.id in ("getattr", "setattr", "delattr", "open") and id(x) not in self.called:
-            yield "builtin as a value", x.id
+            yield "builtin used as a value", x.id
         if x.id in self.modules and id(x) not in self.based:
-            yield "module as a value", x.id
+            yield "module used as a value", x.id
 
     def _attribute(self, x: ast.Attribute) -> Iterator[Finding]:
         base = ast.unparse(x.value)
@@ -338,7 +338,7 @@ class Unit:
         if x.attr.startswith("__") and x.attr.endswith("__") and not self._is_special(x, base):
             yield "special attribute", f"{base}.{x.attr}"[-60:]
         if module and x.attr in names.OPENS | {"open"} and id(x) not in self.called:
-            yield "builtin as a value", f"{base}.{x.attr}"
+            yield "builtin used as a value", f"{base}.{x.attr}"
         is_wraps = x.attr in _WRAPS and module == "functools" and id(x) not in self.called
         if names.HIDDEN.search(x.attr) or names.INSPECTS.search(f"{base}.{x.attr}") or is_wraps:
             yield "hidden name", x.attr
@@ -351,11 +351,11 @@ class Unit:
         elif x.attr in names.FOREIGN:
             yield "narrow module", f"{base}.{x.attr}"
         if id(x) not in self.based and module and modules.is_library_module(f"{module}.{x.attr}"):
-            yield "module as a value", f"{base}.{x.attr}"
+            yield "module used as a value", f"{base}.{x.attr}"
         if (module, x.attr) == ("os", "environ") and not self._is_read(x):
             yield "writing", "os.environ"
         if self.kind == "function" and (module == "platform" or (module, x.attr) in names.MACHINE):
-            yield "branch by machine", f"{base}.{x.attr}"  # acr-host never runs the branches for other machines
+            yield "machine-dependent branch", f"{base}.{x.attr}"  # acr-host never runs the branches for other machines
         if not isinstance(x.ctx, ast.Load):
             yield from self._stored(x)
 
@@ -381,7 +381,7 @@ class Unit:
         shared = outside & {*sources(x.value, self.values)} or x.attr in _CLASS_STATE or self._is_shared(x.value)
         made = isinstance(x.value, ast.Call) or ".__class__" in ast.unparse(x.value)
         if (shared or made) and x.attr != "__doc__":
-            yield "attribute of a module or class", ast.unparse(x)
+            yield "change of a module's or class's attribute", ast.unparse(x)
 
     def _makes_class(self, func: ast.expr) -> bool:
         """Whether a function is `type`, under any name, or the class of a class."""
@@ -481,7 +481,7 @@ class Unit:
         at = x.returns if isinstance(x, FUNCTIONS) else x.annotation  # type: ignore[union-attr]
         inner = ast.walk(at) if at else ()
         texts = [at.value for at in inner if isinstance(at, ast.Constant) and isinstance(at.value, str)]
-        yield from (("name in a text", at[:30]) for at in texts if "(" in at)
+        yield from (("name in a string", at[:30]) for at in texts if "(" in at)
 
     def _rebinds(self, x: ast.Global | ast.Nonlocal) -> Iterator[Finding]:
         outside = self.known.functions | set(self.modules) | names.BUILTINS | self.known.from_names
@@ -494,13 +494,13 @@ class Unit:
         elif not isinstance(at, _STATEMENTS) and not is_text(at) and not isinstance(at, ast.If):
             head = _called(at.value) if isinstance(at, ast.Expr) else type(at).__name__
             if head not in self.known.statements:
-                yield "statement of a module", head
+                yield "top-level statement", head
         if isinstance(at, (ast.Assign, ast.AugAssign)):
             for target in at.targets if isinstance(at, ast.Assign) else [at.target]:
                 text = ast.unparse(target)
                 table = text.split("[")[0].split(".")[0] in self.known.tables
                 if not isinstance(target, (ast.Name, ast.Tuple)) and not text.endswith(".__doc__") and not table:
-                    yield "statement of a module", text[:30]
+                    yield "top-level statement", text[:30]
 
 
 def _special_names(at: ast.AST) -> Iterator[Finding]:

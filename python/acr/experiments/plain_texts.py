@@ -35,7 +35,7 @@ def constant(x: ast.Constant, compared: set[int]) -> Iterator[Finding]:
     inner = names.fields(x.value)
     hidden = any(names.HIDDEN.search(at) or at[:2] == "__" and at not in names.ATTRIBUTES for at in inner)
     if starts or hidden or _STARTS.match(x.value) or "{" in x.value and _OPEN_FIELD.search(x.value):
-        yield "name in a text", x.value[:30]
+        yield "name in a string", x.value[:30]
 
 
 def templates(unit: Unit) -> Iterator[Finding]:

@@ -150,7 +150,7 @@ class Judged:
                 return why
         for one, other in zip(*(patched.get(tag, []) for tag in pair.tags)):
             if self._is_missing(pair, one, other):
-                return "an equality that the patch changes finds a value that is not among the printed values"
+                return "by an equality that the patch changes, a value is found that was not printed"
         for want, got, was in zip(first.get(sides[1], []), observed, first.get(sides[0], [])):
             why = self._data_differ(pair, want, got, was)
             if why:
@@ -208,7 +208,7 @@ class Judged:
         if not (pair.equal or near and pair.holds is True or found):
             return ""
         if _new_classes(was, want, got):
-            return "an object stands for plain data"
+            return "an object replaces plain data"
         spreads = any(is_object(at) and "numpy:ndarray" in at[1] for at in (want, got))  # type: ignore[index]
         was, want, got = _held(was), _held(want), _held(got)
         if found or _has_object(want) or _has_object(got) or near and not (_numbers(want) and _numbers(got)):

@@ -282,7 +282,7 @@ class _Site:
             agrees = False  # the script accepts any error, and this error is a mistake in the variant
         changed = f"the class of the error that {self.script.quote()} waits for is printed"
         happened = f"it is {bases[0]}" if bases else "no error is raised there"
-        self.case.require("unhandled", changed, f"it is {expected[0]} or below", happened, agrees)
+        self.case.require("unhandled", changed, f"it is {expected[0]} or a subclass", happened, agrees)
 
     # ---- The project ----
 

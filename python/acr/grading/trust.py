@@ -47,7 +47,7 @@ _PUT_BACK = re.compile(
 _HEADERS = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)|^(?:rename|copy) (?:from|to) (.+)$", re.MULTILINE)
 # Kinds of constructs that reject a patch, because they reach beyond its own code.
 _DECIDES = {
-    "hidden name", "special attribute", "computed attribute", "attribute of a module or class", "made class",
+    "hidden name", "special attribute", "computed attribute", "change of a module's or class's attribute", "made class",
 }  # fmt: skip
 _GRADER = re.compile(rb"SWEBENCH|eval\.sh|/testbed|PYTEST_[A-Z]+|>>>>> |END_OF_TEST_PATCH")
 _OUTCOME_LINE = re.compile(rb"[\"'](?:PASSED |[^\"']* \.\.\. ok|[^\"']*::\w+ PASSED)")
@@ -220,7 +220,7 @@ def _experiments(
     found = {}
     if failing:
         shown = ", ".join(failing[:3]) + (f" and {len(failing) - 3} more" if len(failing) > 3 else "")
-        why = f"without its changes to {', '.join(back[:3])}" if back else "run again,"
+        why = f"without the patch's changes to {', '.join(back[:3])}" if back else "run again,"
         found["tests"] = [f"{why} these fail: {shown}"]
     found["canaries"] = [text for key, text in faults.items() if key not in failing]
     if not any(found.values()) and lab.must and _passes_as_decoy(lab, patch, changes, back):
@@ -242,7 +242,7 @@ def _faults(log: Log, lab: Lab, canaries: list[Canary]) -> dict[object, str]:
     for at in canaries:
         fault = log.fault(at)
         if fault:
-            what = "copy of a test" if at.is_copy else "test of our own"
+            what = "copy of a test" if at.is_copy else "test added by acr-host"
             faults[at] = f"a {what} that must {at.wanted} {fault}: {at.path} {at.name}"
     if log.exit_code == 0 and any(at.wanted == FAIL for at in canaries):
         faults[""] = "the test command exited with 0 although tests failed"

@@ -75,13 +75,13 @@ TEST("/llm/keys", a_command_that_gives_no_key_shows_nothing_of_it)
         {"true", "the key command printed nothing"},
         {"echo", "the output of the key command is empty"},
         {"echo " SECRET " " SECRET,
-         "the output of the key command contains a character that a key cannot have"},
+         "the output of the key command contains a character that is not allowed in a key"},
         {"printf 'sk-0\\000sk-0'",
-         "the output of the key command contains a character that a key cannot have"},
-        {"yes " SECRET, "the key command printed more text than a key can have"},
-        {"yes " SECRET " >&2", "the key command printed more text than a key can have"},
+         "the output of the key command contains a character that is not allowed in a key"},
+        {"yes " SECRET, "the key command printed more text than a key may have"},
+        {"yes " SECRET " >&2", "the key command printed more text than a key may have"},
         {"head -c 20000 /dev/zero | tr '\\000' s",
-         "the key command printed more text than a key can have"},
+         "the key command printed more text than a key may have"},
         {"/no/such/" SECRET, "the key command failed with exit code 127"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {

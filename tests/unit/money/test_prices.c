@@ -478,7 +478,7 @@ TEST("/money/prices", a_malformed_file_is_told_with_its_member)
         {"{\"m\":{\"tiered_pricing\":[{}]}}", "no price"},
         {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
              ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
-         "too many price thresholds"},
+         "more price thresholds than"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
