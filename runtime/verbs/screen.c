@@ -9,7 +9,8 @@
 
 #define MIN_WIDTH 20
 #define MAX_WIDTH 10000
-#define MESSAGE_HANG 2 /* of a line that begins with the program's name and a colon */
+#define MESSAGE_HANG                                                                               \
+    2 /* indentation of the further lines of a message that begins with the program's name and a colon */
 
 guint acr_screen_width(int fd)
 {

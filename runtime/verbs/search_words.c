@@ -65,8 +65,9 @@ bool acr_search_word_lines(const char *text, AcrSearchLines *out)
     return true;
 }
 
-/* Makes the call for the lines around one line, or around the middle of a range. For a person it
- * is the first line of the range, because the end may lie beyond the file. */
+/* Makes the call for the lines around one line, or around the middle of a range. If a person reads
+ * the answer, the call begins at the first line of the range, because the end may lie beyond the
+ * file. */
 static bool line_call(const Kind *kind, const char *text, bool is_json, AcrCall *out,
                       GError **error)
 {

@@ -152,7 +152,7 @@ def test_what_is_written_out_becomes_an_expression(row: object, text: str | None
         ("    return getattr(xs, 'a' + 'b')\n", "computed attribute"),
         ("    open('x', 'w').write('y')\n", "writing"),
         ("    import logging\n    logging.addLevelName(20, 'X')\n", "shared state"),
-        ("    import json\n    json.dumps = str\n", "change of a module's or class's attribute"),
+        ("    import json\n    json.dumps = str\n", "module or class attribute"),
         ("    try:\n        return xs\n    except:\n        return 1\n", "catches all"),
         ("    return type('A', (), {})\n", "made class"),
         ("    import ctypes\n", "import"),
@@ -171,7 +171,7 @@ def test_what_is_written_out_becomes_an_expression(row: object, text: str | None
         ("    return ('{0' + '.a}').format(xs)\n", "computed format"),
         ("    return ('{}' + ', {:.2f}').format(xs, 1)\n", ""),
         ("    return [f(f) for f in [type]][0]('A', (), {})\n", "made class"),
-        ("    import decimal\n    for x in [decimal.Decimal]:\n        x.a = 1\n", "change of a module's or class's attribute"),
+        ("    import decimal\n    for x in [decimal.Decimal]:\n        x.a = 1\n", "module or class attribute"),
         ("    import sys\n    sys.stdout.close()\n", "shared state"),
     ],
 )

@@ -168,7 +168,7 @@ class Workshop:
         return found[0].strip()[:200] if found else ""
 
     def judge(self, stages: list[tuple[str, list[str]]]) -> tuple[str, str, str]:
-        """(result, the test, the line that shows it) for the present content of the copy."""
+        """The result of the tests on the copy as it is now, the test that failed, and its line that names the failure."""
         result = ("survived", "", "")
         for build, test in self._in_order(stages):
             if not self.build(build, [rooms.target(test)]):

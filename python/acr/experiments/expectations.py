@@ -40,7 +40,7 @@ def word(rng: random.Random, length: int = 9) -> str:
 
 
 class Edit:
-    """One change of an expected value. The number of the try selects the constant, and a small or a large change. With
+    """One change of an expected value. `number` selects the constant, and whether the change is small or large. With
     `shift`, the function of that name shifts the value while the script runs. `gate`: a name of the script that is
     true at the evaluations to which the change applies.
     """

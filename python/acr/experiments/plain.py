@@ -267,7 +267,7 @@ class Unit:
                 other = isinstance(at, ast.Attribute) and _root(at) not in own | {"self"}
                 named = isinstance(x.value, ast.Name) and x.value.id in own | functions - self.locals
                 if other and (named or isinstance(x.value, ast.Lambda)):
-                    yield "change of a module's or class's attribute", ast.unparse(at)
+                    yield "module or class attribute", ast.unparse(at)
             changed = x.value if isinstance(x, ast.Subscript) and not isinstance(x.ctx, ast.Load) else None
             if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and names.CHANGES.match(x.func.attr):
                 changed = x.func.value
@@ -381,7 +381,7 @@ class Unit:
         shared = outside & {*sources(x.value, self.values)} or x.attr in _CLASS_STATE or self._is_shared(x.value)
         made = isinstance(x.value, ast.Call) or ".__class__" in ast.unparse(x.value)
         if (shared or made) and x.attr != "__doc__":
-            yield "change of a module's or class's attribute", ast.unparse(x)
+            yield "module or class attribute", ast.unparse(x)
 
     def _makes_class(self, func: ast.expr) -> bool:
         """Whether a function is `type`, under any name, or the class of a class."""

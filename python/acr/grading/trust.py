@@ -47,7 +47,7 @@ _PUT_BACK = re.compile(
 _HEADERS = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)|^(?:rename|copy) (?:from|to) (.+)$", re.MULTILINE)
 # Kinds of constructs that reject a patch, because they reach beyond its own code.
 _DECIDES = {
-    "hidden name", "special attribute", "computed attribute", "change of a module's or class's attribute", "made class",
+    "hidden name", "special attribute", "computed attribute", "module or class attribute", "made class",
 }  # fmt: skip
 _GRADER = re.compile(rb"SWEBENCH|eval\.sh|/testbed|PYTEST_[A-Z]+|>>>>> |END_OF_TEST_PATCH")
 _OUTCOME_LINE = re.compile(rb"[\"'](?:PASSED |[^\"']* \.\.\. ok|[^\"']*::\w+ PASSED)")

@@ -276,5 +276,5 @@ def given(text: str, paths: frozenset[str]) -> dict:
     is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)
     plan = {**plan, "narrow": 0} if plan and is_plain else whole(text)
     same = plan["command"].removeprefix("python -m ") == text.strip().removeprefix("python -m ")
-    why = "you gave it" if same else f"you gave {text.strip()!r}; in this form, acr-host sees the outcome of each test"
+    why = "you gave it" if same else f"you gave {text.strip()!r}; in this form, acr-host sees each outcome"
     return {**plan, "why": why}
