@@ -344,26 +344,28 @@ def headers_by_tokens(source: bytes) -> dict[tuple[str, int], int]:
     for i, token in enumerate(tokens):
         if token.type != tokenize.NAME or token.string not in ("def", "class"):
             continue
-        depth = lambdas = 0
-        for after in tokens[i:]:
+        depth = 0
+        for j in range(i, len(tokens)):
+            after = tokens[j]
             depth += (after.string in "([{" and after.type == tokenize.OP) - (
                 after.string in ")]}" and after.type == tokenize.OP
             )
-            lambdas += after.string == "lambda"
             if after.string == ":" and depth == 0 and after.type == tokenize.OP:
                 found[tokens[i + 1].string, tokens[i + 1].start[0]] = after.start[0]
                 break
     return found
 
 
-def test_standard_library_agrees_with_all_tokens_and_all_nodes() -> None:
-    files = stdlib_files()
-    assert len(files) > 100
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in (1, 2, 3))])
+def test_standard_library_agrees_with_all_tokens_and_all_nodes(part: int) -> None:
+    files = stdlib_files()[part::4]
+    assert len(files) > 30
     checked = 0
     for path in files:
         source = path.read_bytes()
         by_tokens = headers_by_tokens(source)
-        found = [row for row in rows(source) if row[0] in "CD"]
+        outlined = rows(source)
+        found = [row for row in outlined if row[0] in "CD"]
         for row in found:
             assert by_tokens[row[1].rpartition(".")[2], int(row[3])] == int(row[4]), (path, row)
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -371,7 +373,7 @@ def test_standard_library_agrees_with_all_tokens_and_all_nodes() -> None:
         assert sorted((n.name, n.lineno, n.end_lineno) for n in nodes) == sorted(
             (row[1].rpartition(".")[2], int(row[3]), int(row[5])) for row in found
         )
-        firsts = [int(row[2]) for row in rows(source)]
+        firsts = [int(row[2]) for row in outlined]
         assert firsts == sorted(firsts)
         checked += len(found)
-    assert checked > 3_000
+    assert checked > 500

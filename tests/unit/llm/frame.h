@@ -8,12 +8,15 @@
 
 static inline guint32 frame_sum(const guint8 *data, gsize len)
 {
-    guint32 sum = 0xffffffff;
-    for (gsize i = 0; i < len; i++) {
-        sum ^= data[i];
+    static guint32 sums[256];
+    for (guint32 i = 0; !sums[255] && i < G_N_ELEMENTS(sums); i++) {
+        sums[i] = i;
         for (int bit = 0; bit < 8; bit++)
-            sum = sum & 1 ? sum >> 1 ^ 0xedb88320 : sum >> 1;
+            sums[i] = sums[i] & 1 ? sums[i] >> 1 ^ 0xedb88320 : sums[i] >> 1;
     }
+    guint32 sum = 0xffffffff;
+    for (gsize i = 0; i < len; i++)
+        sum = sum >> 8 ^ sums[(sum ^ data[i]) & 0xff];
     return ~sum;
 }
 

@@ -308,7 +308,7 @@ TEST("/py/referee", hostile_code_costs_its_own_answer_only)
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(GBytes) question = question_of(texts[i]), out = NULL;
-        if (!acr_py_referee_ask(worker, "lint.lint", question, 5000, &out, &error))
+        if (!acr_py_referee_ask(worker, "lint.lint", question, 2000, &out, &error))
             g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
         check_alive(worker);
     }

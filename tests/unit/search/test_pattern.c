@@ -50,6 +50,8 @@ TEST("/search/pattern", a_pattern_without_end_is_cut_and_says_so)
         g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", patterns[i], NULL, NULL);
         assert_has(&answer, "The pattern is too slow: 1 file was searched only in part "
                             "(m.py).\n");
+        g_auto(AcrAnswer) again = fixture_call(&fixture, "search_code", patterns[i], NULL, NULL);
+        g_assert_cmpstr(answer.output, ==, again.output);
     }
     expect(&fixture, "re:(a|a)*b", "n.py:1-1 - -");
     g_auto(AcrAnswer) before =
@@ -72,8 +74,6 @@ TEST("/search/pattern", all_steps_of_a_search_are_bounded)
     g_assert_false(answer.ok);
     assert_has(&answer,
                "files were not searched, because the search reached its limit of steps.\n");
-    g_auto(AcrAnswer) again = fixture_call(&fixture, "search_code", "re:(a+)+b", NULL, NULL);
-    g_assert_cmpstr(answer.output, ==, again.output);
 }
 
 /* PCRE2 itself rejects these; in any case, the call must get an answer. */

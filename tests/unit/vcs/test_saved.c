@@ -316,15 +316,11 @@ BOX_TEST("/vcs/saved", what_no_sandbox_lays_is_not_deleted)
     put(box, "r/d/f", "one\n");
     commit_all(box, "r");
     g_autofree char *head = g_strchomp(git_output(box, "r", "rev-parse HEAD")),
-                    *add = g_strdup_printf("update-index --add --cacheinfo 160000,%s,d/sub", head),
-                    *big = sandbox_path(box, "r/big");
-    put(box, "r/big", "");
-    g_assert_cmpint(truncate(big, (off_t)ACR_VCS_MAX_FILE_BYTES + 1), ==, 0);
-    git(box, "r", "add big");
+                    *add = g_strdup_printf("update-index --add --cacheinfo 160000,%s,d/sub", head);
+    stage_large_blob(box, "r", "big");
     git(box, "r", add);
     git(box, "r", "commit -q -m more");
     write_git(box, "more");
-    g_assert_cmpint(unlink(big), ==, 0);
     g_autofree char *status = ask_written(box, "more", "status --short");
     g_assert_cmpstr(status, ==, "");
     assert_text(ask_written(box, "more", "ls-files"), "big\nd/f\nd/sub");

@@ -95,6 +95,19 @@ void commit_all(const Sandbox *sandbox, const char *dir)
     git(sandbox, dir, "commit -q --allow-empty -m x");
 }
 
+void stage_large_blob(const Sandbox *sandbox, const char *dir, const char *path)
+{
+    static const char object[] = "x\x01\x01\x0f\x00\xf0\xff"
+                                 "blob 134217729\0\" \x03\x94"; /* zlib */
+    G_STATIC_ASSERT(ACR_VCS_MAX_FILE_BYTES + 1 == 134217729);
+    g_autofree char *file =
+        g_strconcat(dir, "/.git/objects/12/34567890123456789012345678901234567890", NULL);
+    g_autofree char *add = g_strconcat("update-index --add --cacheinfo 100644,",
+                                       "1234567890123456789012345678901234567890,", path, NULL);
+    put_bytes(sandbox, file, object, sizeof object - 1);
+    git(sandbox, dir, add);
+}
+
 void put_bytes(const Sandbox *sandbox, const char *path, const void *data, gsize len)
 {
     g_autofree char *whole = sandbox_path(sandbox, path);

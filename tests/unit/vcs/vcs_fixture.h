@@ -31,6 +31,9 @@ int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBy
 /* Makes a repository that has an identity and converts no line endings. */
 void make_repo(const Sandbox *sandbox, const char *dir);
 void commit_all(const Sandbox *sandbox, const char *dir);
+/* Adds a path to the index whose blob has one byte more than ACR_VCS_MAX_FILE_BYTES by its header,
+ * but no content, because git would compress it for a second. */
+void stage_large_blob(const Sandbox *sandbox, const char *dir, const char *path);
 /* Writes a file and creates its folders. */
 void put_bytes(const Sandbox *sandbox, const char *path, const void *data, gsize len);
 void put(const Sandbox *sandbox, const char *path, const char *text);
