@@ -379,7 +379,7 @@ def test_input_that_is_no_text(ask: Ask, server: LoopbackOpenAI) -> None:
 
 
 def test_input_that_cannot_be_read(ask: Ask, tmp_path: Path) -> None:
-    """For example, a folder; it is reported like any other failure."""
+    """Input such as a folder is reported like any other failure."""
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
         ask(stdin=folder).one_line(3, "standard input")

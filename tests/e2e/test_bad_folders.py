@@ -98,7 +98,7 @@ KINDS = [
 def test_a_folder_that_is_no_run_folder_is_not_touched(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, kind: str
 ) -> None:
-    """Its contents and the targets of its links stay unchanged; a dry run also reports a foreign meta.json."""
+    """The folder's contents and the targets of its links stay unchanged; a dry run also reports a foreign meta.json."""
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
     _strange(out, kind, elsewhere)
@@ -178,7 +178,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
     tmp_path: Path,
     change: list[str],
 ) -> None:
-    """In a finished and in an unfinished folder; neither is changed."""
+    """Neither a finished nor an unfinished folder is changed."""
     out = tmp_path / "out"
     arguments = tiny_run(tiny, out, script)
     run_host(*arguments).check()

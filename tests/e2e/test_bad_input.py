@@ -192,7 +192,7 @@ def test_a_missing_script_is_named(run_host: Run, tiny: Repo, tmp_path: Path) ->
 
 @pytest.mark.parametrize("left", range(len(TINY_ANSWERS)))
 def test_a_used_up_script_ends_without_a_patch(run_host: Run, tiny: Repo, tmp_path: Path, left: int) -> None:
-    """At any line; the folder is then finished, and a rerun prints the same."""
+    """The script may end at any line; the folder is then finished, and a rerun prints the same."""
     path = write_script(tmp_path / "short.jsonl", TINY_ANSWERS[:left])
     for _ in range(2):
         result = run_host(*tiny_run(tiny, tmp_path / "out", path))
@@ -214,7 +214,7 @@ def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Rep
 
 
 def test_an_answer_of_5_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
-    """In each role, and the run continues."""
+    """Each role may give such an answer, and the run continues."""
     huge = "nothing to see here\n" * HUGE_LINES
     lines = [dict(line) for line in TINY_ANSWERS]
     lines[0]["content"] += huge
@@ -262,7 +262,7 @@ def _one_round(calls: list[str]) -> list[dict[str, Any]]:
     ids=range(14),
 )
 def test_a_wrong_call_is_answered_and_the_run_goes_on(run_host: Run, tiny: Repo, tmp_path: Path, call: str) -> None:
-    """Also if `search` gets the call on the command line."""
+    """The same is true if `search` gets the call on the command line."""
     invalid = _one_round([call])
     retry = [line for line in invalid if line["agent"] == "extract"][:1] * 5
     lines = [invalid[0], *retry, invalid[2], *TINY_ANSWERS]
@@ -331,7 +331,7 @@ def test_an_empty_environment_is_enough(tiny: Repo, script: Path, tmp_path: Path
 def test_a_cache_that_cannot_be_written_or_read_is_done_without(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """It is read-only, a file is in its place, or it is a dangling link."""
+    """The cache is read-only, a file is in its place, or it is a dangling link."""
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "none" / "none")
     with read_only(tmp_path / "ro") as folder:
@@ -436,7 +436,7 @@ def test_a_value_out_of_range_is_a_usage_error(
 
 @pytest.mark.parametrize("home", [None, "/nonexistent/home", ""])
 def test_no_home_is_needed(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, home: str | None) -> None:
-    """Without HOME, with a missing home folder, and without any cache folder."""
+    """The program runs without HOME, with a missing home folder, and without any cache folder."""
     changes = {"HOME": home, "XDG_CACHE_HOME": None}
     run_host(*tiny_run(tiny, tmp_path / "out", script), env=changes).check()
     run_host("search", "--repo", tiny, 'search_method("half")', env=changes).check()

@@ -167,7 +167,7 @@ def test_with_few_descriptors_a_result_is_whole_or_there_is_none(
 def test_with_little_memory_a_result_is_whole_or_there_is_none(
     host: Host, tiny: Repo, tmp_path: Path, verb: str, limit: str
 ) -> None:
-    """With limited stacks, and with limited total memory."""
+    """Stacks are limited in one case, and total memory in another."""
     host.run(*tiny_run(tiny, tmp_path / "done", write_script(tmp_path / "s.jsonl"))).check()
     command = _command(verb, tiny, tmp_path)
     whole = _result(verb, host.run(*command), tmp_path)
@@ -208,7 +208,7 @@ def test_whatever_encoding_a_file_declares_the_others_are_served(run_host: Run, 
 
 
 def test_a_file_in_any_encoding_can_be_patched(run_host: Run, declared: Repo, tmp_path: Path) -> None:
-    """Also with slow codecs; whether Python can read the file does not matter for a change elsewhere."""
+    """The codec may be slow; whether Python can read the file does not matter for a change elsewhere."""
     answers = []
     for number, name in enumerate(ENCODINGS):
         answers.append(tmp_path / f"{name[:30]}.md")

@@ -194,7 +194,7 @@ def test_answers_stay_whatever_the_cache_has_become(
     answers: Answers,
     damage: Callable[[Path, random.Random], None],
 ) -> None:
-    """Each code path once; tests/unit/index damages every byte."""
+    """Takes each code path once; tests/unit/index damages every byte."""
     repo, commits = old
     warm(host, repo, commits)
     damage_once(host, repo, answers, damage, random.Random(damage.__name__))
@@ -219,7 +219,7 @@ def test_what_is_somebody_elses_is_left_alone(host: Host, old: tuple[Repo, list[
 
 
 def test_a_cache_that_may_only_be_read_is_read(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
-    """Its rows are used, none are stored, and one line says so."""
+    """The cache's rows are used, none are stored, and one line says so."""
     repo, commits = old
     warm(host, repo, commits)
     with read_only(cache_file(host).parent):
@@ -279,7 +279,7 @@ def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> N
 
 
 def test_clear_drops_outlines_and_nothing_else(host: Host, old: tuple[Repo, list[str]]) -> None:
-    """With and without a repository, twice, and without a cache."""
+    """Clears with and without a repository, twice, and without a cache."""
     repo, commits = old
     assert host.run("index", "--clear").check().stdout == b""
     warm(host, repo, commits)

@@ -97,7 +97,7 @@ def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lie", usually([*list(USAGES)[::8], "no usage"], [*USAGES, "no usage", "null usage"]))
 def test_what_a_server_says_and_cannot_be_counts_for_what_was_reserved(host: Host, tmp_path: Path, lie: str) -> None:
-    """Such calls cannot exceed the ceiling: three fit, and the fourth is not sent."""
+    """Calls with impossible counts cannot exceed the ceiling: three fit, and the fourth is not sent."""
     ledger = tmp_path / "ledger.jsonl"
     one = _worst_case(host, tmp_path)
     with LyingServer([lie], ledger, PRICE) as server:

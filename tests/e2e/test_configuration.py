@@ -137,7 +137,7 @@ def test_tag_is_one_line_of_text(run_host: RunHost, sample_repo: Repo, tmp_path:
 
 
 def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """In meta.json, the result and the prediction; without a tag, none has the member."""
+    """The tag is in meta.json, the result and the prediction; without a tag, none has the member."""
     row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD", "problem_statement": ISSUE.read_text("utf-8")}
     (tmp_path / "tasks.json").write_text(json.dumps([row]), "utf-8")
     (tmp_path / "repos").mkdir()

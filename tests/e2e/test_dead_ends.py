@@ -71,7 +71,7 @@ def given_up(result: Result) -> str:
 @pytest.mark.parametrize("verify", ["auto", "never"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_that_leads_nowhere_is_given_up(case: Case, name: str, verify: str) -> None:
-    """With and without a sandbox; a replay ends in the same way."""
+    """The run ends with and without a sandbox; a replay ends in the same way."""
     lines, why = MODELS[name]
     told = given_up(case.run(lines, "--verify", verify))
     assert why in told and "no patch: " in told
@@ -105,7 +105,7 @@ def test_a_patch_that_is_refused_again_and_again_is_not_asked_for_ten_times(case
 
 
 def test_an_interrupted_dead_end_resumes_to_the_same_end(case: Case, tmp_path: Path) -> None:
-    """From a journal that was truncated after some of its calls."""
+    """The journal is truncated after some of its calls."""
     lines, why = MODELS["prose only"]
     case.run(lines, "--verify=never")
     whole = calls(case)

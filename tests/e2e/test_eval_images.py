@@ -525,7 +525,7 @@ def test_blank_patches_are_not_run(grading: Grading) -> None:
 
 @pytest.mark.parametrize("names", [["--image-template", IMAGE], []])
 def test_a_batch_runs_its_code_in_the_image_of_each_task(grading: Grading, names: list[str]) -> None:
-    """Under the name of a local build or the user's name; graded there, too. Only the image has the command."""
+    """The image has the name of a local build or the user's name; it is also used for grading."""
     repo = repos.make_repo(grading.folder / "repos" / "pallets" / "flask", {"m.py": CODE})
     row = WITHOUT_IMAGE | {"base_commit": repo.head, "problem_statement": "f(1) must be 2", "test_patch": ""}
     (grading.folder / "tasks.jsonl").write_text(json.dumps(row) + "\n")

@@ -170,7 +170,7 @@ def test_shards_come_to_what_one_process_does(evaluation: Evaluation) -> None:
 
 
 def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evaluation) -> None:
-    """From saved outputs: the merged files equal those of one process."""
+    """Grades saved outputs; the merged files equal those of one process."""
     evaluation.predict(dict.fromkeys((3, 2, 1), "diff"))
     lines(evaluation.folder / "tasks.jsonl", evaluation.rows[:3])
     whole, old = evaluation.folder / "whole", evaluation.folder / "old.json"
@@ -195,7 +195,7 @@ def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evalu
 
 
 def test_a_shard_without_predictions(unsolved: Evaluation) -> None:
-    """It has nothing to do, and merging does not wait for a shard without tasks; Slurm numbers these shards."""
+    """The shard has nothing to do, and merging does not wait for a shard without tasks; Slurm numbers these shards."""
     lines(unsolved.folder / "tasks.jsonl", unsolved.rows[:2])
     unsolved.predict({1: ""})
     (unsolved.folder / "bin").mkdir()

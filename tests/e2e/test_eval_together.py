@@ -283,7 +283,7 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
 
 
 def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
-    """In another order; merging makes the report of the whole batch, as a single process does."""
+    """The shards run in another order; merging makes the report of the whole batch, as a single process does."""
     whole, parts = batch.out, batch.folder / "parts"
     one = batch.graded()
     _, report = batch.report()
@@ -327,7 +327,7 @@ def place_of(batch: Batch) -> dict[str, Any]:
 
 
 def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
-    """It is made once, and not again for a finished task; `auto` takes the place that --grade uses."""
+    """The environment is made once, and not again for a finished task; `auto` takes the place that --grade uses."""
     result = in_environment(batch, "--grade=environment").check()
     assert result.out.splitlines()[1].split()[:2] == [SOLVED, "resolved"]
     place = place_of(batch)
@@ -357,7 +357,7 @@ def test_an_environment_that_cannot_be_made_fails_its_task(batch: Batch) -> None
 
 
 def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
-    """In result.json, in the summary, and at the end of a batch with several such patches."""
+    """The result, the summary and the end of a batch with several such patches say so."""
     rows = [json.loads(line) for line in (batch.folder / "tasks.jsonl").read_text().splitlines()]
     names = [f"brook__bill-{number}" for number in range(5, 8)]
     lines(batch.folder / "tasks.jsonl", [rows[0] | {"instance_id": name} for name in names])

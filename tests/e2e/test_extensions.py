@@ -119,7 +119,7 @@ def broken(folder: Path, names: Iterable[str]) -> list[object]:
 
 @pytest.mark.parametrize("hanging", [False, True], ids=["failing", "hanging"])
 def test_broken_ones_change_nothing(run_host: RunHost, sample_repo: Repo, tmp_path: Path, hanging: bool) -> None:
-    """All at once; and a replay needs none of them."""
+    """All broken extensions are loaded at once; a replay needs none of them."""
     names = [name for name in BROKEN if ("hangs" in name) == hanging and name in IN_A_RUN]
     plain = run_host(*arguments(sample_repo, tmp_path / "plain")).check()
     options = broken(tmp_path / "extensions", names)

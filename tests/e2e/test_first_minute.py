@@ -36,7 +36,7 @@ def test_without_arguments_it_says_what_to_try(run_host: RunHost) -> None:
 
 
 def test_the_sample_is_fixed_by_one_word(run_host: RunHost, tmp_path: Path) -> None:
-    """On a copy, of which nothing remains."""
+    """The demo works on a copy, of which nothing remains."""
     (tmp_path / "tmp").mkdir()
     result = run_host("demo", env={"TMPDIR": str(tmp_path / "tmp")}).check()
     assert b"+            total" in result.stdout and not list((tmp_path / "tmp").glob("acr-host-demo-*"))

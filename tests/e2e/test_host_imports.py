@@ -74,7 +74,7 @@ def answers(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("place", ["", "src"])
 def test_the_verbs_import_nothing(host: Host, repo: Repo, tmp_path: Path, marker: Path, place: str) -> None:
-    """Also if the program starts in the folder of the traps, and Python's variables name that folder."""
+    """The program may start in the folder of the traps, and Python's variables may name that folder."""
     folder = repo.path / place
     where = {"cwd": folder, "env": {"PYTHONPATH": str(folder), "PYTHONHOME": str(folder), "PYTHONSTARTUP": "os.py"}}
     host.run("index", "--repo", repo, **where).check()

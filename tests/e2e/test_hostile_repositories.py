@@ -131,8 +131,8 @@ def test_submodules_are_worked_on_by_their_git_file(
 def test_a_git_folder_that_was_moved_away_is_worked_on_by_its_git_file(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """As git init --separate-git-dir leaves it, also from a subfolder. It does not name the tree, so it must be
-    trusted.
+    """The repository is as git init --separate-git-dir leaves it; it also works from a subfolder. The git folder does
+    not name the tree, so it must be trusted.
     """
     tiny.git("init", "-q", "--separate-git-dir", str(tmp_path / "apart"))
     (tiny.path / "within").mkdir()
@@ -208,7 +208,7 @@ def test_an_object_that_lies_about_its_size_is_an_error(host: Host, tiny: Repo, 
 @pytest.mark.parametrize("file", ["pack", "idx"])
 @pytest.mark.parametrize("size", [0, 8, 12, 40, 1031, 1032, 1100])
 def test_a_truncated_pack_is_an_error(host: Host, make_repo: Make, file: str, size: int) -> None:
-    """Its objects and its index are truncated."""
+    """The pack's objects and index are truncated."""
     repo = make_repo({f"m{n}.py": f"v{n} = {n}\n" * 9 for n in range(60)})
     repo.git("gc", "-q")
     [path] = (repo.path / ".git" / "objects" / "pack").glob(f"*.{file}")
@@ -258,7 +258,7 @@ def _delta_ring(repo: Repo) -> None:
 
 
 def test_deltas_that_are_based_on_each_other_are_an_error(host: Host, tiny: Repo) -> None:
-    """No hang, and no unlimited memory."""
+    """The program neither hangs nor takes unlimited memory."""
     _delta_ring(tiny)
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF)
 
@@ -273,7 +273,7 @@ def test_a_tree_of_very_many_empty_folders_is_an_error(host: Host, tiny: Repo) -
 
 
 def test_a_tree_that_holds_itself_is_an_error(host: Host, tiny: Repo) -> None:
-    """It contains itself twice, under a false id."""
+    """The tree contains itself twice, under a false id."""
     oid = tiny.git("rev-parse", "HEAD^{tree}")
     planting.lie(tiny, oid, "tree", planting.tree([("40000", "a", oid), ("40000", "b", oid)]))
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF, seconds=120)
@@ -409,7 +409,7 @@ STARS = "*a" * 30 + "*b"
 
 
 def test_wildcards_that_blow_up_do_not(run_host: Run, make_repo: Make, tmp_path: Path) -> None:
-    """In the .gitattributes of the repository and of the model, and in .gitignore."""
+    """The wildcards are in the .gitattributes of the repository and of the model, and in .gitignore."""
     name = "a" * 120 + ".py"
     repo = make_repo({name: TINY["app.py"]})
     repo.write({".gitattributes": f"{STARS} diff=python\n", ".gitignore": f"{STARS}\n"})  # git itself would hang here
@@ -454,7 +454,7 @@ def test_a_link_in_place_of_a_folder_is_refused(
 def test_a_link_in_place_of_a_file_is_not_read(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, begun: Path, name: str
 ) -> None:
-    """Its target could be a secret, which would be sent to a model."""
+    """The link's target could be a secret, which would be sent to a model."""
     elsewhere = tmp_path / "elsewhere"
     (begun / name).rename(elsewhere)
     (begun / name).symlink_to(elsewhere)
@@ -562,7 +562,7 @@ def _on_terminal(host: Host, *arguments: object) -> str:
 
 
 def test_what_models_and_repositories_say_is_shown_as_text(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """On stderr always, and on stdout if it is a terminal."""
+    """The text is made safe on stderr always, and on stdout if it is a terminal."""
     code = f"def half(n):\n    # {OBEYED}\n    return n // 3\n"
     repo = make_repo({"app.py": code, f"{OBEYED.replace('/', '')}.py": "x = (\n"})
     edit = f"<file>app.py</file>\n<original>    return n // 3</original>\n<patched>    return '{OBEYED}'</patched>"

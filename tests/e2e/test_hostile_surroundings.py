@@ -202,7 +202,7 @@ REVISIONS = [
 
 @pytest.mark.parametrize("number", range(len(REVISIONS)))
 def test_an_odd_revision_is_answered_in_one_line(host: Host, tiny: Repo, number: int) -> None:
-    """Or is resolved, as git would."""
+    """An odd revision that git would resolve is resolved."""
     result = host.run("search", "--repo", tiny, f"--rev={REVISIONS[number]}", HALF, env=whole_stacks())
     assert result.exit in (0, 2, ENVIRONMENT), result.told()[:3000]
     assert result.exit == 0 or len(result.err.splitlines()) == 1, result.told()[:3000]

@@ -80,7 +80,7 @@ def test_it_fixes_the_sample(podman: Podman) -> None:
 
 
 def test_a_repository_of_another_user_is_worked_on(podman: Podman, tmp_path: Path) -> None:
-    """It is mounted where the image searches first; the patch belongs to the repository's owner."""
+    """The repository is mounted where the image searches first; the patch belongs to the repository's owner."""
     repo = sample_repo(tmp_path / "repo")
     for name, file in (("issue.md", ISSUE), ("answers.jsonl", SCRIPT)):
         shutil.copy(file, repo.path / ".git" / name)

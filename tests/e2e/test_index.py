@@ -82,7 +82,7 @@ def test_index_counts_what_is_there(host: Host, make_repo: Make) -> None:
 
 
 def test_any_number_of_jobs_gives_the_same(host: Host, tmp_path: Path) -> None:
-    """Also more than there are files or processors."""
+    """There may be more jobs than files or processors."""
     repo, commits = history(tmp_path / "repo", 60, 2)
     calls = eight_calls("C7", "m3_1", "mod7.py")
     told = {search(host, repo, calls, "--no-cache", "--jobs", jobs).stdout for jobs in (1, 2, 3, 7, 64)}
@@ -101,7 +101,7 @@ def test_jobs_that_are_none(host: Host, make_repo: Make, jobs: str) -> None:
 
 
 def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
-    """And no more than are useful."""
+    """No more workers are started than are useful."""
     repo, _ = history(tmp_path / "repo", 150, 1)
     for jobs, most in ((1, 1), (3, 3), (64, 13)):
         seen = 0
@@ -114,7 +114,7 @@ def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
 
 
 def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """No commit, an empty commit, a bare repository, a folder without git, no Python file."""
+    """Repositories: without a commit, with an empty commit, bare, a folder without git, without a Python file."""
     nothing = make_repo({}, name="nothing")
     plain = tmp_path / "plain"
     plain.mkdir()
@@ -229,7 +229,7 @@ def test_odd_files_count_as_text_or_not_at_all(host: Host, make_repo: Make) -> N
 
 
 def test_each_odd_file_answers_when_it_is_asked_about(host: Host, make_repo: Make) -> None:
-    """With the calls that name a file."""
+    """The calls name the file."""
     repo = make_repo({name: content for name, (content, _) in ODD.items()})
     index(host, repo)
     for name in ODD:
@@ -335,7 +335,7 @@ def test_links_and_what_is_no_file(host: Host, make_repo: Make, tmp_path: Path) 
 
 
 def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
-    """They are written, removed and replaced by folders meanwhile: an answer or one line, never a crash."""
+    """Files are written, removed and replaced by folders meanwhile; each call gets an answer or one line of error."""
     repo, _ = history(tmp_path / "repo", 80, 1)
     other = "class Other:\n    pass\n"
     for turn in range(12):

@@ -99,7 +99,7 @@ def _large(make_repo: Make) -> Repo:
 
 
 def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make) -> None:
-    """At once, with exit code 130; the rows so far are valid."""
+    """The program ends at once with exit code 130, and the rows so far are valid."""
     repo = _large(make_repo)
     calls = "\n".join(f'search_code("return a + {n % 150}")' for n in range(50_000)).encode()
     for verb, wait in (("index", 0.3), ("search", 0.3), ("search", 3)):
@@ -121,7 +121,7 @@ def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make)
 
 
 def test_a_second_signal_ends_at_once(host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path) -> None:
-    """Also while the first is being handled."""
+    """The second signal may arrive while the first is being handled."""
     server = loopback_openai(SCRIPT)
     server.fail(Failure("hang"), at=3)
     arguments = sample_run(sample_repo, tmp_path / "out", server.model)

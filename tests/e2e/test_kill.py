@@ -64,7 +64,7 @@ def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
     tmp_path: Path,
     number: int,
 ) -> None:
-    """After each record of the journal; only the call in progress is repeated."""
+    """The run is killed after each record of the journal; only the call in progress is repeated."""
     server, out = loopback_openai(SCRIPT), tmp_path / "out"
     arguments = sample_run(sample_repo, out, server.model)
     server.fail(Failure("hang"), at=number)
@@ -85,7 +85,7 @@ def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
 def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
     host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """One run that is killed in each of its calls in turn."""
+    """Kills one run in each of its calls in turn."""
     server, out = loopback_openai(SCRIPT), tmp_path / "out"
     arguments = sample_run(sample_repo, out, server.model)
     for number in range(CALLS):
@@ -106,7 +106,7 @@ def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
 def test_a_journal_with_some_of_its_records_is_gone_on_with(
     host: Host, sample_repo: Repo, finished: Path, records: int
 ) -> None:
-    """Also with the scripted model, which skips the lines that the journal answers."""
+    """The scripted model skips the lines that the journal answers."""
     copy = _copy(finished, records)
     host.run(*sample_run(sample_repo, copy)).check()
     assert outcome(copy) == outcome(finished)

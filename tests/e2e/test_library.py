@@ -252,7 +252,7 @@ def test_evaluate_says_what_is_wrong(host: Host, python: Path, tmp_path: Path) -
 
 
 def test_the_guide_runs(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
-    """Its Python blocks in order, beside the files of the sample."""
+    """Runs the guide's Python blocks in order, beside the files of the sample."""
     for path, name in ((ISSUE, "issue.md"), (SCRIPT, "answers.jsonl")):
         shutil.copy(path, sample_repo.path.parent / name)
     guide = (ROOT / "docs" / "library.md").read_text("utf-8")

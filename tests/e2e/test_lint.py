@@ -51,7 +51,7 @@ def test_pylint_tells_two_readings_apart(run_host: RunHost, make_repo: MakeRepo)
 
 
 def test_what_it_said_is_in_the_journal(finished: Path) -> None:
-    """One question about both versions; the answer has no reason for a missing result."""
+    """One question covers both versions; the answer has no reason for a missing result."""
     assert IN_METHOD in (finished / "patch.diff").read_bytes()
     [record] = lint_records(finished)
     assert [row["file"] for row in record["request"]["files"]] == ["shapes.py"]
@@ -62,7 +62,7 @@ def test_what_it_said_is_in_the_journal(finished: Path) -> None:
 
 
 def test_a_replay_does_not_ask_again(run_host: RunHost, finished: Path) -> None:
-    """The same bytes."""
+    """The replay has the same bytes."""
     done = run_host("replay", finished).check()
     assert done.stdout == (finished / "patch.diff").read_bytes()
 

@@ -104,7 +104,7 @@ def test_requests_are_the_journal_s(
 
 
 def test_refused_key(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
-    """It is not retried; the folder resumes once the key is right."""
+    """The call is not retried; the folder resumes once the key is right."""
     server.fail(UNAUTHORIZED, at=SELECT_3)
     run = live(server, sample_repo, tmp_path / "out")
     result = host.run(*run, env=server.environment)

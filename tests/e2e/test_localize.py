@@ -221,7 +221,7 @@ def test_what_runs_after_a_stack_that_was_full(host: Host, make_repo: MakeRepo) 
 
 
 def test_all_that_fail(host: Host, shop: Repo) -> None:
-    """Without a test's name; lines that threads run count, and every formula ranks."""
+    """No test is named; lines that threads run count, and every formula ranks."""
     for formula in ("ochiai", "dstar", "tarantula"):
         row = localize(host, shop, "--python", "/usr/bin/python3", "--formula", formula)
         assert row["failing"] == [NAME + "large", NAME + "other"]
@@ -236,7 +236,7 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
 
 
 def test_what_a_test_writes_into_the_report(host: Host, make_repo: MakeRepo) -> None:
-    """It costs no more than the real lines; a test that fails only under the tracer, or did not run, is no failure."""
+    """Such lines cost no more than real ones; a test that fails only under the tracer, or did not run, is no failure."""
     forged = json.dumps({"of": "test_forge.py::test_c", "lines": {"shop/order.py": ",".join(["1-16777216"] * 3000)}})
     tests = """\
 import os
@@ -339,7 +339,7 @@ HALF_ID = "sympy/tests/test_half.py:test_half"
 
 
 def test_sympy(host: Host, make_repo: MakeRepo) -> None:
-    """Its reporter tells the outcomes, in the folder of the runner and of the tree."""
+    """Sympy's reporter reports the outcomes, in the folder of the runner and of the tree."""
     test = SYMPY["sympy/tests/test_half.py"] + HALF
     row = localize(host, make_repo(SYMPY | {"sympy/tests/test_half.py": test}), "--python", "/usr/bin/python3")
     assert (row["failing"], row["passing"], named(row)) == ([HALF_ID], 2, [(None, "half", [1, 1])])

@@ -331,7 +331,7 @@ def test_ten_thousand_requests_in_flight(host: Host, make_repo: Make) -> None:
 
 @pytest.mark.parametrize("later", ERAS)
 def test_cancelled_requests_get_no_answer(host: Host, make_repo: Make, later: bool) -> None:
-    """Neither a request in progress nor a waiting one; the same id twice at once is an error."""
+    """Neither a request in progress nor a waiting one gets an answer; the same id twice at once is an error."""
     repo = many(make_repo)
     client = Client(host, "--repo", repo, "--no-cache", later=later)
     wanted = {"name": "search_class", "arguments": {"class_name": "C7"}}
@@ -375,7 +375,7 @@ def test_what_has_come_is_answered_at_the_end_of_the_input(host: Host, make_repo
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("busy", ["idle", "indexing", "unread"])
 def test_a_signal_ends_it(host: Host, make_repo: Make, number: signal.Signals, busy: str) -> None:
-    """Also while a repository is indexed, and while the client does not read."""
+    """The signal may arrive while a repository is indexed, and while the client does not read."""
     child = host.start("mcp", "--repo", many(make_repo, 800), "--no-cache", "--jobs", "1", stdin=subprocess.PIPE)
     assert child.stdin and child.stdout
     child.stdin.write(lines([request(0, "ping")]))

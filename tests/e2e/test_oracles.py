@@ -33,7 +33,7 @@ def _differ(recorder: Recorder, client: str, call: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("client", "call"), CASES)
 def test_request_equals_the_sdks(recorder: Recorder, client: str, call: str) -> None:
-    """The same host, path, headers and body fields."""
+    """Both requests have the same host, path, headers and body fields."""
     found = _differ(recorder, client, call)
     unmeant = {what: told for what, told in found.items() if not compare.row_for(client, what)}
     assert unmeant == {}

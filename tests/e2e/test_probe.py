@@ -47,7 +47,7 @@ def probes(case: Case) -> list[dict[str, Any]]:
 
 
 def test_both_roles_see_what_the_code_does(case: Case) -> None:
-    """Without the patch in the retrieval and with it in the review; recorded snippets are not run again."""
+    """Snippets run without the patch in the retrieval and with it in the review; a replay runs none of them again."""
     need_bubblewrap()
     first = probing(SEES)
     first[2]["expect"] = ["half is 1\n(exit code 0)", "Snippets left: 2."]
@@ -70,7 +70,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_a_snippet_does_is_bounded(case: Case, name: str) -> None:
-    """It ends by itself or at a limit, and the run continues with an unchanged tree."""
+    """The snippet ends by itself or at a limit, and the run continues with an unchanged tree."""
     need_bubblewrap()
     code, said = HOSTILE[name]
     first = probing(code)
@@ -93,7 +93,7 @@ def test_a_run_may_ask_three_times(case: Case) -> None:
 
 
 def test_a_snippet_proves_nothing(case: Case) -> None:
-    """With a passing assertion in a snippet only, a patch without a reproducer stays unverified."""
+    """If only a snippet has a passing assertion, a patch without a reproducer stays unverified."""
     need_bubblewrap()
     lines = [
         guard(),

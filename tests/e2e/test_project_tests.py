@@ -144,8 +144,8 @@ def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None
 
 
 def test_unittest(host: Host, make_repo: MakeRepo) -> None:
-    """Without pytest; if a file cannot be imported with the patch, its tests count as broken. Modules in the root that
-    are named like Python's are used only by the project.
+    """Pytest is not installed. If a file cannot be imported with the patch, its tests count as broken. Modules in the
+    root that are named like Python's are used only by the project.
     """
     mine = dict.fromkeys(["json.py", "base64.py", "tempfile.py"], "raise ImportError\n")
     repo = make_repo(CODE | BY_UNITTEST | mine)
@@ -331,7 +331,7 @@ ENDED = "import os\nimport unittest\nimport pkg\n\n\nclass EndTest(unittest.Test
 def test_a_patch_that_ends_the_tests_process_breaks_them(
     host: Host, make_repo: MakeRepo, code: str, broken: list[int]
 ) -> None:
-    """With any exit code, and even if each test passes alone."""
+    """The process may end with any exit code, and each test may pass alone."""
     repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_end.py": ENDED})
     options = ["--python", "/usr/bin/python3", "--patch", diff_of(repo, {"pkg/__init__.py": code})]
     row = outcome(host, repo, *options, code=1)
@@ -359,7 +359,7 @@ EARLY = "the test run ends early with the patch ({}), and not without it"
 def test_a_patch_with_which_the_runner_ends_is_refused(
     host: Host, make_repo: MakeRepo, end: str, left: int, says: str
 ) -> None:
-    """As in the repository of a plugin or of the runner itself, maybe at another test each time; each passes alone."""
+    """Plugins and runners test themselves like this, and may end at another test each time; each test passes alone."""
     plugin = "import plug\n\nseen = []\n\n\ndef pytest_runtest_logreport(report):\n    seen.append(1)\n    plug.note(len(seen) // 3)\n"
     tests = "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert n >= 0\n"
     repo = make_repo({"plug.py": "def note(n):\n    pass\n", "conftest.py": plugin, "tests/test_n.py": tests})

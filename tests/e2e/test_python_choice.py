@@ -61,7 +61,7 @@ def test_a_python_outside_is_taken_as_given(box: Sandbox, repo: Repo, tmp_path: 
 
 @every(BUBBLEWRAP)
 def test_it_is_bound_read_only(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """Also the user's own Python, in the working tree or elsewhere, and the Python from which it was made."""
+    """The same holds for the user's own Python, in the working tree or elsewhere, and for its original."""
     for folder in (tmp_path / "venv", repo.path / ".venv"):
         python = make_venv(folder)
         owned(repo, box)

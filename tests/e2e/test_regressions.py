@@ -71,7 +71,7 @@ def check_repeated(case: Case, event: str = "tests") -> None:
 
 
 def test_what_breaks_a_test_is_refused_and_written_again(tested: Case) -> None:
-    """Without a reproducer; the patch writer gets test, message and traceback; the reviewer is asked once for each
+    """There is no reproducer. The patch writer gets test, message and traceback; the reviewer is asked once for each
     test.
     """
     lines = [
@@ -188,7 +188,7 @@ def test_what_always_breaks_tests_is_refused(tested: Case) -> None:
 
 
 def test_nothing_is_run_unasked(tested: Case) -> None:
-    """Neither without an option, nor with --verify=never."""
+    """No test runs without an option or with --verify=never."""
     lines = [guard("no"), *search(), patch(OTHER)]
     for options in ([], ["--regressions=never", "--test-cmd", "exit 1"], ["--regressions=auto"]):
         result = tested.run(lines, *options).check()

@@ -58,7 +58,7 @@ RELEASES = [
 @pytest.mark.full
 @pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reason="bubblewrap does not work here")
 def test_ten_releases(run_host: RunHost, tmp_path: Path) -> None:
-    """At least nine run, with the command from that file; none of their code runs outside the sandbox."""
+    """At least nine projects run with the command from that file; none of their code runs outside the sandbox."""
     table, marker = [], tmp_path / "marker"
     for number, release in enumerate(RELEASES):
         repo = release_repo(release.name, release.version, NEWER_BUILDERS).clone(tmp_path / f"{number}")

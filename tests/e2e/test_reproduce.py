@@ -44,7 +44,7 @@ def test_reproduce_prints_the_script(case: Case) -> None:
 
 
 def test_reproduce_again_returns_the_script(case: Case) -> None:
-    """From the finished folder, which `run` does not resume."""
+    """The script comes from the finished folder, which `run` does not resume."""
     command = case.arguments(ALONE, verb="reproduce")
     first = case.host.run(*command).check()
     assert case.host.run(*command).check().stdout == first.stdout
@@ -71,7 +71,7 @@ def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line]
 
 
 def test_a_module_that_is_missing_is_named(case: Case) -> None:
-    """With the Python that lacks it, and the remedy."""
+    """The message also names the Python that lacks the module, and the remedy."""
     lines = [guard(), *[test_line("import no_such_module\n")] * 3]
     said = case.run(lines, verb="reproduce").check(NONE).err
     assert "No module named 'no_such_module'' in Python 3" in said and "--setup" in said and "--python" in said
@@ -88,7 +88,7 @@ def test_a_script_finds_nothing_of_git(case: Case, options: list[str]) -> None:
 
 
 def test_reproduce_tells_what_to_look_at(case: Case) -> None:
-    """For a script that may fail for reasons of its own."""
+    """The script may fail for reasons of its own."""
     script = SCRIPT + "import time\nassert time.time() > 1\n"
     result = case.run([guard(), test_line(script)], verb="reproduce").check()
     assert result.out == script
@@ -96,7 +96,7 @@ def test_reproduce_tells_what_to_look_at(case: Case) -> None:
 
 
 def test_reproduce_needs_a_sandbox(case: Case) -> None:
-    """Without one, it exits with 3 and calls no model."""
+    """Without a sandbox, it exits with 3 and calls no model."""
     case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
     case.run(ALONE, verb="reproduce", env={"PATH": "/nonexistent"}).one_line(ENVIRONMENT, "bubblewrap")
     assert journal(case.out) == []

@@ -122,7 +122,7 @@ def test_same_options_otherwise_spelled_are_the_same(run_host: RunHost, sample_r
 
 
 def test_finished_folder_answers_at_once(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """From its files, without script or repository; nothing is written."""
+    """The answer comes from the folder's files, without script or repository; nothing is written."""
     script = tmp_path / "script.jsonl"
     shutil.copy(SCRIPT, script)
     run = arguments(sample_repo, tmp_path / "out", model=f"script:{script}")
@@ -219,7 +219,7 @@ def test_unfinished_folder_needs_its_script(run_host: RunHost, sample_repo: Repo
 
 
 def test_cut_journal_is_mended_aloud(run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes) -> None:
-    """Even without --verbose: one line, and none after the repair."""
+    """One line reports the repair even without --verbose, and none is printed after it."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
     run_host(*run).check(1)

@@ -52,7 +52,7 @@ THREE: list[Line] = [
 
 
 def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
-    """In different words, each verified by its own script and passing the other's."""
+    """The patches differ in words; each is verified by its own script and passes the other's."""
     need_bubblewrap()
     lines = [*attempt(SCRIPT, patch(), review(YES_YES)), *attempt(SCRIPT_8, patch(SHIFT), review(YES_YES))]
     result = case.run(lines, "--samples", 4, "-v").check()
@@ -65,7 +65,7 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
 
 
 def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
-    """It hard-codes the script's input, which the scripts of later attempts show."""
+    """The patch hard-codes the script's input, which the scripts of later attempts show."""
     need_bubblewrap()
     wired = "    return {4: 2}.get(n, n // 3)\n"
     lines = [*attempt(SCRIPT, patch(wired), review(YES_YES)), *attempt(SCRIPT_8, patch(), review(YES_YES))]
@@ -90,7 +90,7 @@ def test_answers_to_one_retrieval_share_their_question(case: Case) -> None:
 
 
 def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
-    """Two answers to each retrieval, without feedback between them."""
+    """Each retrieval gets two answers, without feedback between them."""
     lines = [guard("no"), *search(), patch(OTHER), patch(), guard("no"), *search(), patch(RIGHT)]
     result = case.run(lines, "--samples", 3).check()
     assert added(result) == [RIGHT]
@@ -140,7 +140,7 @@ def test_one_sample_asks_what_is_asked_without_the_option(case: Case) -> None:
 
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
 def test_killed_at_random_moments_it_goes_on_to_the_same_end(case: Case, kills: int) -> None:
-    """The same files and costs; recorded calls and executions are not repeated."""
+    """The run has the same files and costs; recorded calls and executions are not repeated."""
     need_bubblewrap()
     case.run(THREE, "--samples", 4).check()
     whole, chance, out = outcome(case.out), random.Random(kills), case.folder / "killed"

@@ -135,8 +135,8 @@ def test_it_lies_at_its_own_path(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbox, tmp_path: Path) -> None:
-    """As in a shallow clone: its files and the commits since the nearest tag, but no setting, hook, remote or later
-    commit.
+    """The git folder is like a shallow clone: it has the commit's files and the commits since the nearest tag, but no
+    setting, hook, remote or later commit.
     """
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     owned = make_repo(tmp_path / "owned", {"README": "one\n"})
@@ -165,7 +165,7 @@ def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbo
 
 
 def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) -> None:
-    """As setuptools-scm does; its output stays, and each execution has its own git folder."""
+    """The set-up asks git as setuptools-scm does; its output stays, and each execution has its own git folder."""
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     owned = make_repo(tmp_path / "owned", {"pkg/__init__.py": ""})
     owned.git("tag", "v3.1")
@@ -179,7 +179,7 @@ def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) 
 
 
 def test_tags_are_those_of_the_repository_now(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Also after a set-up used them, and for the same commit in another repository."""
+    """This holds after a set-up used the tags, and for the same commit in another repository."""
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     owned = make_repo(tmp_path / "owned", {"README": "one\n"})
     owned.git("clone", "-q", ".", str(tmp_path / "other"))

@@ -248,7 +248,7 @@ def test_what_was_asked_for_wrongly_fails(case: Case, host: Host, sample_repo: R
 
 
 def test_never_runs_nothing(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
-    """Not even the programs of the sandbox."""
+    """Even the programs of the sandbox do not run."""
     case = bubblewrap_refused(tmp_path)
     (tmp_path / "bwrap").write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\nexit 1\n")
     for options in (["--setup", f"touch {tmp_path}/was-run"], ["--sandbox", "plain"], ["--image", "x"]):
@@ -402,7 +402,7 @@ def test_a_full_disk_is_one_line(host: Host, sample_repo: Repo, tmp_path: Path, 
 
 
 def test_temporary_folders_that_are_none(host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]) -> None:
-    """With a cache, none is needed; inside, the sandbox always has its own."""
+    """With a cache, no temporary folder is needed; inside, the sandbox always has its own."""
     (tmp_path / "file").write_text("")
     for given in ("/nowhere", "relative", "", str(tmp_path / "file"), "/proc"):
         result = can_run(host, sample_repo, {"TMPDIR": given}, *backend).check(0)

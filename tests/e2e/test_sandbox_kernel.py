@@ -276,7 +276,7 @@ def test_an_engine_that_does_not_see_our_files_gets_the_walls_all_the_same(sandb
 
 
 def test_a_set_up_cannot_lower_the_walls(sandbox: Sandbox, repo: Path) -> None:
-    """Its image's shell runs only without them, as if built for another architecture, but the user's image decides."""
+    """The set-up's shell runs only without the walls, but the user's image decides."""
     limit_of(sandbox, *LOCAL, why="it has no image")
     shell = '#!/bin/busybox sh\\ngrep -q "filters:.1" /proc/self/status || exit 3\\nexec /bin/busybox sh "$@"\\n'
     setup = f"rm /bin/sh; printf '{shell}' >/bin/sh; chmod 755 /bin/sh"
@@ -397,7 +397,7 @@ FILES_MB = 1024  # the limit of written files, which the kernel counts with its 
 
 
 def test_memory_of_the_kernel_for_a_command_has_an_end(sandbox: Sandbox, repo: Path) -> None:
-    """It counts together with written files: both may not exceed the sum of the limits."""
+    """The kernel's memory counts together with written files: both may not exceed the sum of the limits."""
     _isolated(sandbox)
     if not sandbox.is_engine and not _is_counted(sandbox, repo):
         pytest.skip(f"a limit of {sandbox.name}: there is no control group")

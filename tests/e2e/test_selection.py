@@ -140,7 +140,7 @@ def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -
 
 
 def test_the_tests_nearest_to_given_patches_come_first(case: Case, candidate: Candidate) -> None:
-    """Also in the baseline that --regressions=always makes before any patch is checked."""
+    """This order also applies to the baseline that --regressions=always makes before any patch is checked."""
     need_bubblewrap()
     head = "import unittest\n{}\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        {}\n"
     (case.repo.path / "test_app.py").write_text(head.format("from app import half", "self.assertEqual(half(3), 1)"))

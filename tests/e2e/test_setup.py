@@ -101,7 +101,7 @@ def test_an_environment_gets_what_the_setup_installs(box: Sandbox, repo: Repo, t
 
 
 def test_a_cache_on_an_overlay_keeps_it_too(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
-    """As in containers: no further overlay is possible there, so the environment is copied."""
+    """As in containers, no further overlay is possible on this cache, so the environment is copied."""
     python = make_venv(tmp_path / "venv")
     packages_folder = next(python.parents[1].glob("lib/python*/site-packages"))
     (packages_folder / "old.py").write_text("")
@@ -166,7 +166,7 @@ def test_the_network_is_part_of_what_was_asked_for(box: Sandbox, repo: Repo) -> 
 
 
 def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """In the sandbox, until a set-up succeeds; that one is tried first when the tree changes."""
+    """The commands run in the sandbox until one succeeds; that one is tried first when the tree changes."""
     setup = "#!/bin/sh\nrm -rf {victim}; m=$(python3 -m site --user-site); mkdir -p $m; echo >$m/quick_pth.py; exec python3 build.py --no-c --editable\n"
     (victim := tmp_path / "victim").mkdir()
     files = {
@@ -409,14 +409,14 @@ def test_a_narrow_umask_does_not_stop_it(box: Sandbox, repo: Repo, tmp_path: Pat
 
 
 def test_the_setup_is_not_root(box: Sandbox, repo: Repo) -> None:
-    """It has no rights over the machine, even if root started the program."""
+    """The set-up has no rights over the machine, even if root started the program."""
     checks = "id -u; ! touch /etc/x && ! touch /usr/x && ! echo 1 >/proc/sys/kernel/ns_last_pid && date >stamp"
     assert stamp(box, repo, setup=checks)
 
 
 @every(sandboxes.LOCAL)
 def test_others_have_no_way_to_it(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """In particular not to programs that would run as root."""
+    """Other users cannot use the files of the set-up, in particular no program that would run as root."""
     owned(repo, box)
     python = make_venv(tmp_path / "venv")
     setup = "cp /bin/true made; chmod 4755 made; cp made $HOME; date +%s%N >stamp"

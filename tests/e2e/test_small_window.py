@@ -76,7 +76,7 @@ def test_small_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path, wind
 
 
 def test_issue_longer_than_the_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Its middle is omitted with a note; its beginning and end stay."""
+    """The issue's middle is omitted with a note; its beginning and end stay."""
     issue = ISSUE + "It was seen again.\n" * 3000 + "\nThe end of the report."
     with RamblingModel() as server:
         result, records = run(run_host, server, sample_repo, tmp_path, issue, "--rounds", "2")

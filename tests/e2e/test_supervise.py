@@ -77,7 +77,7 @@ def lines(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
-    """In a separate run, so that they end before another module hangs; each test is reported once."""
+    """The nearest modules run separately, so that they end before another module hangs; each test is reported once."""
     (tmp_path / "sub").mkdir()
     for name, body in (("near", "pass"), ("far", "import time; time.sleep(60)")):
         (tmp_path / "sub" / f"test_{name}.py").write_text(HEAD + f"    def test_{name}(self):\n        {body}\n")
@@ -89,7 +89,7 @@ def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
 
 
 def test_pytest_runs_the_nearest_files_of_a_large_project_first(tmp_path: Path) -> None:
-    """Before it collects the others, one of which ends the process."""
+    """They run before pytest collects the other files, one of which ends the process."""
     (tmp_path / "test_far.py").write_text("import os\n\nos._exit(3)\n")
     (tmp_path / "test_near.py").write_text(HEAD + "    def test_near(self):\n        pass\n")
     order = ["test_near.py", *(f"test_{n}.py" for n in range(100)), "test_far.py"]
@@ -117,7 +117,7 @@ def test_a_run_is_stopped_soon_after_the_failure_of_a_good_test(tmp_path: Path, 
 
 @pytest.mark.parametrize("runner", PLANS)
 def test_modules_of_the_project_are_not_taken_for_those_of_python(tmp_path: Path, runner: str) -> None:
-    """Neither by the supervisor nor by the reporters; the tests search their own folder first."""
+    """Neither the supervisor nor the reporters import them; the tests search their own folder first."""
     mine = dict.fromkeys(
         ["json.py", "base64.py", "tempfile.py", "struct.py", "unittest_report.py"], "raise ImportError\n"
     )
@@ -218,7 +218,7 @@ STARTED_BODY = """    def test_next(self):
 
 @pytest.mark.parametrize("version", ["", "3.8.*", "3.12.*", "3.13.*"])
 def test_generators_that_were_started_before_a_test(tmp_path: Path, version: str) -> None:
-    """They continue in the test, and so do coroutines."""
+    """Such generators continue in the test, and so do coroutines."""
     files = {"started.py": STARTED, "test_it.py": "import started\n" + HEAD + STARTED_BODY}
     found = {test: of.get("started.py") for test, of in lines(run(tmp_path, files, version=version)).items()}
     assert found == {"test_next": "7-8", "test_send": "18", "test_throw": "10-11", "test_close": "10,13"}

@@ -262,7 +262,7 @@ def test_killed_and_started_again(
     tmp_path: Path,
     kill: Callable[[int], None],
 ) -> None:
-    """In the second of three tasks: first the first line exists, then all of them."""
+    """The batch is killed in the second of three tasks: first the first line exists, then all of them."""
     server = loopback_openai(script_lines() * 3)
     server.fail(Failure("hang"), at=CALLS + ANALYSE_2)
     three = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2, 3)]
@@ -465,7 +465,7 @@ def test_shards_of_a_cluster(
 
 @pytest.mark.full
 def test_the_manifest_is_one_that_kubernetes_takes(pinned_python: Callable[..., Path]) -> None:
-    """It matches the API's schemas, without unknown members."""
+    """The manifest matches the API's schemas, without unknown members."""
     python = pinned_python(["kubernetes-validate==1.37.0"])
     command = [python.with_name("kubernetes-validate"), "--strict", CLUSTER / "kubernetes.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -473,7 +473,7 @@ def test_the_manifest_is_one_that_kubernetes_takes(pinned_python: Callable[..., 
 
 
 def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
-    """One line for each, and nothing begins."""
+    """Each prints one line, and nothing begins."""
     dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
     run = batch(dataset, repos, f"script:{SCRIPT}", out)
     for text, why in {

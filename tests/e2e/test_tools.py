@@ -171,7 +171,7 @@ def test_places_that_do_not_exist_are_asked_for_again(run_host: RunHost, sample_
 
 @pytest.mark.parametrize("peer", ["openai_chat", "anthropic"])
 def test_results_that_are_cut_become_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
-    """After a context overflow; the remaining calls and results must match, which the server checks."""
+    """The context overflows; the remaining calls and results must match, which the server checks."""
     plays = [play(FOUR, "First:"), Play(error="context"), play(FOUR[:1]), *native(FOUR)[1:]]
     _, requests = run(run_host, sample_repo, tmp_path / "out", peer, plays)
     cut, last = requests[2].body.decode(), requests[3].json["messages"]

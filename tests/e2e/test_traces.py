@@ -27,7 +27,7 @@ LINES = [
 
 
 def test_models_are_shown_the_calls(case: Case) -> None:
-    """All three roles see them; a recorded trace is not made again."""
+    """All three roles see the calls; a recorded trace is not made again."""
     need_bubblewrap()
     result = case.run(LINES, "--trace").check()
     assert added(result) == [RIGHT]

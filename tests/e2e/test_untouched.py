@@ -299,7 +299,7 @@ def test_apply_in_a_folder_without_git(host: Host, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("later", [False, True])
 def test_apply_in_a_linked_worktree_writes_there(host: Host, make_repo: Make, tmp_path: Path, later: bool) -> None:
-    """And not to the main worktree."""
+    """The patch is not written to the main worktree."""
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     linked = _worktree(repo, tmp_path / "linked")
     arguments, before = (
@@ -314,7 +314,7 @@ def test_apply_in_a_linked_worktree_writes_there(host: Host, make_repo: Make, tm
 
 
 def test_apply_in_a_bare_repository_is_refused(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """It has no tree to write to; the error comes before a model call."""
+    """A bare repository has no tree to write to; the error comes before a model call."""
     bare = _bare(make_repo(TINY), tmp_path / "bare")
     script = write_script(tmp_path / "s.jsonl")
     result = host.run(*tiny_run(bare, tmp_path / "out", script), "--apply")

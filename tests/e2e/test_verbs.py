@@ -259,7 +259,7 @@ def test_patch_of_a_diff(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -
 
 
 def test_patch_of_a_whole_function_for_a_line_of_it(run_host: RunHost, make_repo: Callable[..., Repo]) -> None:
-    """Also as the verb's first answer, for which nothing is indexed yet."""
+    """Such a patch may also be the verb's first answer, for which nothing is indexed yet."""
     code = "class Cart:\n    def total(self):\n        n = 0\n        for i in self.items:\n            n += i\n        return n\n"
     whole = code.split("\n", 1)[1].replace("n += i", "n += 2 * i")
     answer = f"<file>cart.py</file>\n<original>\n            n += i\n</original>\n<patched>\n{whole}</patched>\n"

@@ -54,7 +54,7 @@ def without(agent: str, lines: list[Line]) -> list[Line]:
 
 
 def test_a_patch_is_verified(case: Case) -> None:
-    """By a script that fails before and passes after, and by experiments; reviewer and search agent see the script's
+    """A script fails before and passes after, and experiments agree; reviewer and search agent see the script's
     results.
     """
     before, after = "Without the patch, the script exited with 1", "With the patch, the script exited with 0"
@@ -114,7 +114,7 @@ def test_each_pair_of_patch_and_test_is_run_once(case: Case) -> None:
 
 
 def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
-    """The same patch written again, and the same test."""
+    """The model writes the same patch and the same test again."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(), review(NO_NO), patch(RIGHT), test_line(SCRIPT)],
         review(YES_YES),
@@ -133,7 +133,7 @@ def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
 
 
 def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
-    """By its own lines; a first script that cannot be imported is sent back."""
+    """The sample's own lines verify it; a first script that cannot be imported is sent back."""
     out, before = tmp_path / "out", digest(sample_repo.path)
     result = host.run(*arguments(sample_repo, out, *sandbox_options(), verify="auto")).check()
     assert verified(result).startswith("yes (reproducer_2.py fails without the patch and passes with it; ")
@@ -208,7 +208,7 @@ def test_where_both_are_refused_both_are_written_again(case: Case) -> None:
 
 
 def test_a_patch_that_does_not_apply_is_tried_again_in_the_review(case: Case) -> None:
-    """At most --tries times; each try gets the error of the last one."""
+    """The patch is tried at most --tries times; each try gets the error of the last one."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         patch(RIGHT, "mend the patch", before="    return n // 7\n"),
@@ -230,7 +230,7 @@ def test_where_no_applicable_patch_comes_the_best_so_far_is_taken(case: Case) ->
 
 
 def test_a_test_that_cannot_be_written_again_leaves_the_patch_approved(case: Case) -> None:
-    """Its tries give no script."""
+    """The tries give no script."""
     nothing = line("test", "I would not know how.")
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO), nothing, nothing]
     result = case.run(lines, "--tries", "2").check()
@@ -241,7 +241,7 @@ def test_a_test_that_cannot_be_written_again_leaves_the_patch_approved(case: Cas
 
 
 def test_a_script_is_named_by_the_try_that_wrote_it(case: Case) -> None:
-    """Even if later tries give none."""
+    """Later tries give no script."""
     nothing = line("test", "I would not know how.", "no block of Python")
     lines = [
         *[guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO)],
@@ -277,14 +277,14 @@ def test_when_the_rounds_are_used_up_the_best_so_far_is_taken(case: Case) -> Non
 def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
     case: Case, judged: tuple[str, str], why: str
 ) -> None:
-    """It was judged right in a round that judged the test wrong."""
+    """The patch was judged right in a round that judged the test wrong."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO), test_line(SCRIPT), review(judged)]
     result = case.run(lines, "--validate", "false")
     assert rejected(case, result) == [RIGHT] and verified(result) == f"no ({why})"
 
 
 def test_of_rejected_patches_the_latest_is_kept(case: Case) -> None:
-    """Its writer knew the reviews of the earlier ones."""
+    """The writer of the latest patch knew the reviews of the earlier ones."""
     lines = [guard(), test_line(SCRIPT), *search()]
     for number in range(10, 10 + ROUNDS):
         lines += [patch(f"    return n // {number}\n"), review(NO_YES)]
@@ -305,7 +305,7 @@ def test_of_rejected_patches_the_latest_is_kept(case: Case) -> None:
     ],
 )
 def test_a_review_that_cannot_be_read_is_asked_for_again(case: Case, answer: str, problem: str) -> None:
-    """In the same round, with the reason."""
+    """The question is repeated in the same round, with the reason."""
     said = json.loads(review(YES_YES)["content"])
     fenced = f"Here it is:\n```json\n{json.dumps(said | {'patch-correct': True, 'test-correct': 'Yes'})}\n```\n"
     lines = [*without("review", STRAIGHT), line("review", answer), line("review", fenced, problem)]
@@ -315,7 +315,7 @@ def test_a_review_that_cannot_be_read_is_asked_for_again(case: Case, answer: str
 
 
 def test_a_reviewer_that_never_can_be_read_leaves_the_patch_unverified(case: Case) -> None:
-    """After three tries; the patch is kept."""
+    """The review ends after three tries, and the patch is kept."""
     lines = [*without("review", STRAIGHT), *[line("review", "Hm.")] * (REVIEW_TRIES + 1)]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
@@ -324,13 +324,13 @@ def test_a_reviewer_that_never_can_be_read_leaves_the_patch_unverified(case: Cas
 
 
 def test_a_used_up_reviewer_leaves_the_patch_unverified(case: Case) -> None:
-    """With the reason."""
+    """The result has the reason."""
     result = case.run(without("review", STRAIGHT)).check()
     assert added(result) == [RIGHT] and verified(result).startswith("no (no review: ")
 
 
 def test_a_patch_writer_that_is_used_up_leaves_the_best_so_far(case: Case) -> None:
-    """In the middle of the review."""
+    """The script of answers ends in the middle of the review."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines)
     assert rejected(case, result) == [OTHER] and verified(result) == "no (the reviewer found the patch wrong)"
@@ -346,7 +346,7 @@ def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case:
 
 @pytest.mark.parametrize("script", [WRONG_SCRIPT, SCRIPT.replace("== 2", "!= 1") + "raise ValueError\n"])
 def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) -> None:
-    """Even if the reviewer approves both; it is not applied, and a reviewer that only approves changes nothing."""
+    """The reviewer approves both. The patch is not applied, and a reviewer that only approves changes nothing."""
     lines = [guard(), test_line(script), *search(), patch(), review(YES_YES)]
     lines += [review(YES_YES, "patch and script correct, but the script fails with the patch")]
     result, before = case.run(lines, "--apply"), digest(case.repo.path)
@@ -358,7 +358,7 @@ def test_a_script_that_fails_with_the_patch_rejects_it(case: Case, script: str) 
 
 
 def test_a_reviewer_that_approves_a_failing_script_may_correct_itself(case: Case) -> None:
-    """In the same round, it judges the script wrong, which is then rewritten."""
+    """In the same round, the reviewer judges the script wrong, which is then rewritten."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_YES)]
     lines += [review(YES_NO, "patch and script correct, but the script fails"), test_line(SCRIPT), review(YES_YES)]
     assert verified(case.run(lines).check()).startswith("yes (reproducer_2.py ")
@@ -378,7 +378,7 @@ def test_an_issue_that_cannot_be_reproduced_is_worked_on_without(case: Case) -> 
 
 
 def test_a_guard_that_cannot_be_read_is_asked_again(case: Case) -> None:
-    """It may also answer with true."""
+    """The guard may also answer with true."""
     lines = [
         line("reproducible", "Surely."),
         line("reproducible", '{"reproducible": true}', "cannot be parsed"),
@@ -388,14 +388,14 @@ def test_a_guard_that_cannot_be_read_is_asked_again(case: Case) -> None:
 
 
 def test_a_guard_that_never_can_be_read_is_gone_on_without(case: Case) -> None:
-    """After its last try."""
+    """The run continues after the guard's last try."""
     result = case.run([*[line("reproducible", "Hm.")] * (GUARD_TRIES + 1), *STRAIGHT[1:]]).check()
     assert verified(result) == f"no (whether the issue can be reproduced was not answered in {GUARD_TRIES} tries)"
     assert len(case.asked("reproducible")) == GUARD_TRIES
 
 
 def test_a_used_up_guard_is_gone_on_without(case: Case) -> None:
-    """So scripts from before verification existed still work."""
+    """Scripts of answers from before verification existed therefore still work."""
     result = case.run([*search(), patch()]).check()
     assert added(result) == [RIGHT]
     assert verified(result).startswith("no (whether the issue can be reproduced is not known: ")
@@ -422,7 +422,7 @@ def test_a_script_that_does_not_reproduce_is_written_again(case: Case, first: Li
 
 
 def test_a_reproducer_whose_tries_are_used_up_is_gone_on_without(case: Case) -> None:
-    """And said so."""
+    """The run says that it has no reproducer."""
     result = case.run([guard(), *[test_line(PASSING)] * 3, *search(), patch()], "--tries", "2").check()
     assert added(result) == [RIGHT]
     assert verified(result) == "no (the issue was not reproduced in 2 tries: the script exits with 0)"
@@ -431,6 +431,6 @@ def test_a_reproducer_whose_tries_are_used_up_is_gone_on_without(case: Case) -> 
 
 @pytest.mark.parametrize("tests", [[], [test_line(PASSING)]], ids=["none", "one"])
 def test_a_reproducer_without_a_line_left_is_gone_on_without(case: Case, tests: list[Line]) -> None:
-    """And said so."""
+    """The run says that it has no reproducer."""
     result = case.run([guard(), *tests, *search(), patch()]).check()
     assert added(result) == [RIGHT] and verified(result).startswith("no (no reproducer in this try: ")

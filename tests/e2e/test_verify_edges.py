@@ -38,7 +38,7 @@ ENVIRONMENT = 3
 
 
 def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: Case) -> None:
-    """By the validation, which comes later."""
+    """The validation, which comes later, rejects the patch."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO), test_line(OTHER_SCRIPT)],
         review(YES_YES),
@@ -49,7 +49,7 @@ def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: 
 
 
 def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> None:
-    """Even if it was the better one for a while."""
+    """The rejected patch was the better one for a while."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), patch(), review(YES_NO)],
         *[test_line(OTHER_SCRIPT), review(YES_YES)],
@@ -59,7 +59,7 @@ def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> N
 
 
 def test_of_five_rejected_rounds_the_last_patch_is_kept_and_nothing_is_written(case: Case) -> None:
-    """Its writer knew the earlier reviews; it is only in the run folder."""
+    """The writer of the last patch knew the earlier reviews; the patch is only in the run folder."""
     patches = [f"    return n // {number}\n" for number in range(5, 10)]
     rounds = [at for text in patches for at in (patch(text), review(NO_YES))]
     result = case.run([guard(), test_line(SCRIPT), *search(), *rounds], "--apply")
@@ -125,7 +125,7 @@ def test_the_roles_take_turns_in_the_reproducers_conversation(case: Case) -> Non
 
 
 def test_a_sandbox_that_is_demanded_and_gone_ends_the_run_until_it_is_back(case: Case, tmp_path: Path) -> None:
-    """It is not treated as a sandbox that never existed."""
+    """The run does not continue as on a machine that never had a sandbox."""
     need_bubblewrap()
     lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
     command = case.arguments(lines, "--verify=always")

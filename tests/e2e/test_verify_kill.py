@@ -73,7 +73,7 @@ def _nothing_left(case: Case) -> None:
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.full)])
 def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case, every: int) -> None:
-    """From all of the journal's records, or some of them; recorded steps are not repeated."""
+    """Starts from all of the journal's records, or some of them; recorded steps are not repeated."""
     copy, whole = finished.folder / "copy", finished.out
     before = digest(finished.repo.path)
     records = (whole / "journal.jsonl").read_bytes().count(b"\n")
@@ -88,7 +88,7 @@ def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case, eve
 
 
 def test_killed_after_each_of_its_records_it_goes_on_to_the_same_end(finished: Case) -> None:
-    """One run that is killed whenever its journal has three more records, so during the next step."""
+    """Kills one run whenever its journal has three more records, so during the next step."""
     out, before = finished.folder / "killed", digest(finished.repo.path)
     records = (finished.out / "journal.jsonl").read_bytes().count(b"\n")
     kills = 0
@@ -114,7 +114,7 @@ def _wait_for(path: Path, records: int) -> None:
 
 
 def test_killed_in_an_execution_it_leaves_nothing(case: Case) -> None:
-    """Neither the script's children nor its files, once another run has begun."""
+    """Once another run has begun, neither the script's children nor its files remain."""
     need_bubblewrap()
     slow = f"import subprocess\nsubprocess.run(['sleep', '{MARKER}'])\n"
     command = case.arguments([guard(), test_line(slow)])

@@ -45,7 +45,7 @@ CHECK = "python3 -c 'import app, sys; sys.exit(app.half(9) != 4 and \"half of ni
 
 
 def test_a_refusal_by_the_validation_goes_back_to_the_patch_writer(case: Case) -> None:
-    """Without a reproducer; the validation's message is in the prompt."""
+    """There is no reproducer; the validation's message is in the prompt."""
     lines = [guard("no"), *search(), patch(HALF_RIGHT), patch(RIGHT, "half of nine is four", "(exit code 1)")]
     result = case.run(lines, "--validate", CHECK).check()
     assert added(result) == [RIGHT] and case.selected()["proof"] == "none"
@@ -54,7 +54,7 @@ def test_a_refusal_by_the_validation_goes_back_to_the_patch_writer(case: Case) -
 
 
 def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) -> None:
-    """With a reproducer; the next patch is reviewed and validated again."""
+    """There is a reproducer; the next patch is reviewed and validated again."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(HALF_RIGHT), review(YES_YES)],
         patch(RIGHT, "half of nine is four"),
@@ -76,7 +76,7 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
 
 
 def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> None:
-    """Even if it comes first."""
+    """The rejected patch comes first."""
     lines = [guard("no"), *search(), patch(OTHER), patch(RIGHT)]
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py", "--attempts", "3").check()
     assert added(result) == [RIGHT] and "attempt_1" not in {path.name for path in case.out.iterdir()}
@@ -130,7 +130,7 @@ def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why
     ],
 )
 def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: Case, body: str, why: str) -> None:
-    """It is quoted."""
+    """The reason quotes the construct that can end the process."""
     lines = [guard("no"), *search(), patch(body)]
     result = case.run(lines, "--validate", "python3 -c 'import app; app.half(9)'").check()
     assert verified(result).startswith(
@@ -149,7 +149,7 @@ def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: C
     ],
 )
 def test_a_validation_that_cannot_run_ends_the_run(case: Case, command: str, said: str) -> None:
-    """At the first try, because no patch can repair the command."""
+    """The run ends at the first try, because no patch can repair the command."""
     result = case.run([guard("no"), *search(), patch(), patch(RIGHT)], "--validate", command).check(USAGE)
     assert "cannot be run, with or without the patch" in result.err and said in result.err
     assert len(case.asked("patch")) == 1
@@ -163,7 +163,7 @@ def test_a_patch_that_keeps_the_validation_from_running_is_refused(case: Case, c
 
 
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
-    """Like one with a non-zero exit code."""
+    """A signal counts like a non-zero exit code."""
     result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check(1)
     assert verified(result) == "no (validation rejected the patch)"
 
@@ -191,7 +191,7 @@ def test_without_a_sandbox_the_run_goes_on_and_says_so(case: Case, tmp_path: Pat
 
 @pytest.mark.parametrize("option", ["--verify=always", "--verify"])
 def test_always_ends_where_there_is_no_sandbox(case: Case, tmp_path: Path, option: str) -> None:
-    """With one line; the run can be resumed where a sandbox works."""
+    """One line says so, and the run can be resumed where a sandbox works."""
     case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
     (tmp_path / "bin").mkdir()
     command = case.arguments(STRAIGHT, option)
@@ -213,7 +213,7 @@ def test_a_validation_that_cannot_be_run_is_said(case: Case, tmp_path: Path) -> 
 
 
 def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
-    """Each starts from the beginning, with its own reproducer."""
+    """Each attempt starts from the beginning, with its own reproducer."""
     lines = [
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         *[patch(OTHER, before="    nothing\n")],
@@ -229,7 +229,7 @@ def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
 
 @pytest.mark.parametrize("first", [NO_YES, YES_NO])
 def test_the_best_of_all_attempts_is_taken(case: Case, first: tuple[str, str]) -> None:
-    """In this order: verified, approved, unknown, judged wrong, rejected; the first attempt against the second."""
+    """The order: verified, approved, unknown, judged wrong, rejected. The first attempt is compared with the second."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(first), guard("no"), *search(), patch(RIGHT)]
     result = case.run(lines, "--attempts", "2").check()
     assert added(result) == [RIGHT if first == NO_YES else OTHER]
@@ -281,7 +281,7 @@ def test_an_execution_that_was_recorded_otherwise_diverges(case: Case) -> None:
 
 
 def test_a_finished_run_returns_its_proof(case: Case) -> None:
-    """Without running anything."""
+    """Nothing is run."""
     command = case.arguments(STRAIGHT)
     first, again = case.host.run(*command).check(), case.host.run(*command).check()
     assert again.stdout == first.stdout and verified(again) == verified(first)
@@ -316,7 +316,7 @@ def test_a_run_that_is_interrupted_in_an_execution_goes_on(case: Case) -> None:
 
 
 def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
-    """It is not recorded; the patch so far is the result, and with more time the run resumes."""
+    """The execution is not recorded; the patch so far is the result, and with more time the run resumes."""
     lines = [guard(), test_line(SLEEPER), *search(), patch(), review(YES_YES)]
     seconds = str(round(8 * SLOWNESS))
     command = case.arguments(lines)
@@ -336,7 +336,7 @@ def _is_locked(home: Path) -> bool:
 
 @pytest.mark.parametrize("is_waiting", [False, True], ids=["its own", "another's"])
 def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
-    """Its own, or the wait for another process's; nothing is recorded."""
+    """The time ends the run's own set-up, or the wait for another process's; nothing is recorded."""
     setup = ["--setup", "sleep 600"]
     first = ["exec", "--repo", case.repo.path, *case.options, *setup, "--", "true"]
     other = case.host.start(*first) if is_waiting else None

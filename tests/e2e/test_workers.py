@@ -56,7 +56,7 @@ SLOW = [
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo, sent: signal.Signals) -> None:
-    """As by a crash or for lack of memory: it is text only, this is not cached, and the next run outlines it."""
+    """The worker crashes or lacks memory: the file is text only, this is not cached, and the next run outlines it."""
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose", "--jobs", "1")
     os.kill(busy_worker(host), sent)
     out, err = child.communicate(timeout=60 * SLOWNESS)
@@ -74,7 +74,7 @@ def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo
 
 
 def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
-    """One after the other: only their current files are missing, and the run ends."""
+    """Workers end one after the other: only their current files are missing, and the run ends."""
     repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(200)})
     child = host.start("index", "--repo", repo, "--json", "--verbose", "--jobs", "2")
     killed: set[int] = set()
@@ -97,7 +97,7 @@ def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
 
 @pytest.mark.full
 def test_a_worker_that_hangs_is_ended_at_the_deadline(host: Host, slow_repo: Repo) -> None:
-    """It is stopped; the deadline is 15 s plus 2 s per MiB, so a sanitizer gets a smaller module."""
+    """The worker is stopped; the deadline is 15 s plus 2 s per MiB, so a sanitizer gets a smaller module."""
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose")
     os.kill(busy_worker(host), signal.SIGSTOP)
     out, _ = child.communicate(timeout=60 * SLOWNESS)
@@ -210,7 +210,7 @@ def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
 
 
 def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
-    """With the fewest with which the program starts, 64 workers start, too."""
+    """With the fewest descriptors with which the program starts, 64 workers start, too."""
     repo, _ = history(tmp_path / "repo", 600, 1)
     command = limited("ulimit -n 104")(host.program, "index", "--jobs", "64", "--repo", repo, "--json")
     row = json.loads(run_command(host, command).check().stdout)

@@ -93,12 +93,12 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     """The command line, including options that only the parts read."""
     parser = program.parser(__doc__, rounds=9)
     add = parser.add_argument
-    add("--repo", type=Path, required=True, help="a git repository of sympy, which is only read")
-    add("--rev", default="HEAD", help="its commit")
+    add("--repo", type=Path, required=True, help="read this git repository of sympy")
+    add("--rev", default="HEAD", help="measure this commit")
     add("--only", action="append", choices=PARTS, default=[])
-    add("--aider", type=Path, help="a Python that has aider")
-    add("--code-index", type=Path, help="the program code-index-mcp")
-    add("--symbol", default="Prefix", help="the class that the symbol call names")
+    add("--aider", type=Path, help="run aider with this Python (default: install it)")
+    add("--code-index", type=Path, help="run this code-index-mcp (default: install it)")
+    add("--symbol", default="Prefix", help="search for this class")
     parser.set_defaults(near=None, each=40, image=None, tasks=8, jobs=2)
     options = parser.parse_args(argv)
     options.only = options.only or list(PARTS)

@@ -215,10 +215,10 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = program.parser(__doc__, rounds=1)
     add = parser.add_argument
-    add("--repo", type=Path, required=True, help="a git repository, which is only read")
-    add("--rev", default="HEAD", help="the commit whose functions are edited")
-    add("--peer", type=Path, required=True, help="a Python that has aider")
-    add("--each", type=int, default=40, help="edits of each kind")
+    add("--repo", type=Path, required=True, help="read functions from this git repository")
+    add("--rev", default="HEAD", help="edit functions of this commit")
+    add("--peer", type=Path, required=True, help="run aider with this Python")
+    add("--each", type=int, default=40, help="make N edits of each kind")
     return parser.parse_args(argv)
 
 

@@ -156,11 +156,11 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = program.parser(__doc__, rounds=3)
     add = parser.add_argument
-    add("--repo", type=Path, required=True, help="a git repository, which is only read")
-    add("--rev", default="HEAD", help="the newest of the commits")
-    add("--image", help="an image with a repository in /testbed, bash, git and python3")
-    add("--tasks", type=int, default=8, help="how many are graded in a round")
-    add("--jobs", type=int, default=2, help="tasks at once")
+    add("--repo", type=Path, required=True, help="read this git repository")
+    add("--rev", default="HEAD", help="grade tasks on commits up to this one")
+    add("--image", help="also use containers of this image, with a repository in /testbed, bash, git and python3")
+    add("--tasks", type=int, default=8, help="grade N tasks in each round")
+    add("--jobs", type=int, default=2, help="grade N tasks in parallel")
     return parser.parse_args(argv)
 
 

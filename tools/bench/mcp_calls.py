@@ -133,8 +133,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = program.parser(__doc__, rounds=15)
     add = parser.add_argument
-    add("--repo", type=Path, required=True, help="a working tree of sympy, which is only read")
-    add("--peer", type=Path, required=True, help="the program code-index-mcp")
+    add("--repo", type=Path, required=True, help="search this working tree of sympy")
+    add("--peer", type=Path, required=True, help="run this code-index-mcp")
     return parser.parse_args(argv)
 
 

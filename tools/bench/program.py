@@ -20,9 +20,9 @@ SHOWN = ("processor", "cores", "system", "load before", "acr-host")
 def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
     """A parser with --binary, --rounds (default: `rounds`) and --json; its description is the first line of `doc`."""
     made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
-    made.add_argument("--binary", type=Path, required=True, help="the acr-host to measure")
-    made.add_argument("--rounds", type=_positive, default=rounds, help="rounds of each comparison")
-    made.add_argument("--json", type=Path, help="write the table there as well")
+    made.add_argument("--binary", type=Path, required=True, help="measure this acr-host")
+    made.add_argument("--rounds", type=_positive, default=rounds, help="repeat each comparison N times")
+    made.add_argument("--json", type=Path, help="also write the table to this file")
     return made
 
 

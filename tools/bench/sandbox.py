@@ -141,8 +141,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = program.parser(__doc__, rounds=9)
     add = parser.add_argument
-    add("--repo", type=Path, required=True, help="a git repository, which is only read")
-    add("--rev", default="HEAD", help="its commit")
+    add("--repo", type=Path, required=True, help="read this git repository")
+    add("--rev", default="HEAD", help="measure this commit")
     add("--only", action="append", choices=BACKENDS, default=[])
     options = parser.parse_args(argv)
     options.only = options.only or list(BACKENDS)

@@ -34,19 +34,27 @@ DEFAULT_ROOMS = "journal vcs patch search sandbox money llm py agents loops task
 
 def arguments() -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser(description="Seeds faults and runs the tests that should see them.")
-    parser.add_argument("--seed", default="1", help="another text, other faults")
-    parser.add_argument("--each", type=int, default=1, metavar="N", help="faults a file, beside each lost sync")
-    parser.add_argument("--rooms", default=DEFAULT_ROOMS.replace(" ", ","), help="folders of native/ and runtime/")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="copies that are worked on at once")
-    parser.add_argument("--minutes", type=float, default=1e9, metavar="N", help="begin no fault after that")
-    parser.add_argument("--again", metavar="WHICH", help="run `survived`, or these keys, once more")
+    parser = argparse.ArgumentParser(description="Injects faults and runs the tests that should detect them.")
+    parser.add_argument("--seed", default="1", help="choose other faults with another text")
+    parser.add_argument("--each", type=int, default=1, metavar="N", help="try N faults per file, besides each fsync")
     parser.add_argument(
-        "--stages", type=int, default=4, metavar="N", help="only the first N kinds of tests (3: no programs)"
+        "--rooms", default=DEFAULT_ROOMS.replace(" ", ","), help="try only these folders of native/ and runtime/"
     )
-    parser.add_argument("--trusted", action="store_true", help="what passed in the tree before passes in this one")
-    parser.add_argument("--list", action="store_true", help="print what would be run, and end")
-    parser.add_argument("--work", type=Path, default=Path("/tmp/acr-faults"), help="folder of copies and results")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="work on N copies in parallel")
+    parser.add_argument("--minutes", type=float, default=1e9, metavar="N", help="start no fault after N minutes")
+    parser.add_argument("--again", metavar="WHICH", help="repeat the faults that survived (`survived`), or these keys")
+    parser.add_argument(
+        "--stages",
+        type=int,
+        default=4,
+        metavar="N",
+        help="run only the first N kinds of tests (3: no end-to-end tests)",
+    )
+    parser.add_argument("--trusted", action="store_true", help="skip the first run of the tests without a fault")
+    parser.add_argument("--list", action="store_true", help="print the faults, and exit")
+    parser.add_argument(
+        "--work", type=Path, default=Path("/tmp/acr-faults"), help="keep copies and results in this folder"
+    )
     return parser.parse_args()
 
 

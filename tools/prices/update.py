@@ -210,7 +210,7 @@ def download(folder: Path) -> Path:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--wheel", type=Path, help="LiteLLM's wheel, downloaded before")
+    parser.add_argument("--wheel", type=Path, help="read this wheel of LiteLLM instead of downloading one")
     parser.add_argument("--date", default=datetime.date.today().isoformat())
     parser.add_argument("--output", type=Path, default=TABLE)
     options = parser.parse_args()
