@@ -48,7 +48,8 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
                      AcrMatch *out);
 
 /* ---- The quote as it is read (match_quote.c) ---------------------------------------------------
- * What is taken off one part is taken off both; false, or 0, where there is nothing to take.
+ * Each function removes the same from both parts; it returns false, or 0, if there is nothing to
+ * remove.
  */
 void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes the map of `place` */
 /* Whether, at that place, every quoted line is shifted by the same number of columns. If the

@@ -74,8 +74,8 @@ char *acr_word_in_line(const char *s, gsize len) ACR_MUST_USE;
 char *acr_path_in_info(const char *s, gsize len) ACR_MUST_USE;
 
 /* ---- Forms -------------------------------------------------------------------------------------
- * Each looks at the line that begins at `off`. If an edit of the form begins there it is read, and
- * the result is the offset behind it; else the result is `off`.
+ * Each function looks at the line that begins at `off`. If an edit of its form begins there, it
+ * reads the edit and returns the offset after it; otherwise it returns `off`.
  */
 gsize acr_search_replace_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;

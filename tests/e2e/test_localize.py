@@ -236,7 +236,7 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
 
 
 def test_what_a_test_writes_into_the_report(host: Host, make_repo: MakeRepo) -> None:
-    """Such lines cost no more than real ones; a test that fails only under the tracer, or did not run, is no failure."""
+    """Such lines cost no more than real ones; a test that fails only under the tracer or did not run is no failure."""
     forged = json.dumps({"of": "test_forge.py::test_c", "lines": {"shop/order.py": ",".join(["1-16777216"] * 3000)}})
     tests = """\
 import os
