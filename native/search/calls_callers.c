@@ -42,7 +42,7 @@ typedef struct {
     guint32 nearness;
     const AcrContent *content;
     AcrLineCursor cursor;
-    /* number of names: the callee's own, followed by those under which the file imports it */
+    /* number of `names`: the callee's own name, then the names under which the file imports it */
     gsize n_names;
     struct {
         const char *at;

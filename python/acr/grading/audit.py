@@ -111,7 +111,7 @@ def table(rows: list[dict]) -> str:
         history = "-" if known is None else "has fix" if known else "clean"
         notes = [audit["why"]] if audit["why"] else []
         for key, one, many in (
-            ("passes_before", "test passes before", "tests pass before"),
+            ("passes_before", "test already passes without a patch", "tests already pass without a patch"),
             ("depends_on_order_or_day", "test depends on order or day", "tests depend on order or day"),
         ):
             count = len(audit.get(key) or ())

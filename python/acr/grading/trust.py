@@ -320,7 +320,7 @@ def _shown(output: bytes, word: bytes) -> dict[str, Version]:
 
 
 def doubts(changes: list[Change], back: list[str]) -> tuple[list[str], list[str]]:
-    """(reasons that reject a patch, reasons for a person to look at it); restored files give no reasons to reject."""
+    """The reasons that reject a patch, and the reasons for a person to look at it. Restored files never reject it."""
     kept = [at for at in changes if at.path not in back]
     sides = ({at.path: at.before for at in kept}, {at.path: at.after for at in kept})
     found = [(kind, f"the patch is not plain code: {kind}: {text}") for kind, text in plain.find(*sides, set())]

@@ -82,7 +82,7 @@ def _plans(paths: frozenset[str], texts: dict[str, str]) -> Iterator[tuple[str, 
     for path in agents:
         yield from _sequence([command for command, _, _ in guides.commands(path, texts[path])], project, paths, path)
     if project:
-        yield project, "the project and what its files list for tests"
+        yield project, "the project, and the packages that its files list for tests"
     for path in sorted(filter(_DEVCONTAINER.fullmatch, texts)):
         whole = configs.read_json(texts[path])
         lines = [command for key in configs.LIFECYCLE for command in configs.lifecycle(whole.get(key))]

@@ -183,7 +183,7 @@ def load_native():
 
 
 class Buffer:
-    """A File of the C side: how many bytes follow, whether a line ran, a byte for each line from 0."""
+    """A File of the C side: the number of bytes that follow, whether a line ran, and a byte for each line from 0."""
 
     HEAD = struct.Struct("ii")
 
