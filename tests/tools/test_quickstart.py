@@ -90,7 +90,7 @@ def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
 
 
 REFUSED = [
-    (HALF, "", "the sample's tests are still red"),
+    (HALF, "", "the sample's tests still fail"),
     (FIX, "exit 1", "acr-host run ended with exit code 1"),
     (FIX, ": >out/patch.diff", "acr-host wrote no build/quickstart/out/patch.diff"),
     (FIX, "says=", "acr-host does not say whether the patch was verified"),

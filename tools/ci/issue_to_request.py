@@ -87,7 +87,7 @@ def place_key(settings: dict[str, str], env: dict[str, str]) -> None:
     """Copy the model's key to the variable that acr-host reads. Errors: SettingError."""
     key = env.pop("ACR_CI_KEY", "")
     if key and not re.fullmatch(r"[A-Z][A-Z0-9_]*", settings["key_variable"]):
-        raise SettingError("key_variable is no name of a variable, such as OPENAI_API_KEY")
+        raise SettingError("key_variable must be the name of a variable, such as OPENAI_API_KEY")
     if key:
         env[settings["key_variable"]] = key
 

@@ -50,7 +50,7 @@ missing_packages() {
 need_packages() {
   local missing admin=()
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    say "  no apt-get here: going on with what is installed"
+    say "  no apt-get here: continuing with the installed packages"
     return 0
   fi
   mapfile -t missing < <(missing_packages "$@")
