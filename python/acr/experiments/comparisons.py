@@ -43,6 +43,8 @@ LIKE = {
     "assertRegex", "assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal",
     "assert_identical", "assert_frame_equal", "assert_series_equal",
 }  # fmt: skip
+# Keywords that say how near two values must be.
+_TOLERANCES = {"rtol", "atol", "rel_tol", "abs_tol", "decimal", "significant", "places", "delta"}
 _NONE = {"assertIsNone": "Is", "assertIsNotNone": "IsNot"}
 _EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
 _KINDS = {*dir(types), *collections.abc.__all__}  # classes of functions, iterators and the like
@@ -392,7 +394,9 @@ def _operands(call: ast.AST) -> Iterator[Slot]:
         yield from (
             Slot(at, "value")
             for at in call.keywords
-            if not isinstance(at.value, ast.Constant) or at.value.value not in (True, False, None)
+            if not (
+                isinstance(at.value, ast.Constant) and (at.value.value in (True, False, None) or at.arg in _TOLERANCES)
+            )
         )
     elif isinstance(call, ast.Attribute):
         yield from _operands(call.value)

@@ -344,9 +344,11 @@ def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | No
     tree, found = ast.parse(source), False
     tests = [x.test for x in ast.walk(tree) if isinstance(x, (ast.Assert, ast.If, ast.IfExp))]
     asked = {y.id for x in tests for y in ast.walk(x) if isinstance(y, ast.Name)}
+    blocks = [block for x in ast.walk(tree) for _, block in ast.iter_fields(x) if isinstance(block, list)]
+    awaited = [id(one) for block in blocks for one, after in zip(block, block[1:]) if is_stop(after)]
     for at in ast.walk(tree):
         waits = isinstance(at, ast.Try) and (
-            at.lineno == waiting or any(_notes(x, asked) for x in [*at.body[1:], *at.orelse])
+            at.lineno == waiting or id(at) in awaited or any(_notes(x, asked) for x in [*at.body[1:], *at.orelse])
         )
         for handler in getattr(at, "handlers", []):
             if _catches(handler, {"AssertionError", *_BROAD}) if asserting else not waits and _hides(handler, asked):

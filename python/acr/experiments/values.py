@@ -164,7 +164,8 @@ class Judged:
     def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
         """The reason if an object of a changed class is compared with an object of another class."""
         listed = pair.how not in ("In", "NotIn") or pair.is_right and not is_object(want)
-        looks = pair.how not in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper") and listed
+        excludes = pair.how in ("Eq", "NotEq") and pair.holds is (pair.how == "NotEq") and pair.tags[0][:1] != "L"
+        looks = pair.how not in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper") and listed and not excludes
         if not looks or UNREADABLE in (want, got):
             return ""
         decides = pair.how in ("Eq", "NotEq")  # only equality decides, not the other methods of the class
