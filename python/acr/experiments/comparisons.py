@@ -429,7 +429,8 @@ def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
         want = want if name == "bool" or (name == "all") == want else None
         if isinstance(test.args[0], (ast.GeneratorExp, ast.ListComp)):
             return of_test(Slot(test.args[0], "elt"), want)
-        return (_noted(test.args[0], True) if name != "bool" else []) or of_test(Slot(test.args, 0), want)
+        is_one = name == "bool" or isinstance(test.args[0], ast.Compare)  # of arrays
+        return ([] if is_one else _noted(test.args[0], True)) or of_test(Slot(test.args, 0), want)
     given = _returned(test)
     noted = _noted(given, True) if want and given is not test else []
     truth = Pair("truth", want, place)

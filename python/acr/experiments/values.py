@@ -367,12 +367,18 @@ def _alike(want: object, got: object, near: float = 1e-6, spreads: bool = False)
         wants, gots = _numbers(want), _numbers(got)
         longest = max(len(wants), len(gots))
         wants, gots = [at * longest if len(at) == 1 else at for at in (wants, gots)]
-        return len(wants) != len(gots) or all(_alike(*at, near) for at in zip(wants, gots))
+        both = len(wants) == len(gots) and all(_alike(*at, near) for at in zip(wants, gots))
+        return both or len(wants) != len(gots) and _is_bare(want) == _is_bare(got)
     if isinstance(want, list) and isinstance(got, list):
         return len(want) == len(got) and all(_alike(*at, near) for at in zip(want, got))
     if _is_number(want) and _is_number(got) and not (isinstance(want, int) and isinstance(got, int) and near < 0.01):
         return abs(want - got) <= near * max(1, abs(want))  # type: ignore[operator]
     return want == got or {str(want), str(got)} == {"nan"} or "..." in (want, got)
+
+
+def _is_bare(value: object) -> bool:
+    """Whether an array has no element, so that any comparison with it holds for all of its elements."""
+    return isinstance(value, list) and all(map(_is_bare, value[1:]))
 
 
 def _numbers(value: object) -> list[object]:
