@@ -19,6 +19,7 @@ from typing import Callable
 import pytest
 import repos
 import sandboxes
+from fewer import usually
 from host import SLOWNESS, Host
 from sandboxes import Sandbox
 
@@ -79,10 +80,15 @@ def engines(
         engine.stop()
 
 
-BACKENDS = ["bubblewrap", "bubblewrap-user", "plain", "podman", pytest.param("dockerd", marks=pytest.mark.full)]
+BACKENDS = ["bubblewrap", "bubblewrap-user", "plain", "podman", "dockerd"]
 
 
-@pytest.fixture(params=BACKENDS)
+def usually_in(*names: str) -> pytest.MarkDecorator:
+    """Run a case by default in these sandboxes, because it takes the same path in the others."""
+    return pytest.mark.parametrize("sandbox", usually(names, BACKENDS, str), indirect=True)
+
+
+@pytest.fixture(params=usually(BACKENDS[:4], BACKENDS, str))
 def sandbox(
     request: pytest.FixtureRequest,
     tmp_path: Path,

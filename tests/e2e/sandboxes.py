@@ -16,6 +16,7 @@ import io
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -146,14 +147,14 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
     in /testbed, and some programs of this machine at their paths."""
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
-    skipped = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data"}
+    skipped = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data", "xmlrpc", "wsgiref"}
     tools = "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep mkfifo sed"
 
     def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
         parts = info.name.split("/")
         # Half of its bytes are only needed to build programs that embed Python.
         is_left_out = skipped & set(parts) or parts[-1].startswith("config-") or ".opt-" in parts[-1]
-        return None if is_left_out else info
+        return None if is_left_out or _RARE.match(parts[-1]) else info
 
     with tarfile.open(archive, "w", dereference=False) as tar:
         for name in ("bin", "tmp", "proc", "sys", "dev", "etc", TESTBED, "root"):
@@ -180,9 +181,14 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
         _add_tree(tar, tree)
 
 
+# Modules that no test needs, some of which need large libraries.
+_RARE = re.compile(r"_(?:dbm|gdbm|nis|crypt|curses\w*|codecs_\w+)\.|readline\.|ossaudiodev\.|turtle\.|_?pydecimal\.")
+
+
 def _extension_libraries(library: Path) -> Iterator[Path]:
     for module in (library / "lib-dynload").glob("*.so"):
-        yield from _libraries(module)
+        if not _RARE.match(module.name):
+            yield from _libraries(module)
 
 
 def _add_tree(tar: tarfile.TarFile, tree: Mapping[str, str | bytes]) -> None:

@@ -26,6 +26,7 @@ from conformance import (  # noqa: F401
     tmp_path,
     tree_repo,
     untouched,
+    usually_in,
 )
 from repos import make_repo
 from sandboxes import LOCAL, Sandbox
@@ -33,12 +34,14 @@ from sandboxes import LOCAL, Sandbox
 # ---- How a command ends ----------------------------------------------------------------------------
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_exit_codes_pass(sandbox: Sandbox, repo: Path) -> None:
     sandbox.run(repo, "--", "sh", "-c", "exit 127").check(127)
     row = sandbox.json(repo, "--", "sh", "-c", "exit 77")
     assert (row["exit"], row["signal"], row["limit"]) == (77, None, None)
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_signals_are_told(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--", "sh", "-c", "kill -11 $$")
     assert (row["exit"], row["signal"]) == (None, 11)
@@ -51,20 +54,24 @@ def test_an_exit_code_is_not_taken_for_a_signal(sandbox: Sandbox, repo: Path) ->
     assert (row["exit"], row["signal"]) == (143, None)
 
 
+@usually_in("bubblewrap", "podman")
 def test_an_end_that_is_later_than_that_of_the_streams(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--", "sh", "-c", "exec >&- 2>&-; sleep 0.5; exit 5")
     assert (row["exit"], row["limit"]) == (5, None)
     assert row["wall_ms"] >= 500
 
 
+@usually_in("bubblewrap", "podman")
 def test_a_program_that_is_not_there(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "no-such-program")["exit"] == 127
 
 
+@usually_in("bubblewrap", "podman")
 def test_a_file_that_cannot_be_run(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "./README")["exit"] == 126
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_streams_pass(sandbox: Sandbox, repo: Path) -> None:
     result = sandbox.run(repo, "--", "sh", "-c", "echo out; echo err >&2")
     assert (result.out, result.err) == ("out\n", "err\n")
@@ -73,17 +80,20 @@ def test_streams_pass(sandbox: Sandbox, repo: Path) -> None:
     assert (row["stdout_bytes"], row["stderr_bytes"]) == (4, 4)
 
 
+@usually_in("bubblewrap")
 def test_bytes_that_are_no_text(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--", "cat", "pkg/data.bin")
     assert list(row["stdout"]) == ["base64"] and row["stdout_bytes"] == 256
 
 
+@usually_in("bubblewrap", "podman")
 def test_standard_input(sandbox: Sandbox, repo: Path) -> None:
     data = b"some\0bytes\n" * 1000
     assert sandbox.run(repo, "--", "wc", "-c", stdin=data).out.strip() == str(len(data))
     assert sandbox.run(repo, "--", "cat").check(0).out == ""
 
 
+@usually_in("bubblewrap", "podman")
 def test_input_has_a_ceiling_in_a_container(sandbox: Sandbox, repo: Path) -> None:
     data = bytes((64 << 20) + 1)
     result = sandbox.run(repo, "--", "wc", "-c", stdin=data)
@@ -93,6 +103,7 @@ def test_input_has_a_ceiling_in_a_container(sandbox: Sandbox, repo: Path) -> Non
         assert result.check(0).out.strip() == str(len(data))
 
 
+@usually_in("bubblewrap", "podman")
 def test_input_without_an_end(sandbox: Sandbox, repo: Path) -> None:
     reader, writer = os.pipe()
     try:
@@ -113,6 +124,7 @@ def test_signals_are_as_at_any_start(sandbox: Sandbox, repo: Path) -> None:
     assert (blocked, ignored & ~own) == (0, 0), row
 
 
+@usually_in("bubblewrap", "podman")
 def test_arguments_are_not_read_by_a_shell(sandbox: Sandbox, repo: Path) -> None:
     words = ["a b", "$HOME", "`id`", "'", '"', "*", "", "--", "x\ny"]
     script = "import sys; print(sys.argv[1:])"
@@ -129,11 +141,13 @@ def test_the_tree_is_there(sandbox: Sandbox, repo: Path) -> None:
     assert row["stdout"] == "hello\nrun\nodd\nVALUE = 1\n"
 
 
+@usually_in("bubblewrap", "podman")
 def test_it_lies_at_its_own_path(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why="the copy lies in the cache")
     assert sandbox.json(repo, "--", "pwd")["stdout"].strip() == (sandbox.dir or str(repo))
 
 
+@usually_in("bubblewrap", "plain")
 def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbox, tmp_path: Path) -> None:
     """The git folder is like a shallow clone: it has the commit's files and the commits since the nearest tag, but no
     setting, hook, remote or later commit.
@@ -164,6 +178,7 @@ def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbo
     assert not (repo.parent / "hook").exists()
 
 
+@usually_in("bubblewrap", "plain")
 def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) -> None:
     """The set-up asks git as setuptools-scm does; its output stays, and each execution has its own git folder."""
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
@@ -178,6 +193,7 @@ def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) 
     assert row["stdout"].split() == ["v3.1", "??", "pkg/version"]
 
 
+@usually_in("bubblewrap")
 def test_tags_are_those_of_the_repository_now(sandbox: Sandbox, tmp_path: Path) -> None:
     """This holds after a set-up used the tags, and for the same commit in another repository."""
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
@@ -198,6 +214,7 @@ def test_tags_are_those_of_the_repository_now(sandbox: Sandbox, tmp_path: Path) 
     assert told("owned") == ["v2"] * 2
 
 
+@usually_in("bubblewrap")
 def test_a_folder_without_git_has_none(sandbox: Sandbox, tmp_path: Path) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     folder = tmp_path / "plain"
@@ -243,6 +260,7 @@ def test_several_at_once_do_not_see_one_another(sandbox: Sandbox, repo: Path) ->
         assert list(pool.map(one, range(8))) == [f"hello\n{number}\n" for number in range(8)]
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> None:
     patch = tmp_path / "p.diff"
     patch.write_text(
@@ -258,6 +276,7 @@ def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> Non
     assert row["stdout"].startswith("VALUE = 2\nnew\n-rwx"), row
 
 
+@usually_in("bubblewrap", "podman")
 def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
     sandbox: Sandbox, repo: Path, tmp_path: Path
 ) -> None:
@@ -271,6 +290,7 @@ def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
     assert row["stdout"] == "2 1\n", row
 
 
+@usually_in("bubblewrap", "bubblewrap-user", "podman")
 def test_links_of_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     secret = repo.parent / "secret.txt"
@@ -281,6 +301,7 @@ def test_links_of_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path) ->
     assert SECRET not in row["stdout"]
 
 
+@usually_in("bubblewrap", "bubblewrap-user", "podman")
 def test_links_in_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     secret = repo.parent / "secret.txt"
@@ -299,6 +320,7 @@ def test_links_in_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path, un
     assert secret.read_text() == SECRET and not (repo.parent / "written").exists()
 
 
+@usually_in("bubblewrap")
 @pytest.mark.parametrize("path", ["up/new.txt", "../new.txt", "pkg/../../new.txt", ".git/hooks/pre-commit"])
 def test_a_patch_stays_in_the_tree(
     sandbox: Sandbox, repo: Path, untouched: Callable[[], None], tmp_path: Path, path: str
@@ -314,6 +336,7 @@ def test_a_patch_stays_in_the_tree(
     assert not (repo.parent / "new.txt").exists()
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_odd_names_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     names = [
         b"-n",
@@ -338,6 +361,7 @@ def test_odd_names_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], 
     assert row["stdout"] == "True\n" * len(names), row
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_changes_that_are_not_committed_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     (repo / "README").write_text("changed\n")
     (repo / "pkg" / "__init__.py").unlink()
@@ -352,6 +376,7 @@ def test_changes_that_are_not_committed_arrive(sandbox: Sandbox, repo: Path, unt
     assert row["stdout"] == "changed\na file now\na folder now\n", row
 
 
+@usually_in("bubblewrap-user", "podman")
 def test_twenty_megabytes_of_files(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
     for k in range(20):
         (repo / f"mb{k}").write_bytes(os.urandom(1 << 20))
@@ -364,6 +389,7 @@ def test_twenty_megabytes_of_files(sandbox: Sandbox, repo: Path, untouched: Call
     assert row["stdout"] == f"{20 << 20}\n"
 
 
+@usually_in("bubblewrap")
 def test_a_file_that_is_too_large_is_told_each_time(
     sandbox: Sandbox, repo: Path, untouched: Callable[[], None]
 ) -> None:
@@ -379,6 +405,7 @@ def test_a_file_that_is_too_large_is_told_each_time(
 # ---- Limits ----------------------------------------------------------------------------------------
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_a_flood_is_ended(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--output-limit", "10000", "--", "yes", "flood-of-the-tests")
     assert (row["limit"], row["signal"]) == ("output", 9)
@@ -386,6 +413,7 @@ def test_a_flood_is_ended(sandbox: Sandbox, repo: Path) -> None:
     gone("flood-of-the-tests")
 
 
+@usually_in("bubblewrap", "podman")
 def test_long_output_loses_its_middle(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--output-limit", "1000", "--", "seq", "1", "2000")
     assert (row["exit"], row["limit"], row["stdout_bytes"]) == (0, "output", 8893)
@@ -393,12 +421,14 @@ def test_long_output_loses_its_middle(sandbox: Sandbox, repo: Path) -> None:
     assert "7893 bytes left out" in row["stdout"]
 
 
+@usually_in("bubblewrap", "podman")
 def test_both_streams_are_read(sandbox: Sandbox, repo: Path) -> None:
     script = "import sys\nfor i in range(20000): print('o'*50); print('e'*50, file=sys.stderr)"
     row = sandbox.json(repo, "--output-limit", "2000000", "--", "python3", "-c", script)
     assert (row["exit"], row["stdout_bytes"], row["stderr_bytes"]) == (0, 1020000, 1020000)
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_time_runs_out(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--timeout", "1", "--", "sleep", "61.25")
     assert (row["limit"], row["exit"], row["signal"]) == ("wall", None, 9)
@@ -416,6 +446,7 @@ def test_everything_it_started_is_ended_with_it(sandbox: Sandbox, repo: Path) ->
     gone("62.25")
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_processor_time_runs_out(sandbox: Sandbox, repo: Path) -> None:
     row = sandbox.json(repo, "--timeout", "1", "--", "python3", "-c", "while True: pass")
     assert row["limit"] in ("cpu", "wall")
@@ -473,6 +504,7 @@ def test_peak_memory_is_told(sandbox: Sandbox, repo: Path) -> None:
     assert row["limit"] is None and 150 <= row["peak_mb"] < 300, row
 
 
+@usually_in("podman")
 def test_an_engine_whose_processes_are_not_seen_is_asked(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, *LOCAL, why="it has no engine")
     sandbox.wrapper = ["unshare", "--pid", "--fork", "--mount-proc"]
@@ -483,18 +515,21 @@ def test_an_engine_whose_processes_are_not_seen_is_asked(sandbox: Sandbox, repo:
     assert row["limit"] == "memory", row
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_memory_that_is_only_asked_for_is_not_counted(sandbox: Sandbox, repo: Path) -> None:
     script = "import mmap; m = mmap.mmap(-1, 3 << 30); print(len(m))"
     row = sandbox.json(repo, "--memory", "200", "--", "python3", "-c", script)
     assert (row["exit"], row["limit"]) == (0, None), row
 
 
+@usually_in("bubblewrap", "plain", "podman")
 def test_a_file_is_bounded(sandbox: Sandbox, repo: Path) -> None:
     script = "dd if=/dev/zero of=big bs=1048576 seek=1000 count=500 2>/dev/null; echo $?"
     row = sandbox.json(repo, "--", "sh", "-c", script)
     assert row["stdout"].strip() != "0"
 
 
+@usually_in("bubblewrap", "plain")
 def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the disk is bounded for each file only")
     if sandbox.name == "plain":  # it is ended when it has written too much
@@ -510,6 +545,7 @@ def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
     assert (row["exit"], row["limit"]) == (9, "files"), row
 
 
+@usually_in("bubblewrap", "plain")
 def test_a_generated_file_that_git_ignores_is_there(sandbox: Sandbox, tmp_path: Path) -> None:
     """The package cannot be imported without it; other ignored files stay outside."""
     if sandbox.name not in LOCAL:

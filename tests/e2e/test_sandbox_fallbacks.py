@@ -185,9 +185,13 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
     return request.param(folder)
 
 
-def each(cases: list[Callable[[Path], Case]]) -> pytest.MarkDecorator:
+def each(cases: list[Any]) -> pytest.MarkDecorator:
     """Run the test once for each case."""
     return pytest.mark.parametrize("case", cases, indirect=True, ids=lambda make: make.__name__)
+
+
+# A run tells the reason that `exec` tells, which is tested for each case: of bubblewrap, of an engine, with several lines.
+in_a_run = each(usually([no_bubblewrap, no_engine, setup_fails], RUNNABLE, lambda make: make.__name__))
 
 
 # ---- What is said ----------------------------------------------------------------------------------
@@ -216,7 +220,7 @@ def test_exec_says_why_in_one_line(case: Case, host: Host, sample_repo: Repo) ->
     assert result.out == ""
 
 
-@each(RUNNABLE)
+@in_a_run
 def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     checkout = sample_repo.clone(tmp_path / "checkout")
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
@@ -230,7 +234,7 @@ def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tm
     host.run("replay", tmp_path / "out").check(0)
 
 
-@each(RUNNABLE)
+@in_a_run
 def test_a_demanded_proof_fails(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     """Exit code 3: the machine lacks something, not the patch."""
     result = sample_run(host, sample_repo, tmp_path / "out", case, "always").check(3)

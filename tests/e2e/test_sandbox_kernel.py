@@ -24,6 +24,7 @@ from conformance import (  # noqa: F401
     tmp_path,
     tree_repo,
     untouched,
+    usually_in,
     wait_for,
 )
 from fewer import usually
@@ -492,6 +493,7 @@ def honest_here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]
     return json.loads(done.stdout)
 
 
+@usually_in("bubblewrap", "podman")
 def test_what_projects_do_goes_on(sandbox: Sandbox, repo: Path, honest_here: dict[str, list[Any]]) -> None:
     row = sandbox.json(repo, "--", "python3", "-c", RUN_EACH, stdin=json.dumps(HONEST).encode())
     assert (row["exit"], row["stderr"]) == (0, ""), row
@@ -527,6 +529,7 @@ def _tool_here(tool: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=PLAIN_PATH)
 
 
+@usually_in("bubblewrap")
 @pytest.mark.parametrize("tool", usually(["compiler", "git", "pytest"], TOOLS))
 def test_tools_of_this_machine_go_on(sandbox: Sandbox, repo: Path, tool: str) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the image has no tools")

@@ -73,7 +73,7 @@ def stamp(box: Sandbox, repo: Repo, *options: str, setup: str = "date +%s%N >sta
 # ---- Once ------------------------------------------------------------------------------------------
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap", "plain")
 def test_one_setup_serves_many_executions(box: Sandbox, repo: Repo, compiler: None) -> None:
     owned(repo, box)
     before = repos.digest(repo.path)
@@ -86,7 +86,7 @@ def test_one_setup_serves_many_executions(box: Sandbox, repo: Repo, compiler: No
     assert not left(box)
 
 
-@every(BUBBLEWRAP)
+@every(BUBBLEWRAP, "bubblewrap")
 def test_an_environment_gets_what_the_setup_installs(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
     """An editable install into a virtual environment outside, which itself stays unchanged."""
     python = make_venv(tmp_path / "venv")
@@ -137,7 +137,7 @@ def test_a_patch_is_seen_by_what_was_installed(box: Sandbox, repo: Repo, tmp_pat
         assert "patched" in result.out
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap")
 def test_another_tree_command_or_python_sets_up_again(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv")
     owned(repo, box)
@@ -222,7 +222,7 @@ def at_work(box: Sandbox) -> bool:
 SLOW = "touch begun; sleep 1; date +%s%N >stamp"
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap", "plain")
 def test_a_second_start_waits(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     runs = [started(box, repo, "--setup", SLOW, "--", "cat", "stamp") for _ in range(3)]
@@ -244,7 +244,7 @@ def test_a_kill_leaves_nothing_half(box: Sandbox, repo: Repo) -> None:
     assert not left(box)
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap", "plain")
 def test_an_interrupt_ends_it(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     run = started(box, repo, "--setup", "touch begun; sleep 600", "--", "true")
@@ -270,7 +270,7 @@ def test_who_waits_can_be_interrupted(box: Sandbox, repo: Repo) -> None:
     kill(first)
 
 
-@every(BUBBLEWRAP)
+@every(BUBBLEWRAP, "bubblewrap")
 def test_what_it_leaves_running_is_ended(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     marker = "61723.25"
@@ -278,7 +278,7 @@ def test_what_it_leaves_running_is_ended(box: Sandbox, repo: Repo) -> None:
     assert not [line for line in verifying.processes("") if marker in line and "acr-host" not in line]
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap-user")
 def test_clear_drops_what_is_kept_and_nobody_uses(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     first = stamp(box, repo, setup=SLOW)
@@ -299,7 +299,7 @@ def test_clear_drops_what_is_kept_and_nobody_uses(box: Sandbox, repo: Repo) -> N
 # ---- Failure and limits ----------------------------------------------------------------------------
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap")
 def test_a_failure_says_its_last_lines(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     command = "seq 100 >&2; echo 'no such compiler' >&2; exit 7"
@@ -327,7 +327,7 @@ def test_odd_output_of_a_failure_is_shown_as_text(box: Sandbox, repo: Repo) -> N
     assert len(result.err.splitlines()) == 3
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap", "plain")
 def test_it_ends_at_its_time(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     result = box.run(repo.path, "--setup", "echo begun; sleep 600", "--setup-timeout", "1", "--", "true")
@@ -343,7 +343,7 @@ def test_a_timeout_needs_a_setup_and_a_number(box: Sandbox, repo: Repo) -> None:
     box.run(repo.path, "--setup", "", "--", "true").one_line(2, "--setup is empty")
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap", "plain")
 def test_its_output_is_bounded(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     result = box.run(repo.path, "--setup", "yes", "--", "true").check(125)
@@ -367,7 +367,7 @@ def test_its_files_are_bounded_together(box: Sandbox, repo: Repo) -> None:
     assert not left(box)
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap-user", "plain")
 def test_executions_do_not_change_it(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     setup = "echo kept >made; mkdir d; echo kept >d/f; echo kept >$HOME/h"
@@ -378,7 +378,7 @@ def test_executions_do_not_change_it(box: Sandbox, repo: Repo) -> None:
     assert done.out == "kept\n" * 3
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap", "bubblewrap-user")
 def test_modes_do_not_stop_it(box: Sandbox, repo: Repo) -> None:
     """Folders and files without permissions, whichever user cleans up."""
     owned(repo, box)
@@ -395,7 +395,7 @@ def test_modes_do_not_stop_it(box: Sandbox, repo: Repo) -> None:
     assert not left(box)
 
 
-@every(sandboxes.LOCAL)
+@every(sandboxes.LOCAL, "bubblewrap-user")
 def test_a_narrow_umask_does_not_stop_it(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
     owned(repo, box)
     python = make_venv(tmp_path / "venv")
