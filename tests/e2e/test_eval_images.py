@@ -380,9 +380,13 @@ def test_containers_of_a_killed_run_are_swept_though_nothing_is_run_next(grading
 
 def test_a_script_that_ignores_every_signal_and_leaves_children(grading: Grading) -> None:
     stubborn = SCRIPT.replace("set -uxo pipefail\n", "trap '' TERM INT HUP\nsetsid sleep 1000 &\n")
-    stubborn = stubborn.replace("import m\n", "import m, time\ntime.sleep(1000)\n")
+    ignore = "import m, signal, time\nfor n in (1, 2, 15):\n    signal.signal(n, signal.SIG_IGN)\ntime.sleep(1000)\n"
+    stubborn = stubborn.replace("import m\n", ignore)
     said = grading.refused([ROW | {"eval_script": stubborn}], "--timeout", "3")
     assert "did not end within 3 s" in said
+    (place,) = grading.folder.glob("out/logs/run_evaluation/*/*/a__b-1")
+    assert "Timeout error: 3 seconds exceeded." in (place / "test_output.txt").read_text()
+    assert not (place / "report.json").exists()
     assert grading.engine
     assert grading.engine.containers() == []
 
@@ -498,11 +502,16 @@ ELSEWHERE = FIX.replace("m.py", "src/other/thing.py")
     ("patch", "said"),
     [
         (BINARY + ELSEWHERE, "the patch does not apply: cannot apply binary patch"),
-        (ELSEWHERE, "the patch does not apply: src/other/thing.py: No such file or directory"),
         ("\0\1\2", "the patch does not apply"),
-        ("not a patch", "the patch does not apply: No valid patches in input"),
         ("\n", "the patch does not apply: No valid patches in input"),
-        (FIX.replace("@@ -1,2 +1,2 @@", "@@ -1,2 +1,9 @@"), "the patch does not apply: corrupt patch at line 8"),
+        *(
+            pytest.param(patch, f"the patch does not apply: {said}", marks=pytest.mark.full)
+            for patch, said in {
+                ELSEWHERE: "src/other/thing.py: No such file or directory",
+                "not a patch": "No valid patches in input",
+                FIX.replace("@@ -1,2 +1,2 @@", "@@ -1,2 +1,9 @@"): "corrupt patch at line 8",
+            }.items()
+        ),
     ],
 )
 def test_patches_that_are_none(grading: Grading, patch: str, said: str) -> None:
@@ -523,7 +532,7 @@ def test_blank_patches_are_not_run(grading: Grading) -> None:
 # ---- In a batch ----
 
 
-@pytest.mark.parametrize("names", [["--image-template", IMAGE], []])
+@pytest.mark.parametrize("names", [pytest.param(["--image-template", IMAGE], marks=pytest.mark.full), []])
 def test_a_batch_runs_its_code_in_the_image_of_each_task(grading: Grading, names: list[str]) -> None:
     """The image has the name of a local build or the user's name; it is also used for grading."""
     repo = repos.make_repo(grading.folder / "repos" / "pallets" / "flask", {"m.py": CODE})

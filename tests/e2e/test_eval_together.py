@@ -392,9 +392,8 @@ def test_the_time_of_a_batch_bounds_its_tests(batch: Batch) -> None:
     assert batch.report()[1]["resolved_ids"] == [SOLVED]
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
+def test_options_of_grading_are_checked_first(batch: Batch) -> None:
+    for more, said in [
         (["--rules", "4"], "--rules needs --grade"),
         (["--run-id", "x"], "--run-id needs --grade"),
         (["--compare", "x"], "--compare needs --grade"),
@@ -408,11 +407,9 @@ def test_the_time_of_a_batch_bounds_its_tests(batch: Batch) -> None:
         (["--image-template", "x"], "--image-template needs --sandbox container"),
         (["--sandbox", "environment", "--python", "python3"], "leave out --python"),
         (["--sandbox", "container", "--setup", "true"], "leave out --python"),
-    ],
-)
-def test_options_of_grading_are_checked_first(batch: Batch, more: list[str], said: str) -> None:
-    batch.run(*more).one_line(2, said)
-    assert not (batch.out / "preds.jsonl").exists()
+    ]:
+        batch.run(*more).one_line(2, said)
+        assert not (batch.out / "preds.jsonl").exists()
 
 
 # ---- Killed ----

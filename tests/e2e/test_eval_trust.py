@@ -437,12 +437,13 @@ def test_a_doubt_is_kept_too(bench: Bench) -> None:
 
 
 def test_a_verdict_of_an_earlier_version_is_made_again(bench: Bench) -> None:
-    grade_one(bench, "earlier", {"shop.py": FIXED})
+    official = ["--official-only", "-v"]
+    grade_one(bench, "earlier", {"shop.py": FIXED}, *official)
     file, verdict = bench.place("task", "earlier") / "verdict.json", bench.verdict("task", "earlier")
-    file.write_text(json.dumps(verdict | {"schema_version": verdict["schema_version"] - 1, "resolved": False}))
-    assert "(kept)" not in grade_one(bench, "earlier", {"shop.py": FIXED}, "-v").progress[0]
+    file.write_text(json.dumps(verdict | {"schema_version": verdict["schema_version"] - 1, "official_resolved": False}))
+    assert "(kept)" not in grade_one(bench, "earlier", {"shop.py": FIXED}, *official).progress[0]
     made = bench.verdict("task", "earlier")
-    assert (made["schema_version"], made["resolved"]) == (verdict["schema_version"], True)
+    assert (made["schema_version"], made["official_resolved"]) == (verdict["schema_version"], True)
 
 
 @pytest.mark.parametrize(
