@@ -44,16 +44,19 @@ def ask(case: Case, issue: str, lines: list[dict[str, Any]], *more: str) -> Resu
 def test_an_example_of_the_right_behaviour_reproduces(case: Case, name: str) -> None:
     """No model writes a script, and only the example with another output is asserted."""
     need_bubblewrap()
-    lines = [guard(), *search("AssertionError"), patch(), review(YES_YES, "reproducer.py")]
+    proof = [review(YES_YES, "reproducer.py")] if name == "alone" else []
+    lines = [guard(), *search("AssertionError"), patch(), *proof]
     assert added(ask(case, RIGHT_SHOWN[name], lines).check()) == [RIGHT]
     script = (case.attempt / "reproducer_1.py").read_text()
     assert script.count("assert") == 1 and script.endswith("== '2'\n") and not case.asked("test")
-    check_repeated(case, len(case.records("model")))
+    assert [case.execution(patch, 1)["exit"] for patch in (0, 1)] == [1, 0]
+    if proof:
+        check_repeated(case, len(case.records("model")))
 
 
 def test_an_example_of_the_wrong_behaviour_is_evidence(case: Case) -> None:
     need_bubblewrap()
-    lines = [guard(), test_line(SCRIPT, TOLD, "assert repr(half(4)) == '1'"), *search(), patch(), review(YES_YES)]
+    lines = [guard(), test_line(SCRIPT, TOLD, "assert repr(half(4)) == '1'"), *search(), patch()]
     assert added(ask(case, WRONG_SHOWN, lines).check()) == [RIGHT]
 
 
@@ -69,6 +72,6 @@ def test_an_example_of_the_wrong_behaviour_is_evidence(case: Case) -> None:
 )
 def test_other_examples_change_no_request(case: Case, examples: str) -> None:
     need_bubblewrap()
-    ask(case, examples, [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]).check()
+    ask(case, examples, [guard(), test_line(SCRIPT), *search(), patch()]).check()
     first = case.asked("test")[0]
     assert TOLD not in json.dumps(first) and len(first["messages"]) == 2

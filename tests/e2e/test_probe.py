@@ -12,6 +12,7 @@ from verifying import (
     RIGHT,
     SCRIPT,
     STRAIGHT,
+    YES_NO,
     YES_YES,
     Case,
     added,
@@ -75,10 +76,11 @@ def test_what_a_snippet_does_is_bounded(case: Case, name: str) -> None:
     code, said = HOSTILE[name]
     first = probing(code)
     first[2]["expect"] = [said, "Snippets left: 2."]
-    result = case.run([guard(), test_line(SCRIPT), *first, *search()[1:], patch(), review(YES_YES)]).check()
+    result = case.run([guard(), test_line(SCRIPT), *first, *search()[1:], patch()]).check()
     assert added(result) == [RIGHT] and len(probes(case)) == 1
     assert len(json.dumps(probes(case))) < 100_000
-    check_repeated(case, len(case.records("model")))
+    if name == "a hang":
+        check_repeated(case, len(case.records("model")))
 
 
 def test_a_run_may_ask_three_times(case: Case) -> None:
@@ -87,7 +89,7 @@ def test_a_run_may_ask_three_times(case: Case) -> None:
     first[2]["expect"] = ["Snippets left: 0.", "Not run: 3 snippets were run already."]
     ask = looking("print(9)")
     case.run(
-        [guard(), test_line(SCRIPT), *first, *search()[1:], patch(), ask, review(YES_YES, "cannot be parsed")]
+        [guard(), test_line(SCRIPT), *first, *search()[1:], patch(), ask, review(YES_NO, "cannot be parsed")]
     ).check()
     assert len(probes(case)) == 3
 
@@ -109,7 +111,7 @@ def test_a_snippet_proves_nothing(case: Case) -> None:
 
 @pytest.mark.parametrize("options", [["--probe=never"], ["--verify=never"], ["--sandbox", "plain"]])
 def test_it_is_absent_where_code_is_not_confined(case: Case, options: list[str]) -> None:
-    lines = STRAIGHT if "--verify=never" not in options else [*search(), patch()]
+    lines = [*STRAIGHT[:-1], review(YES_NO)] if "--verify=never" not in options else [*search(), patch()]
     case.run(lines, *options).check()
     asked = json.dumps([r["request"] for r in case.records("model")])
     assert "probe" not in asked

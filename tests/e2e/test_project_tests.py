@@ -223,8 +223,8 @@ RAISE = "raise RuntimeError('set SHOP_SETTINGS')\n"
             {"conftest.py": f"import pytest\n\n@pytest.fixture(autouse=True)\ndef db():\n    {RAISE}"},
             "test_a.py::test_add: ",
         ),
-        ({"test_a.py": f"def test_add():\n    {RAISE}"}, "test_a.py::test_add: "),
-        ({"test_a.py": RAISE}, "test_a.py: "),
+        pytest.param({"test_a.py": f"def test_add():\n    {RAISE}"}, "test_a.py::test_add: ", marks=pytest.mark.full),
+        pytest.param({"test_a.py": RAISE}, "test_a.py: ", marks=pytest.mark.full),
         ({"conftest.py": RAISE}, ""),
     ],
     ids=["fixture", "test", "module", "conftest"],
@@ -346,7 +346,7 @@ EARLY = "the test run ends early with the patch ({}), and not without it"
     [
         ("if n > 3 + time.time_ns() // 1000 % 16: raise ValueError('odd')", 5, EARLY.format("exit code 3, .*odd")),
         ("if n > 12: os._exit(1)", 17, EARLY.format("exit code 1")),
-        ("if n > 12: os.abort()", 17, EARLY.format("signal 6")),
+        pytest.param("if n > 12: os.abort()", 17, EARLY.format("signal 6"), marks=pytest.mark.full),
         pytest.param(
             "if n > 12: time.sleep(999)",
             17,

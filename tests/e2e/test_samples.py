@@ -20,6 +20,7 @@ from verifying import (
     OTHER,
     RIGHT,
     SCRIPT,
+    YES_NO,
     YES_YES,
     Case,
     Line,
@@ -131,8 +132,9 @@ def test_a_sample_without_a_patch_is_made_up_for_by_further_attempts(case: Case)
 
 def test_one_sample_asks_what_is_asked_without_the_option(case: Case) -> None:
     asked = []
+    lines = attempt(SCRIPT, patch(OTHER), review(NO_YES), patch(RIGHT), review(YES_NO))
     for more in ([], ["--samples", 1]):
-        case.run(THREE, *more).check()
+        case.run(lines, *more).check()
         requests = [record["request"] for record in case.records("model")]
         asked.append([(one["conversation"], one["from"], one["messages"]) for one in requests])
     assert asked[0] == asked[1]

@@ -70,6 +70,8 @@ def test_a_patch_is_verified(case: Case) -> None:
     assert verified(result).startswith("yes (reproducer_1.py fails without the patch and passes with it; ")
     assert case.selected()["proof"] == "verified"
     assert (case.attempt / "reproducer_1.py").read_text() == SCRIPT
+    check_folder(case)
+    check_each_pair_is_run_once(case)
     assert case.files("*.*") == [
         *["conv_patch_1.json", "conv_test_1.json", "execution_0_1.json", "execution_1_1.json", "extract_status.json"],
         *["extracted_patch_1.diff", "patch_raw_1.md", "reproducer_1.py", "review_p1_t1.json"],
@@ -85,9 +87,8 @@ def test_a_patch_is_verified_without_isolation(case: Case) -> None:
     assert str(case.host.home / "cache") not in (case.out / "journal.jsonl").read_text()
 
 
-def test_what_the_run_folder_holds_of_it(case: Case) -> None:
-    """Executions, the review, and the reproducer's conversation."""
-    case.run(STRAIGHT).check()
+def check_folder(case: Case) -> None:
+    """The run folder has executions, the review, and the reproducer's conversation."""
     red, green = case.execution(0, 1), case.execution(1, 1)
     assert (red["result"], red["exit"], red["signal"], red["limit"]) == ("reproduced", 1, None, None)
     assert RED in red["stderr"] and red["why"].startswith("line 3 of the script raises AssertionError")
@@ -101,9 +102,8 @@ def test_what_the_run_folder_holds_of_it(case: Case) -> None:
     assert [at["role"] for at in told] == ["system", "user", "assistant"]
 
 
-def test_each_pair_of_patch_and_test_is_run_once(case: Case) -> None:
+def check_each_pair_is_run_once(case: Case) -> None:
     """Experiments follow when the pair decides; result.json has the recorded numbers."""
-    case.run(STRAIGHT).check()
     requests = [at["request"] for at in case.records("execution")]
     assert [at["patch"] is not None for at in requests[:2]] == [False, True]
     made = {at["experiment"] for at in requests[2:]}
@@ -213,10 +213,10 @@ def test_a_patch_that_does_not_apply_is_tried_again_in_the_review(case: Case) ->
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         patch(RIGHT, "mend the patch", before="    return n // 7\n"),
         patch(RIGHT, "return n // 3"),
-        review(YES_YES),
+        review(YES_NO),
     ]
     result = case.run(lines, "--tries", "2").check()
-    assert verified(result).startswith("yes")
+    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
     assert case.files("execution_*") == ["execution_0_1.json", "execution_1_1.json", "execution_3_1.json"]
 
 
@@ -307,10 +307,10 @@ def test_of_rejected_patches_the_latest_is_kept(case: Case) -> None:
 def test_a_review_that_cannot_be_read_is_asked_for_again(case: Case, answer: str, problem: str) -> None:
     """The question is repeated in the same round, with the reason."""
     said = json.loads(review(YES_YES)["content"])
-    fenced = f"Here it is:\n```json\n{json.dumps(said | {'patch-correct': True, 'test-correct': 'Yes'})}\n```\n"
+    fenced = f"Here it is:\n```json\n{json.dumps(said | {'patch-correct': True, 'test-correct': 'No'})}\n```\n"
     lines = [*without("review", STRAIGHT), line("review", answer), line("review", fenced, problem)]
     result = case.run(lines).check()
-    assert verified(result).startswith("yes")
+    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
     assert len(read_json(case.attempt / "review_p1_t1.json")["conversation"]) == 5
 
 
@@ -382,9 +382,9 @@ def test_a_guard_that_cannot_be_read_is_asked_again(case: Case) -> None:
     lines = [
         line("reproducible", "Surely."),
         line("reproducible", '{"reproducible": true}', "cannot be parsed"),
-        *STRAIGHT[1:],
+        *[test_line(SCRIPT), *search(), patch()],
     ]
-    assert verified(case.run(lines).check()).startswith("yes")
+    assert verified(case.run(lines).check()).startswith("no (no review: ")
 
 
 def test_a_guard_that_never_can_be_read_is_gone_on_without(case: Case) -> None:
@@ -416,9 +416,9 @@ def test_a_used_up_guard_is_gone_on_without(case: Case) -> None:
 )
 def test_a_script_that_does_not_reproduce_is_written_again(case: Case, first: Line, told: list[str]) -> None:
     """The writer gets its results."""
-    result = case.run([guard(), first, test_line(SCRIPT, *told), *STRAIGHT[2:]]).check()
-    assert verified(result).startswith("yes (reproducer_2.py ")
-    assert "conv_test_2.json" in case.files("conv_test_*")
+    result = case.run([guard(), first, test_line(SCRIPT, *told), *search(), patch()]).check()
+    assert verified(result).startswith("no (no review: ")
+    assert "conv_test_2.json" in case.files("conv_test_*") and "execution_1_2.json" in case.files("execution_*")
 
 
 def test_a_reproducer_whose_tries_are_used_up_is_gone_on_without(case: Case) -> None:

@@ -439,6 +439,7 @@ def test_a_patch_that_changes_nothing_and_a_script_that_wants_something_else(
     send_back(here, tmp_path / "out", other, wrong)
 
 
+@pytest.mark.full
 def test_a_patch_and_a_script_that_agree_on_something_else(case: Callable[[Known], Case], tmp_path: Path) -> None:
     here = case(PYTEST_5227)
     file, old = "src/_pytest/logging.py", '"%(filename)-25s %(lineno)4d %(levelname)-8s %(message)s"'
