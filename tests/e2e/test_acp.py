@@ -147,7 +147,11 @@ def test_wrong_messages_are_refused(host: Host, sample_repo: Repo, tmp_path: Pat
 
 
 def _drive(host: Host, command: list[object], sample_repo: Repo) -> Message:
-    job = {"command": [str(host.program), "acp", "--model", SCRIPTED], "cwd": str(sample_repo.path), "issue": ISSUE}
+    job = {
+        "command": [str(host.program), "acp", "--model", SCRIPTED, "--verify=never"],
+        "cwd": str(sample_repo.path),
+        "issue": ISSUE,
+    }
     told = run_client(host, command, job)
     assert told["stop"] == "end_turn" and told["asked"] == 1 and set(told["updates"]) == KINDS | {"user_message_chunk"}
     assert told["cancelled"] == "cancelled" and told["listed"]

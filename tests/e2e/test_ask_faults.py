@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fewer import usually
 from host import SLOWNESS, Host, Result
 from peers import PEERS, Peer
 from servers.bedrock import TOKEN, Bedrock
@@ -367,7 +368,9 @@ def test_fault(case: tuple[Scenario, str], outcomes: Outcomes) -> None:
     assert not wrong, tell(outcome, wrong)
 
 
-@pytest.mark.parametrize("name", ("openai_chat", "openai_responses", "azure", "anthropic", "bedrock", "gemini"))
+@pytest.mark.parametrize(
+    "name", usually(["anthropic"], ("openai_chat", "openai_responses", "azure", "anthropic", "bedrock", "gemini"))
+)
 @pytest.mark.parametrize("row", [r for r in SCENARIOS if r.name in PLAIN], ids=lambda r: r.name)
 def test_without_json(row: Scenario, name: str, host: Host) -> None:
     outcome = play_case(host, row, name, plain=True)
