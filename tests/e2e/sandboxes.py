@@ -376,7 +376,7 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.log.close()
-        # podman leaves a helper beside each ended command, which mounts the store again half a minute later, and may
+        # podman leaves a helper beside each ended command, which mounts the store again after five minutes, and may
         # start another helper.
         while helpers := self._helpers():
             for pid in helpers:
@@ -412,7 +412,6 @@ log_size_max = 16777216
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "none"
-exit_command_delay = 30
 {more}
 tmp_dir = "{folder}/libpod"
 image_copy_tmp_dir = "{folder}/tmp"
