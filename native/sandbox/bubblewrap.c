@@ -64,7 +64,7 @@ static bool open_bubblewrap(AcrSandbox *sandbox, GError **error)
     state->stage = find_stage(state->program);
     if (!state->stage)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                "no folder is available to assemble the sandbox in");
+                                "no folder is available in which the sandbox can be assembled");
     return acr_sandbox_python_find(sandbox->options.python, sandbox->options.work_tree,
                                    sandbox->options.snapshot, &sandbox->python, error);
 }

@@ -25,6 +25,6 @@ def unpack(data: bytes) -> list[bytes]:
         start = at + _LENGTH
         at = start + int.from_bytes(data[at:start], "little")
         if start > len(data) or at > len(data):
-            raise ValueError("fields are cut off")
+            raise ValueError("the list of fields is truncated")
         fields.append(data[start:at])
     return fields

@@ -124,7 +124,7 @@ def _unparsed(node: _ast.expr) -> str:
     try:
         return _shown_call(ast.unparse(node))
     except RecursionError:
-        return "something nested too deeply"
+        return "an expression that is nested too deeply"
 
 
 def _bind(
@@ -159,7 +159,7 @@ def _value(value: object, param: str, kind: str, usage: str) -> str:
     if not isinstance(value, str):
         raise BadCall(f"{param} must be a string in quotes, not {type(value).__name__}; usage: {usage}")
     if "\0" in value:
-        raise BadCall(f"{param} holds a NUL character, which no text file has")
+        raise BadCall(f"{param} contains a NUL character, which no text file has")
     return value
 
 

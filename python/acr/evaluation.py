@@ -350,7 +350,8 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
     doubts = [row["task"] for row in graded if row.get("doubt")], other.get("doubted", [])
     if any(doubts):
         lines.append(
-            f"resolved, but not believed: {len(doubts[0])} here, {len(doubts[1])} there; these tasks count as resolved"
+            f"resolved, but not believed: {len(doubts[0])} in this evaluation, {len(doubts[1])} in the other;"
+            " these tasks count as resolved"
         )
     changed = counts["gained"] + counts["lost"]
     needed = _needed(changed)

@@ -66,7 +66,7 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
                        NULL);
         work->dead_end.useless += ACR_USELESS_ANSWER;
     }
-    acr_step_unproved(work, "whether the issue can be reproduced was not answered in %u tries",
+    acr_step_unproved(work, "the model did not say in %u tries whether the issue can be reproduced",
                       GUARD_TRIES);
     return ACR_STEP_NOT_DONE;
 }

@@ -289,8 +289,9 @@ static bool make_baseline(const AcrProject *project, const AcrJson *plans, const
     if (out->plan && out->run.ids->len > 0)
         return run_again(project, out, error) && find_missing(project, out, error);
     if (out->tried->len == 0)
-        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
-                             "nothing in the project tells how to run its tests (give --test-cmd)");
+        return acr_set_error(
+            error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
+            "the project's files do not say how to run its tests; give --test-cmd");
     g_autofree char *tried = g_strdup(out->tried->pdata[0]);
     return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
                          "no test could be run: %s", tried);

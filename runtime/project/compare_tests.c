@@ -334,10 +334,10 @@ static char *describe_end(const AcrTestRun *run)
     const char *last = strrchr(cause, '\n');
     last = last ? last + 1 : cause;
     if (run->timed_out)
-        return g_strdup("the test run hangs between tests with the patch, and not without it");
+        return g_strdup("the test run hangs between tests with the patch, but not without it");
     g_autofree char *code = run->exit_code < 0 ? g_strdup_printf("signal %d", -run->exit_code)
                                                : g_strdup_printf("exit code %d", run->exit_code);
-    return g_strdup_printf("the test run ends early with the patch (%s%s%s), and not without it",
+    return g_strdup_printf("the test run ends early with the patch (%s%s%s), but not without it",
                            code, *last ? ", " : "", last);
 }
 

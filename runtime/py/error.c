@@ -68,13 +68,13 @@ void acr_py_error_take(gint64 deadline_ms, GError **error)
     PyObject *value = fetch();
     if (!value) {
         g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                            "python failed without an exception");
+                            "Python failed without an exception");
         return;
     }
     PyObject *type = (PyObject *)Py_TYPE(value);
     if (is_deadline(type)) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                    "python took longer than %" G_GINT64_FORMAT " ms", deadline_ms);
+                    "Python took longer than %" G_GINT64_FORMAT " ms", deadline_ms);
     } else {
         g_autofree char *text = text_of(value);
         const char *name = Py_TYPE(value)->tp_name;
@@ -88,6 +88,6 @@ void acr_py_error_take(gint64 deadline_ms, GError **error)
 bool acr_py_error_status(PyStatus status, GError **error)
 {
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
-                         "cannot start python: %s: %s", status.func ? status.func : "?",
+                         "cannot start Python: %s: %s", status.func ? status.func : "?",
                          status.err_msg ? status.err_msg : "?");
 }

@@ -154,7 +154,7 @@ static void run_job(AcrPython *python, Job *job)
         /* Done even if the job returned a result, because the job may have caught the exception
          * half-way. */
         g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                    "python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
+                    "Python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
         PyErr_Clear();
     } else if (result) {
         job->result = g_bytes_new(PyBytes_AS_STRING(result), (gsize)PyBytes_GET_SIZE(result));
@@ -345,7 +345,7 @@ static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
         if (job->started && g_get_monotonic_time() >= job->give_up_us) {
             python->lost = true;
             return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                                 "python took longer than %" G_GINT64_FORMAT " ms and did not end",
+                                 "Python took longer than %" G_GINT64_FORMAT " ms and did not end",
                                  job->deadline_ms);
         }
         wait_until(&python->to_callers, &python->mutex,

@@ -57,7 +57,7 @@ static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint
     *out_gone = reply == ACR_PEER_GONE;
     if (reply == ACR_PEER_LATE)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                             "python took longer than %" G_GINT64_FORMAT " ms", timeout_ms);
+                             "Python took longer than %" G_GINT64_FORMAT " ms", timeout_ms);
     if (reply == ACR_PEER_INTERRUPTED)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_INTERRUPTED, "interrupted");
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
@@ -74,7 +74,7 @@ static bool start_referee(AcrRefereeWorker *worker, GError **error)
     g_autofree char *folder = worker->cache ? acr_tree_cache_scratch(worker->cache, NULL) : NULL;
     if (folder && chmod(folder, 0700) != 0)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
-                             "cannot make '%s' private", folder);
+                             "cannot restrict access to '%s'", folder);
     if (acr_peer_start(argv, no_environment, folder ? folder : "/", &worker->peer, error))
         return true;
     g_free(end_referee(worker, 0));

@@ -266,7 +266,7 @@ static bool make_private(const char *path, GError **error)
         return false;
     return chmod(path, 0700) == 0 || errno == EPERM ||
            acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                         "cannot make '%s' private: %s", path, g_strerror(errno));
+                         "cannot restrict access to '%s': %s", path, g_strerror(errno));
 }
 
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error)

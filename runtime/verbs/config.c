@@ -64,7 +64,7 @@ static AcrOut print(const char *path, const AcrJson *rows)
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "# %s%s\n",
                            path ? path
-                                : "there is no home folder to look for a configuration file in",
+                                : "there is no home folder, so there is no configuration file",
                            is_there || !path ? "" : " (not there)");
     for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at)) {
         const char *value = acr_json_get_string(at, "value");

@@ -338,7 +338,7 @@ def test_a_patch_that_ends_the_tests_process_breaks_them(
     assert row["regressions"] == [f"tests.test_end.EndTest.test_{n}" for n in broken] and row["removed"] == []
 
 
-EARLY = "the test run ends early with the patch ({}), and not without it"
+EARLY = "the test run ends early with the patch ({}), but not without it"
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ EARLY = "the test run ends early with the patch ({}), and not without it"
         pytest.param(
             "if n > 12: time.sleep(999)",
             17,
-            "the test run hangs between tests with the patch, and not without it",
+            "the test run hangs between tests with the patch, but not without it",
             marks=pytest.mark.full,
         ),
     ],

@@ -319,7 +319,7 @@ def test_a_reviewer_that_never_can_be_read_leaves_the_patch_unverified(case: Cas
     lines = [*without("review", STRAIGHT), *[line("review", "Hm.")] * (REVIEW_TRIES + 1)]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
-    assert verified(result) == f"no (no review can be read in {REVIEW_TRIES} tries)"
+    assert verified(result) == f"no (no review could be parsed in {REVIEW_TRIES} tries)"
     assert len(case.asked("review")) == REVIEW_TRIES and case.files("review_*") == []
 
 
@@ -390,7 +390,7 @@ def test_a_guard_that_cannot_be_read_is_asked_again(case: Case) -> None:
 def test_a_guard_that_never_can_be_read_is_gone_on_without(case: Case) -> None:
     """The run continues after the guard's last try."""
     result = case.run([*[line("reproducible", "Hm.")] * (GUARD_TRIES + 1), *STRAIGHT[1:]]).check()
-    assert verified(result) == f"no (whether the issue can be reproduced was not answered in {GUARD_TRIES} tries)"
+    assert verified(result) == f"no (the model did not say in {GUARD_TRIES} tries whether the issue can be reproduced)"
     assert len(case.asked("reproducible")) == GUARD_TRIES
 
 

@@ -69,9 +69,9 @@ def test_calls_that_bind(text: str, name: str, values: list[str]) -> None:
         ("search_class(" + "(" * 10_000 + "'A'" + ")" * 10_000 + ")", "not a Python call"),
         ("search_class('" + "x" * 70_000 + "')", "longer than"),
         ("search_class(" + "-" * 5_000 + "1)", "not a Python call"),
-        ("a" + ".b" * 900 + "(1)", "something nested too deeply is not a search call"),
-        ("search_class" + "('A')" * 900, "something nested too deeply is not a search call"),
-        ("search_class(a" + ".b" * 900 + ")", "something nested too deeply is not a literal"),
+        ("a" + ".b" * 900 + "(1)", "an expression that is nested too deeply is not a search call"),
+        ("search_class" + "('A')" * 900, "an expression that is nested too deeply is not a search call"),
+        ("search_class(a" + ".b" * 900 + ")", "an expression that is nested too deeply is not a literal"),
         ("search_class('A\0')", "not a Python call"),
     ],
 )

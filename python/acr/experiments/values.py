@@ -314,7 +314,7 @@ def _library(base: Rows, patched: Rows) -> str:
 def _deeds(base: Rows, patched: Rows) -> str:
     """The reason if the process, only with the patch, does something for which plain code has no reason."""
     new = [str(at) for at in patched.get("V", []) if at not in base.get("V", [])]
-    return f"only with the patch, the process does this: {new[0]}" if new else ""
+    return f"the process does this only with the patch: {new[0]}" if new else ""
 
 
 def _liar(value: object, changed: Changed, equal: bool = False) -> str:

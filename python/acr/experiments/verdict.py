@@ -154,7 +154,7 @@ class _Site:
         changed = tree_variants.changed_functions(self.case.base, self.case.patched)
         own = sorted(at for at in asked & changed if "assert" in at.lower())
         if own:
-            raise Refusal(f"the script asserts by `{own[0]}`, which the patch changes")
+            raise Refusal(f"the script's assertion uses `{own[0]}`, which the patch changes")
         inside = file[len(self.case.tree) + 1 :] if file.startswith(self.case.tree + "/") else file
         if inside in self.case.patched and self.case.patched[inside] != self.case.base.get(inside):
             raise Refusal(
@@ -237,11 +237,9 @@ class _Site:
         expected = "the printed values agree with what the script expects without the patch"
         case.require("written out", words, expected, found or "they agree", not found)
         if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
-            case.note(
-                "stated", "nothing", "the script states a value that the issue wants", "it states no value", False
-            )
+            case.note("stated", "nothing", "the script states an expected value", "it states none", False)
             raise Refusal(
-                f"{self.script.quote()} states no value that the issue wants, so almost any change satisfies it; "
+                f"{self.script.quote()} states no expected value, so almost any change satisfies it; "
                 "assert that value, as in `assert f(1) == 2`"
             )
         chosen, objects = judged.helpers(self.base_all, patched), judged.objects(patched)
@@ -280,7 +278,7 @@ class _Site:
         agrees = not raised or any(_is_class(at, one) for one in expected for at in bases)
         if agrees and expected[0].rpartition(":")[2] in BROAD and bases and bases[0].rpartition(":")[2] in SLIPS:
             agrees = False  # the script accepts any error, and this error is a mistake in the variant
-        changed = f"the class of the error that {self.script.quote()} waits for is printed"
+        changed = f"the class of the error that {self.script.quote()} expects is printed"
         happened = f"it is {bases[0]}" if bases else "no error is raised there"
         self.case.require("unhandled", changed, f"it is {expected[0]} or a subclass", happened, agrees)
 

@@ -57,7 +57,7 @@ def _places(run: Run) -> str:
             lines = clip(place.behavior, 1500).splitlines()
             wrapped = "\n".join(textwrap.fill(line, WIDTH) for line in lines)
             shown.append("\n  It should do:\n\n" + textwrap.indent(block("text", wrapped), "  ") + "\n")
-    return "".join(shown) or "The run names no place in the code.\n"
+    return "".join(shown) or "The model named no bug location.\n"
 
 
 def _files(run: Run) -> list[dict[str, Any]]:

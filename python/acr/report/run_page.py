@@ -154,8 +154,8 @@ def _edits(attempt: Attempt) -> list[list[object]]:
 def _landing(run: Run) -> Section:
     rows = [row for attempt in run.attempts[:20] for row in _edits(attempt)]
     heads = ["try", "file", "lines", "found", "became", "why"]
-    shown = table(heads, rows, "each edit, how exactly its quote matches the file, and where it landed")
-    return section("edits", "Where edits landed", *[shown] if rows else [])
+    shown = table(heads, rows, "each edit, how exactly its quote matches the file, and where it was applied")
+    return section("edits", "Where edits were applied", *[shown] if rows else [])
 
 
 def _compared(run: Run) -> list[object]:

@@ -41,7 +41,7 @@ STAGE_TEST("/loops/steps", guard_gives_up_after_three_answers, SAYS("1") SAYS("2
 {
     g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
     g_assert_cmpstr(stage->work.unproved, ==,
-                    "whether the issue can be reproduced was not answered in 3 tries");
+                    "the model did not say in 3 tries whether the issue can be reproduced");
 }
 
 STAGE_TEST("/loops/steps", issue_without_an_example_is_not_reproduced,

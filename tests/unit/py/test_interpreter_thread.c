@@ -28,7 +28,7 @@ static void ended(const char *function, gint64 at_most_ms)
 {
     gint64 start = g_get_monotonic_time();
     probe_fails(the_python(), function, 100, ACR_PY_ERROR_TIMEOUT,
-                "python took longer than 100 ms");
+                "Python took longer than 100 ms");
     gint64 took_ms = (g_get_monotonic_time() - start) / 1000;
     g_assert_cmpint(took_ms, >=, 99);
     g_assert_cmpint(took_ms, <, at_most_ms);
@@ -95,7 +95,7 @@ TEST("/py/interpreter_thread", threads_get_their_own_answers)
 
 static void *spin_once(void *python)
 {
-    probe_fails(python, "spin", 2000, ACR_PY_ERROR_TIMEOUT, "python took longer than 2000 ms");
+    probe_fails(python, "spin", 2000, ACR_PY_ERROR_TIMEOUT, "Python took longer than 2000 ms");
     return NULL;
 }
 
@@ -129,7 +129,7 @@ static void lost_alone(void)
     g_assert_false(acr_python_call(python, "probe", "sleep", in, 100, &out, &error));
     gint64 took_ms = (g_get_monotonic_time() - start) / 1000;
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
-    g_assert_cmpstr(error->message, ==, "python took longer than 100 ms and did not end");
+    g_assert_cmpstr(error->message, ==, "Python took longer than 100 ms and did not end");
     g_assert_cmpint(took_ms, >=, ACR_PY_GRACE_MS);
     g_assert_cmpint(took_ms, <, ACR_PY_GRACE_MS + 20000);
     g_assert_cmpint(pthread_join(waiting, NULL), ==, 0);
