@@ -33,6 +33,7 @@ typedef struct {
     const AcrOverlay *overlay;
     AcrTestRun *run;        /* the first run with the patch */
     GPtrArray *regressions; /* ids of tests */
+    GPtrArray *gone;        /* tests that the patch hides, but does not remove; borrowed ids */
     AcrTestComparison *out;
     gint64 deadline_us;
     bool ends_early; /* two runs broke off with the patch, so the tests that they omit say little */
@@ -40,10 +41,7 @@ typedef struct {
 
 static bool is_in(const GPtrArray *texts, const char *text)
 {
-    for (guint i = 0; i < texts->len; i++)
-        if (strcmp(texts->pdata[i], text) == 0)
-            return true;
-    return false;
+    return g_ptr_array_find_with_equal_func((GPtrArray *)texts, text, g_str_equal, NULL);
 }
 
 static gint64 left_ms(const Work *work)
@@ -62,14 +60,15 @@ static gint64 bound_ms(const Work *work)
 
 /* ---- Running suspects again ---- */
 
-/* Whether a test is bad in a run. A missing test is bad if the run reports an error for it, or
- * if no test ended with the patch. */
+/* Whether a test is bad in a run. A missing test is bad if the run reports an error for it, if no
+ * test ended with the patch, or if the patch hides the test. */
 static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, const char *id)
 {
     AcrTestOutcome outcome = acr_test_run_outcome(run, id);
     if (outcome != ACR_TESTED_ABSENT)
         return acr_test_is_bad(outcome);
-    return acr_test_run_lost(run, id) || (with_patch && work->run->ids->len == 0);
+    return acr_test_run_lost(run, id) ||
+           (with_patch && (work->run->ids->len == 0 || is_in(work->gone, id)));
 }
 
 /* Runs suspects on one tree, and removes those whose outcome differs from the expected one
@@ -77,10 +76,13 @@ static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, con
 static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
                  GPtrArray *suspects, GError **error)
 {
+    bool is_hidden = with_patch && is_in(work->gone, select->pdata[0]),
+         is_named = is_hidden && acr_json_get_string(work->baseline->plan, "select");
     AcrTestOrder asked = {
         .plan = work->baseline->plan,
         .overlay = with_patch ? work->overlay : NULL,
         .select = select,
+        .is_wide = is_hidden,
         .time_ms = bound_ms(work),
     };
     g_auto(AcrTestRun) run = {0};
@@ -90,15 +92,12 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
         char *id = select->pdata[i - 1];
         bool agrees = bad ? is_bad(work, &run, with_patch, id)
                           : acr_test_is_good(acr_test_run_outcome(&run, id));
-        bool is_removed =
-            bad && with_patch && !agrees && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
         if (agrees)
             continue;
-        bool is_late = run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
-        g_ptr_array_add(is_removed ? work->out->removed
-                        : is_late  ? work->out->unconfirmed
-                                   : work->out->unstable,
-                        g_strdup(id));
+        /* a hidden test that the command line names may run, and proves nothing */
+        bool is_late =
+            is_named || (run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT);
+        g_ptr_array_add(is_late ? work->out->unconfirmed : work->out->unstable, g_strdup(id));
         g_ptr_array_remove(suspects, id);
     }
     return true;
@@ -241,7 +240,7 @@ static void forget_omitted(const AcrTestRun *run, GPtrArray *ids)
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
-           g_strcmp0(run->running, id) != 0 && !acr_test_errors_are_about(errors, id);
+           g_strcmp0(run->running, id) != 0 && !acr_test_ids_are_about(errors, id);
 }
 
 /* Ids (borrowed from the baseline) of the tests that the patch seems to break (`bad_with`) or to
@@ -250,7 +249,8 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
     GPtrArray *suspects = g_ptr_array_new();
-    g_autoptr(GPtrArray) errors = acr_test_run_errors(after);
+    g_autoptr(GPtrArray) errors = acr_test_run_ids(after, ACR_TESTED_ERROR),
+                         skipped = acr_test_run_ids(after, ACR_TESTED_SKIPPED);
     for (guint i = 0; i < before->ids->len; i++) {
         char *id = before->ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(before->tests, id);
@@ -258,6 +258,13 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
         const GPtrArray *only = work->project->only;
         if ((only && !is_in(only, id)) || is_in(work->baseline->flaky, id) ||
             is_in(work->regressions, id) || is_left_out(after, errors, id))
+            continue;
+        bool is_skipped =
+            now ? now->outcome == ACR_TESTED_SKIPPED : acr_test_ids_are_about(skipped, id);
+        /* this is listed, because a patch may skip tests that it would break */
+        if (is_skipped && bad_with && acr_test_is_good(result->outcome))
+            g_ptr_array_add(work->out->skipped, g_strdup(id));
+        if (is_skipped)
             continue;
         bool broken = acr_test_is_good(result->outcome) && (!now || acr_test_is_bad(now->outcome));
         bool mended = acr_test_is_bad(result->outcome) &&
@@ -267,6 +274,52 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
             g_ptr_array_add(suspects, id);
     }
     return suspects;
+}
+
+/* Those of the tests `gone` that the patch itself removes or renames; owned. */
+static GPtrArray *find_removed(const Work *work, GError **error)
+{
+    g_autoptr(GBytes) diff = acr_overlay_diff(work->overlay, error);
+    g_autofree char *text = diff ? acr_utf8_repair_bytes(diff) : NULL;
+    g_autoptr(AcrJson) question =
+        acr_json_of(ACR_JSON("gone", acr_json_new_texts(work->gone)), ACR_STRING("diff", text),
+                    ACR_JSON("before", acr_json_new_texts(work->baseline->run.ids)),
+                    ACR_JSON("now", acr_json_new_texts(work->run->ids)), NULL);
+    g_autoptr(AcrJson) removed =
+        diff ? acr_project_ask(work->project, "removed", question, error) : NULL;
+    return removed ? acr_texts_from_json(removed) : NULL;
+}
+
+/* Takes the tests that the runner no longer finds from `broken`. Lists those that the patch itself
+ * removes. The others are regressions if a second run does not find them either; it collects all
+ * files, because a test that the command line names may run all the same. */
+static bool confirm_gone(Work *work, GPtrArray *broken, GError **error)
+{
+    const AcrTestRun *run = work->run;
+    for (guint i = broken->len; i > 0 && acr_test_run_is_whole(run); i--) {
+        char *id = broken->pdata[i - 1];
+        if (g_hash_table_contains(run->tests, id) || acr_test_run_lost(run, id))
+            continue;
+        g_ptr_array_insert(work->gone, 0, id);
+        g_ptr_array_remove_index(broken, i - 1);
+    }
+    if (work->gone->len == 0)
+        return true;
+    g_autoptr(GPtrArray) removed = find_removed(work, error);
+    for (guint i = 0; removed && i < removed->len; i++) {
+        guint at;
+        if (g_ptr_array_find_with_equal_func(work->gone, removed->pdata[i], g_str_equal, &at))
+            g_ptr_array_remove_index(work->gone, at);
+        g_ptr_array_add(work->out->removed, g_strdup(removed->pdata[i]));
+    }
+    g_autoptr(GPtrArray) hidden = g_ptr_array_copy(work->gone, NULL, NULL);
+    bool has_time = left_ms(work) > 0, ok = removed != NULL;
+    if (ok && has_time && hidden->len > 0)
+        ok = sift_both(work, work->gone, true, hidden, error);
+    for (guint i = 0; ok && i < hidden->len; i++)
+        g_ptr_array_add(has_time ? work->regressions : work->out->unconfirmed,
+                        g_strdup(hidden->pdata[i]));
+    return ok;
 }
 
 /* Adds tests that ran with the patch, but that the baseline did not reach before its timeout. */
@@ -313,19 +366,6 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
                                .compared = count_good(baseline, NULL)};
 }
 
-/* Lists skipped tests, because a patch may skip tests that it would break. */
-static void find_skipped(const Work *work)
-{
-    const AcrTestRun *before = &work->baseline->run, *after = work->run;
-    for (guint i = 0; i < before->ids->len; i++) {
-        const char *id = before->ids->pdata[i];
-        const AcrTested *now = g_hash_table_lookup(after->tests, id);
-        if (acr_test_is_good(acr_test_run_outcome(before, id)) && now &&
-            now->outcome == ACR_TESTED_SKIPPED)
-            g_ptr_array_add(work->out->skipped, g_strdup(id));
-    }
-}
-
 /* Says how the run with the patch ended, if it ended early. */
 static char *describe_end(const AcrTestRun *run)
 {
@@ -358,8 +398,10 @@ static void describe_runs(const Work *work)
             result && result->message ? result->message
             : result                  ? "the cause of the failure is unknown"
             : end                     ? end
-                  : "the test no longer runs: its file, or a file that it imports, "
-                    "cannot be imported, or the test run ended early");
+            : is_in(work->gone, id)
+                ? "the test is no longer collected with the patch, which does not remove its code"
+                : "the test no longer runs: its file, or a file that it imports, "
+                  "cannot be imported, or the test run ended early");
     }
 }
 
@@ -384,7 +426,8 @@ static bool check_patch(Work *work, AcrBaseline *baseline, AcrTestOrder *asked, 
         !complete_baseline(work, baseline, error) || !confirm_end(work, asked, error))
         return false;
     g_autoptr(GPtrArray) broken = find_suspects(work, true), mended = find_suspects(work, false);
-    return confirm(work, true, broken, work->regressions, error) &&
+    return confirm_gone(work, broken, error) &&
+           confirm(work, true, broken, work->regressions, error) &&
            (work->run->is_stopped || confirm(work, false, mended, work->out->fixed, error));
 }
 
@@ -394,12 +437,13 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
 {
     g_auto(AcrTestRun) run = {0};
     g_autoptr(GPtrArray) regressions = g_ptr_array_new_with_free_func(g_free),
+                         gone = g_ptr_array_new(),
                          good = project->is_first_enough ? find_good(baseline) : NULL;
     g_auto(AcrTestComparison) found = {0};
     acr_test_comparison_init(&found);
     gint64 deadline_us = g_get_monotonic_time() + project->time_ms * 1000,
            run_ms = MAX(project->time_ms / 2, project->time_ms - CONFIRM_MS);
-    Work work = {project, baseline, overlay, &run, regressions, &found, deadline_us, false};
+    Work work = {project, baseline, overlay, &run, regressions, gone, &found, deadline_us, false};
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_autoptr(AcrJson) order = acr_project_order(
         project, project->near ? project->near : (const char *const *)changed, error);
@@ -427,7 +471,6 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
         forget_omitted(&run, found.unstable);
     }
     describe_runs(&work);
-    find_skipped(&work);
     *out = found;
     *out_run = run;
     found = (AcrTestComparison){0};

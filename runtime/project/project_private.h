@@ -41,6 +41,7 @@ typedef struct {
     const GPtrArray *select;   /* array of char *: run only these tests; NULL: all */
     /* array of char *: end the run soon after one of these tests fails; NULL: do not */
     const GPtrArray *good;
+    bool is_wide;         /* with `select`: collect as for all tests, not only the files of these */
     const AcrJson *order; /* made by acr_project_order; NULL: the runner's own order */
     gint64 time_ms;
     bool is_traced;   /* record the lines that each test runs */
@@ -52,16 +53,17 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
 /* A digest of our files that run in the sandbox; owned. Errors: those of base. */
 char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_MUST_USE;
 
+#define PYTEST_NO_TESTS 5 /* exit code of pytest and unittest if they found no test */
 /* The id under which an error of pytest itself is reported. */
 #define ACR_PYTEST_ITSELF "(pytest)"
 /* Adds a result to a run. If the id already has a result, the worse result counts. */
 void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
                       const char *message);
-/* The ids whose outcome is ERROR: tests, whole files, classes, or all tests; borrowed, in an
- * array that the caller frees. */
-GPtrArray *acr_test_run_errors(const AcrTestRun *run) ACR_MUST_USE;
-/* Whether one of these errors explains why that test did not run. */
-bool acr_test_errors_are_about(const GPtrArray *errors, const char *id);
+/* The ids that have that outcome: tests, whole files, classes, or all tests; borrowed, in an array
+ * that the caller frees. */
+GPtrArray *acr_test_run_ids(const AcrTestRun *run, AcrTestOutcome outcome) ACR_MUST_USE;
+/* Whether one of these ids, of errors or of what is skipped, explains why that test did not run. */
+bool acr_test_ids_are_about(const GPtrArray *errors, const char *id);
 /* Whether an error explains why the test is missing. */
 bool acr_test_run_lost(const AcrTestRun *run, const char *id);
 /* These functions convert the tests, the tests that did not run, and the times to JSON, and

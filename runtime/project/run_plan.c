@@ -121,6 +121,7 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
                  order->select ? acr_json_new_texts(order->select) : acr_json_new_null());
     if (order->good)
         acr_json_set(request, "good", acr_json_new_texts(order->good));
+    acr_json_set_bool(request, "wide", order->is_wide);
     acr_json_set(request, "order",
                  order->order ? acr_json_copy(order->order) : acr_json_new_null());
     acr_json_set_bool(request, "trace", order->is_traced);

@@ -226,7 +226,8 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
     GString *line = g_string_new(NULL);
     guint regressions = acr_test_comparison_regressions(comparison);
     if (regressions > 0)
-        g_string_append_printf(line, "%u that passed without the patch fail with it", regressions);
+        g_string_append_printf(line, "%u that passed without the patch fail or disappear with it",
+                               regressions);
     else
         g_string_append_printf(line, "no regression in the %" G_GINT64_FORMAT " that passed before",
                                comparison->compared);
@@ -239,6 +240,10 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
     if (comparison->unconfirmed && comparison->unconfirmed->len)
         g_string_append_printf(line, "; %u failed and could not run again",
                                comparison->unconfirmed->len);
+    if (comparison->removed && comparison->removed->len)
+        g_string_append_printf(line, "; the patch removes %u", comparison->removed->len);
+    if (comparison->skipped && comparison->skipped->len)
+        g_string_append_printf(line, "; %u are skipped with the patch", comparison->skipped->len);
     if (comparison->not_run > 0 && !comparison->is_stopped)
         g_string_append_printf(line, "; %" G_GINT64_FORMAT " did not run", comparison->not_run);
     if (comparison->is_stopped)

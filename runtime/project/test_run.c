@@ -6,7 +6,6 @@
 G_DEFINE_QUARK(acr_project_error_quark, acr_project_error)
 
 #define MAX_TESTS 1000000u
-#define PYTEST_NO_TESTS 5
 
 static const char *const names[] = {"passed", "xfailed", "skipped", "failed", "error", "absent"};
 
@@ -89,34 +88,36 @@ AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id)
     return worst;
 }
 
-/* Whether an error is about that test or module. In unittest's "setUpClass (a.B)", and in failed
+/* Whether an error or a skip is about that test or module. In unittest's "setUpClass (a.B)", and in failed
  * imports, the name comes last. */
 static bool is_about(const char *failed, const char *id)
 {
-    static const char import[] = "unittest.loader._FailedTest.";
+    static const char *const loaders[] = {"unittest.loader._FailedTest.",
+                                          "unittest.loader.ModuleSkipped."};
     const char *bracket = strchr(failed, '(');
     if (strcmp(failed, ACR_PYTEST_ITSELF) == 0)
         return true;
-    if (g_str_has_prefix(failed, import))
-        return is_within(id, failed + strlen(import));
+    for (guint i = 0; i < G_N_ELEMENTS(loaders); i++)
+        if (g_str_has_prefix(failed, loaders[i]))
+            return is_within(id, failed + strlen(loaders[i]));
     g_autofree char *name =
         bracket ? g_strndup(bracket + 1, strcspn(bracket + 1, ")")) : g_strdup(failed);
     return is_within(id, name);
 }
 
-GPtrArray *acr_test_run_errors(const AcrTestRun *run)
+GPtrArray *acr_test_run_ids(const AcrTestRun *run, AcrTestOutcome outcome)
 {
-    GPtrArray *errors = g_ptr_array_new();
+    GPtrArray *ids = g_ptr_array_new();
     for (guint i = 0; i < run->ids->len; i++)
-        if (acr_test_run_outcome(run, run->ids->pdata[i]) == ACR_TESTED_ERROR)
-            g_ptr_array_add(errors, run->ids->pdata[i]);
-    return errors;
+        if (acr_test_run_outcome(run, run->ids->pdata[i]) == outcome)
+            g_ptr_array_add(ids, run->ids->pdata[i]);
+    return ids;
 }
 
-bool acr_test_errors_are_about(const GPtrArray *errors, const char *id)
+bool acr_test_ids_are_about(const GPtrArray *ids, const char *id)
 {
-    for (guint i = 0; i < errors->len; i++)
-        if (is_about(errors->pdata[i], id))
+    for (guint i = 0; i < ids->len; i++)
+        if (is_about(ids->pdata[i], id))
             return true;
     return false;
 }
@@ -128,8 +129,8 @@ bool acr_test_run_is_whole(const AcrTestRun *run)
 
 bool acr_test_run_lost(const AcrTestRun *run, const char *id)
 {
-    g_autoptr(GPtrArray) errors = acr_test_run_errors(run);
-    if (run->timed_out || run->limit || acr_test_errors_are_about(errors, id))
+    g_autoptr(GPtrArray) errors = acr_test_run_ids(run, ACR_TESTED_ERROR);
+    if (run->timed_out || run->limit || acr_test_ids_are_about(errors, id))
         return true;
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))

@@ -126,6 +126,8 @@ static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
     for (guint i = 0; i < found->broken->len; i++)
         g_ptr_array_add(broken, ((AcrBrokenTest *)found->broken->pdata[i])->id);
     add_run(text, "with the patch", patched);
+    if (found->compared == 0)
+        g_string_append(text, "with the patch: no test ran that passes without it\n");
     add_list(text, "regressions", broken, G_MAXUINT);
     const char *name, *heading;
     const GPtrArray *ids;
@@ -141,7 +143,8 @@ static int report_tests(const AcrRunSpec *spec, const AcrBaseline *baseline,
 {
     bool is_refused = acr_test_comparison_regressions(found) > 0;
     bool runs = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED) > 0;
-    int code = is_refused || !runs ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    bool is_empty = patched && found->compared == 0;
+    int code = is_refused || !runs || is_empty ? ACR_EXIT_NONE : ACR_EXIT_OK;
     if (spec->json) {
         g_autoptr(AcrJson) json = describe_tests(spec, baseline, patched, found);
         return acr_out_exit(acr_out_json(json), code);

@@ -95,12 +95,13 @@ COUNTS = {"passed": 3, "failed": 1, "errors": 1, "skipped": 1, "xfailed": 1}
 pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reason="bubblewrap does not work here")
 
 
-def diff_of(repo: Repo, files: Mapping[str, str]) -> Path:
-    """A diff that gives the repository's files these contents; the tree is then restored."""
+def diff_of(repo: Repo, files: Mapping[str, str | None]) -> Path:
+    """A diff that gives the repository's files these contents (None: removes them); the tree is then restored."""
     for path, text in files.items():
-        (repo.path / path).write_text(text)
-    diff = repo.git_bytes("diff")
-    repo.git("checkout", "-q", ".")
+        (repo.path / path).unlink() if text is None else (repo.path / path).write_text(text)
+    repo.git("add", "-A")
+    diff = repo.git_bytes("diff", "--cached")
+    repo.git("reset", "-q", "--hard")
     path = repo.path.with_name("change.diff")
     path.write_bytes(diff)
     return path
@@ -367,6 +368,69 @@ def test_a_patch_with_which_the_runner_ends_is_refused(
     row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch, code=1)
     assert len(row["regressions"]) == 1 and row["unconfirmed"] == [] and len(row["not_run"]) >= left
     assert re.fullmatch(says.replace("(", r"\(").replace(")", r"\)"), row["messages"][row["regressions"][0]])
+
+
+HIDDEN = "the test is no longer collected with the patch, which does not remove its code"
+CASES_A = "import unittest\n\n\nclass ATest(unittest.TestCase):\n    def test_a(self):\n        pass\n\n    def test_b(self):\n        pass\n"
+A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
+
+
+@pytest.mark.parametrize(
+    ("runner", "changes", "regressions", "removed", "skipped"),
+    [
+        ("pytest", {"conftest.py": "collect_ignore = ['tests/test_a.py']\n"}, [0, 1], [], []),
+        ("pytest", {"pytest.ini": "[pytest]\naddopts = --deselect tests/test_a.py::ATest::test_a\n"}, [0], [], []),
+        (
+            "pytest",
+            {"tests/test_a.py": CASES_A.replace("def test_a", "__test__ = False\n\n    def test_a")},
+            [0, 1],
+            [],
+            [],
+        ),
+        (
+            "unittest",
+            {"tests/test_a.py": CASES_A + "\n\ndef load_tests(*args):\n    return unittest.TestSuite()\n"},
+            [0, 1],
+            [],
+            [],
+        ),
+        ("unittest", {"tests/test_a.py": CASES_A.replace("def test_b", "def test_c")}, [], [1], []),
+        ("pytest", {"tests/test_a.py": None, "tests/test_new.py": CASES_A}, [], [0, 1], []),
+        (
+            "unittest",
+            {
+                "pkg/__init__.py": "import unittest\nraise unittest.SkipTest\n",
+                "tests/test_a.py": "import pkg\n" + CASES_A,
+            },
+            [],
+            [],
+            [0, 1],
+        ),
+    ],
+    ids=["ignored", "deselected", "not a test", "not loaded", "renamed", "moved", "skipped"],
+)
+def test_a_test_that_disappears_is_a_regression_unless_the_patch_removes_its_code(
+    host: Host,
+    make_repo: MakeRepo,
+    runner: str,
+    changes: dict[str, str | None],
+    regressions: list[int],
+    removed: list[int],
+    skipped: list[int],
+) -> None:
+    """A patch must not hide the tests that it would break."""
+    sure = CASES_A.replace("ATest", "SureTest").replace("test_a", "test_sure")
+    repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_a.py": CASES_A, "tests/test_sure.py": sure})
+    options = ["--python", "/usr/bin/python3", "--test-cmd", f"python3 -m {runner}", "--patch", diff_of(repo, changes)]
+    row = outcome(host, repo, *options, code=1 if regressions else 0)
+    ids = (
+        [name.replace("tests.test_a.", "tests/test_a.py::").replace("Test.", "Test::") for name in A_IDS]
+        if runner == "pytest"
+        else A_IDS
+    )
+    found = [sorted(row[name]) for name in ("regressions", "removed", "skipped", "unstable", "unconfirmed")]
+    assert found == [[ids[at] for at in expected] for expected in (regressions, removed, skipped, [], [])]
+    assert set(row["messages"].values()) == {HIDDEN} if regressions else row["messages"] == {}
 
 
 @pytest.mark.parametrize(

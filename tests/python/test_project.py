@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 
 import pytest
@@ -285,3 +286,39 @@ def test_modules_that_tests_cannot_do_without() -> None:
 def test_modules_are_found_where_developers_find_them(files: dict[str, str], folders: list[str]) -> None:
     paths = sorted(files)
     assert import_folders.find(paths, {path: files[path] for path in import_folders.wanted(paths)}) == folders
+
+
+A = "import pkg\n\n\nclass TestA(Base):\n    def test_one(self):\n        pass\n\n\n@cases\ndef test_n(n):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "path", "before", "after", "is_removed"),
+    [
+        ("tests/test_a.py::test_n", "tests/test_a.py", A, A.replace("test_n", "test_m"), True),
+        ("tests/test_a.py::TestA::test_one", "tests/test_a.py", A, A.replace("TestA", "TestB"), True),
+        ("test_a.TestA.test_one", "tests/test_a.py", A, A.replace("test_one", "two"), True),  # of unittest
+        ("tests.test_a.TestA.test_one", "tests/test_a.py", A, None, True),
+        ("tests/test_a.py::TestA::test_one", "tests/test_b.py", A, None, False),
+        ("tests/test_a.py::TestA::test_one", "tests/test_a.py", A, A.replace("def", "__test__ = 0\n    def"), False),
+        ("tests/test_a.py::test_n", "tests/test_a.py", A, A.replace("@cases", "if 0:\n  def test_n(n): pass"), False),
+        ("tests/test_a.py::test_one", "conftest.py", None, "collect_ignore = ['tests/test_a.py']\n", False),
+        ("tests/test_a.py::TestA::test_base", "pkg/base.py", "class Base:\n  def test_base(): pass\n", "", True),
+        ("tests/test_a.py::test_n[one]", "tests/data/one.yaml", "1", None, True),
+        ("tests/test_a.py::test_n[2]", "tests/test_a.py", A, A.replace("@cases", "@some"), True),
+        ("tests/test_a.py::test_n[2]", "pkg/all.py", "ALL = [1, 2]\n", "ALL = [1]\n", False),
+        ("tests/test_a.py::test_n[old]", "pkg/all.py", "ALL = [1]\n", "ALL = [2]\n", True),  # renamed
+        ("src/pkg/mod.py::pkg.mod.f", "src/pkg/mod.py", "def f():\n    '''>>> 1'''\n", "def f(): pass\n", True),
+        ("src/pkg/mod.py::pkg.mod.f", "src/pkg/other.py", "X = 1\n", "X = 2\n", False),
+    ],
+)
+def test_a_patch_removes_a_test_only_with_its_source(
+    test: str, path: str, before: str | None, after: str | None, is_removed: bool
+) -> None:
+    """Other tests that are no longer collected are regressions."""
+    sides = ((before or "").splitlines(keepends=True), (after or "").splitlines(keepends=True))
+    names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
+    diff = f"diff --git a/{path} b/{path}\nindex 1..2\n" + "".join(difflib.unified_diff(*sides, *names))
+    now = ["tests/test_a.py::test_n[1]", "tests/test_a.py::test_n[new]"][: 1 + ("old" in test)]
+    other = "diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-a\n+b\n"
+    asked = {"gone": [test], "before": [test, "tests/test_a.py::test_n[1]"], "now": now, "diff": other + diff}
+    assert json.loads(service.removed(json.dumps(asked).encode())) == [test] * is_removed

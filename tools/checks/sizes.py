@@ -40,7 +40,7 @@ BUDGETS = {
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
     "runtime/loops": 6_000,
-    "runtime/project": 2_790,
+    "runtime/project": 2_840,
     "runtime/py": 1_920,
     "runtime/report": 1_440,
     "runtime/serve": 3_330,

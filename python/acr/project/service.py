@@ -7,7 +7,7 @@ import json
 import re
 
 from acr.grading import environments, recognise
-from acr.project import commands, import_folders, logs, nearest, set_ups
+from acr.project import commands, gone, import_folders, logs, nearest, set_ups
 from acr.project import detect as detection
 
 _MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
@@ -91,6 +91,13 @@ def order(argument: bytes) -> bytes:
     """{"changed", "texts"} -> test files, the nearest first."""
     asked = json.loads(argument)
     return json.dumps(nearest.order(list(map(_decoded, asked["changed"])), _texts(asked["texts"]))).encode()
+
+
+def removed(argument: bytes) -> bytes:
+    """{"gone", "before", "now": tests; "diff"} -> the tests that a patch removes."""
+    asked = json.loads(argument)
+    tests = [list(map(_decoded, asked[name])) for name in ("gone", "before", "now")]
+    return json.dumps(gone.find_removed(*tests, _decoded(asked["diff"]))).encode()
 
 
 def outcomes(argument: bytes) -> bytes:

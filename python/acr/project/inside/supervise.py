@@ -1,7 +1,7 @@
 """Runs a project's tests in the sandbox, by the project's own Python (3.6 or later), and reports how each test ended.
 
 Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes},
-"plan" (see acr.project.commands), "seconds" that the tests may take, "select" (ids that are run; null: all), "order"
+"plan" (see acr.project.commands), "seconds" that the tests may take, "select" (ids that are run; null: all), "wide" (whether pytest then collects all files), "order"
 (files of tests, those that are run first), "good" (ids; the run ends soon after one of them fails; null: it goes on), "trace" (whether the lines that each test runs are wanted), "imports" (also
 what runs while a module is imported); or "probe".
 Standard output: the answer, JSON.
@@ -152,6 +152,7 @@ def write_files(request, folder):
             file.write('#!/bin/sh\nexec "' + sys.executable + '" "$@"\n')
         os.chmod(file.name, 0o755)
     write_request(folder, "order", request.get("order"))
+    write_request(folder, "wide", request.get("wide"))
 
 
 def write_request(folder, name, value):
