@@ -345,7 +345,7 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         out->why = g_steal_pointer(&best->why);
     }
     if (best->diff && !out->why && !driver->run->max_attempts)
-        out->why = g_strdup(best->is_validated || best->is_free
+        out->why = g_strdup(best->is_validated || (best->tests && !best->tests->why)
                                 ? "no script was written, because --attempts is 0"
                                 : "the patch was not judged, because --attempts is 0, so no script "
                                   "was written; use --validate, --regressions, or more attempts");
@@ -357,8 +357,16 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->proof = best->proof;
     out->tests = g_steal_pointer(&best->tests);
     out->experiments = g_steal_pointer(&best->experiments);
+    g_autofree char *unknown = out->tests && !acr_proof_is_against(best->proof)
+                                   ? acr_test_comparison_doubt(out->tests)
+                                   : NULL;
     out->is_validated =
-        ((driver->run->validate && best->is_validated) || best->is_free) && !best->doubt;
+        ((driver->run->validate && best->is_validated) || (best->is_free && !unknown)) &&
+        !best->doubt;
+    if (unknown && !out->is_validated && best->proof != ACR_PROOF_VERIFIED) {
+        g_autofree char *why = out->why;
+        out->why = g_strdup_printf("%s%s%s", unknown, why ? "; " : "", why ? why : "");
+    }
     if (out->is_validated && best->proof != ACR_PROOF_VERIFIED &&
         !acr_proof_is_against(best->proof)) {
         g_autofree char *why = out->why;

@@ -137,13 +137,10 @@ static bool take_or_lock(const AcrProject *project, const char *path, AcrBaselin
 /* A program that the plan needs and the environment lacks; NULL if there is none. */
 static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
 {
-    const char *runner = acr_json_get_string(plan, "runner");
-    if (g_strcmp0(runner, "pytest") != 0)
-        return NULL;
-    for (const AcrJson *at = acr_json_first(probe->modules); at; at = acr_json_next(at))
-        if (g_strcmp0(acr_json_string(at), runner) == 0)
-            return NULL;
-    return "pytest is not installed for the project's Python";
+    g_autoptr(GPtrArray) found = acr_texts_from_json(probe->modules);
+    bool is_pytest = g_strcmp0(acr_json_get_string(plan, "runner"), "pytest") == 0,
+         has_pytest = g_ptr_array_find_with_equal_func(found, "pytest", g_str_equal, NULL);
+    return is_pytest && !has_pytest ? "pytest is not installed for the project's Python" : NULL;
 }
 
 /* The error in a message or log, shortened: the exception that pytest marks (the first of the

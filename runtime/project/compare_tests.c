@@ -390,6 +390,7 @@ static void describe_runs(const Work *work)
     out->not_run = work->run->not_run->len;
     out->is_stopped = work->run->is_stopped;
     out->is_cut = work->run->timed_out && !out->is_stopped;
+    out->running = out->is_cut ? g_strdup(work->run->running) : NULL;
     for (guint i = 0; i < work->regressions->len; i++) {
         const char *id = work->regressions->pdata[i];
         const AcrTested *result = g_hash_table_lookup(work->run->tests, id);

@@ -64,26 +64,15 @@ static void add_bind(GPtrArray *argv, const char *how, const char *path)
  * needs. */
 static void add_sight(GPtrArray *argv, const char *base, const char *folder)
 {
-    static const char *const system[] = {"/usr",
-                                         "/bin",
-                                         "/sbin",
-                                         "/lib",
-                                         "/lib64",
-                                         "/etc/ssl",
-                                         "/etc/hosts",
-                                         "/etc/passwd",
-                                         "/etc/group",
-                                         "/etc/resolv.conf",
-                                         "/etc/pip.conf",
-                                         "/etc/nsswitch.conf",
-                                         "/etc/ld.so.cache",
-                                         "/etc/alternatives",
-                                         "/etc/localtime",
-                                         "/usr/local/share/ca-certificates"};
+    static const char system[] =
+        "/usr /bin /sbin /lib /lib64 /etc/ssl /etc/hosts /etc/passwd /etc/group /etc/resolv.conf "
+        "/etc/pip.conf /etc/nsswitch.conf /etc/ld.so.cache /etc/alternatives /etc/localtime "
+        "/usr/local/share/ca-certificates";
+    g_auto(GStrv) paths = g_strsplit(system, " ", -1);
     g_autofree char *program = acr_path_real(base), *bin = g_path_get_dirname(program),
                     *prefix = g_path_get_dirname(bin);
-    for (guint i = 0; i < G_N_ELEMENTS(system); i++)
-        add_bind(argv, "--ro-bind-try", system[i]);
+    for (guint i = 0; paths[i]; i++)
+        add_bind(argv, "--ro-bind-try", paths[i]);
     const char *wheels = g_getenv("PIP_FIND_LINKS");
     if (wheels && g_path_is_absolute(wheels))
         add_bind(argv, "--ro-bind-try", wheels);

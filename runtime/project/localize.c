@@ -136,11 +136,6 @@ static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localiz
            acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE, "no test fails");
 }
 
-static bool is_failing(const AcrLocalized *localized, const char *id)
-{
-    return g_ptr_array_find_with_equal_func(localized->failing, id, g_str_equal, NULL);
-}
-
 /* Numbers all lines first, and adds the tests only then, because the numbers must not change. */
 static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *localized)
 {
@@ -150,7 +145,7 @@ static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *loca
     AcrSpectrum *spectrum = acr_spectrum_new(numbering->lines->len);
     for (const AcrJson *at = acr_json_first(lines); at; at = acr_json_next(at)) {
         const char *id = acr_json_key(at);
-        bool failed = is_failing(localized, id),
+        bool failed = g_ptr_array_find_with_equal_func(localized->failing, id, g_str_equal, NULL),
              passed = acr_test_is_good(acr_test_run_outcome(&localized->run, id));
         if (!failed && !passed)
             continue;

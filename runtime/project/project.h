@@ -197,6 +197,7 @@ typedef struct {
     gint64 not_run;    /* number of tests of the baseline that did not run before the timeout */
     bool is_stopped;   /* the run was ended soon after a regression, before all tests had run */
     bool is_cut;       /* the timeout came before all tests (known or unknown) had run */
+    char *running;     /* the test that was running at the timeout; NULL if there was none */
 #define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* array of char *; NULL if unknown */
     ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)
 } AcrTestComparison;
@@ -221,6 +222,9 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_U
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
 /* Appends ": ID, ID and 3 more". Appends nothing if the list is empty. */
 void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
+/* Why it is unknown whether the patch breaks tests: not all tests ended with the patch; owned; NULL
+ * if all ended. */
+char *acr_test_comparison_doubt(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* The comparison as one line for people; owned. */
 char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* Gets row `i` of the lists, with its name and heading (each may be NULL); borrowed. Returns

@@ -47,6 +47,7 @@ void acr_test_comparison_clear(AcrTestComparison *comparison)
 {
     g_clear_pointer(&comparison->why, g_free);
     g_clear_pointer(&comparison->command, g_free);
+    g_clear_pointer(&comparison->running, g_free);
     g_clear_pointer(&comparison->broken, g_ptr_array_unref);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
         g_clear_pointer(list_of(comparison, i), g_ptr_array_unref);
@@ -157,6 +158,8 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
     acr_json_set_int(json, "not_run", comparison->not_run);
     if (comparison->is_cut || comparison->is_stopped)
         acr_json_set_bool(json, "complete", false);
+    if (comparison->is_cut)
+        acr_json_set_string(json, "running", comparison->running);
     if (comparison->is_stopped)
         acr_json_set_bool(json, "stopped", true);
     if (has_messages)
@@ -166,17 +169,15 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
 static void take_broken(const AcrJson *json, AcrTestComparison *out)
 {
     const AcrJson *messages = acr_json_get(json, "messages"),
-                  *regressions = acr_json_get(json, "regressions"),
-                  *at = acr_json_first(acr_json_get(json, "broken"));
-    if (regressions || acr_json_get(json, "broken"))
+                  *regressions = acr_json_get(json, "regressions");
+    if (regressions)
         out->broken = g_ptr_array_new_with_free_func(free_broken);
-    for (; at; at = acr_json_next(at))
-        add_broken(out, acr_json_key(at), acr_json_string(at), NULL);
-    for (at = acr_json_first(regressions); at; at = acr_json_next(at))
+    for (const AcrJson *at = acr_json_first(regressions); at; at = acr_json_next(at))
         if (acr_json_string(at))
             add_broken(out, acr_json_string(at), acr_json_get_string(messages, acr_json_string(at)),
                        NULL);
-    for (at = acr_json_first(acr_json_get(json, "expected")); at; at = acr_json_next(at)) {
+    for (const AcrJson *at = acr_json_first(acr_json_get(json, "expected")); at;
+         at = acr_json_next(at)) {
         const char *id = acr_json_get_string(at, "test"),
                    *reason = acr_json_get_string(at, "reason");
         if (id && reason)
@@ -193,6 +194,7 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json)
          is_whole = acr_json_get_bool(json, "complete", true);
     *comparison = (AcrTestComparison){.why = g_strdup(acr_json_get_string(json, "why")),
                                       .command = g_strdup(acr_json_get_string(json, "command")),
+                                      .running = g_strdup(acr_json_get_string(json, "running")),
                                       .compared = acr_json_get_int(json, "compared", 0),
                                       .not_run = acr_json_get_int(json, "not_run", 0),
                                       .is_stopped = is_stopped,
@@ -219,6 +221,20 @@ void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, G
         g_string_append_printf(text, " and %u more", n - LINE_TESTS);
 }
 
+char *acr_test_comparison_doubt(const AcrTestComparison *comparison)
+{
+    const GPtrArray *ids = comparison->unconfirmed;
+    GString *text = g_string_new(NULL);
+    if (ids && ids->len)
+        g_string_append_printf(text, "%u failed and could not run again: %s%s", ids->len,
+                               (const char *)ids->pdata[0], ids->len > 1 ? " …" : "");
+    if (comparison->is_cut)
+        g_string_append_printf(text, "%sthe time limit was reached before all tests had run%s%s",
+                               text->len ? "; " : "", comparison->running ? ", during " : "",
+                               comparison->running ? comparison->running : "");
+    return g_string_free(text, text->len == 0);
+}
+
 char *acr_test_comparison_line(const AcrTestComparison *comparison)
 {
     if (comparison->why)
@@ -237,9 +253,6 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
         if (test->excuse)
             g_string_append_printf(line, "; expected to fail: %s (%s)", test->id, test->excuse);
     }
-    if (comparison->unconfirmed && comparison->unconfirmed->len)
-        g_string_append_printf(line, "; %u failed and could not run again",
-                               comparison->unconfirmed->len);
     if (comparison->removed && comparison->removed->len)
         g_string_append_printf(line, "; the patch removes %u", comparison->removed->len);
     if (comparison->skipped && comparison->skipped->len)
@@ -248,7 +261,8 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
         g_string_append_printf(line, "; %" G_GINT64_FORMAT " did not run", comparison->not_run);
     if (comparison->is_stopped)
         g_string_append(line, "; the other tests were not run");
-    if (comparison->is_cut)
-        g_string_append(line, "; the time limit was reached before all tests had run");
+    g_autofree char *doubt = acr_test_comparison_doubt(comparison);
+    if (doubt)
+        g_string_append_printf(line, "; %s", doubt);
     return g_string_free(line, FALSE);
 }

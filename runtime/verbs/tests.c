@@ -99,6 +99,16 @@ static void add_run(GString *text, const char *name, const AcrTestRun *run)
     add_list(text, "not run", run->not_run, SHOWN);
 }
 
+/* Why it is unknown whether the patch breaks tests; owned; NULL if it is known as far as tests run
+ * without the patch in the same time. */
+static char *find_doubt(const AcrBaseline *baseline, const AcrTestComparison *found)
+{
+    if (found->compared == 0)
+        return g_strdup("no test ran that passes without the patch");
+    bool is_known = !acr_test_run_is_whole(&baseline->run) && found->unconfirmed->len == 0;
+    return is_known ? NULL : acr_test_comparison_doubt(found);
+}
+
 static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
                         const AcrTestRun *patched, const AcrTestComparison *found)
 {
@@ -126,13 +136,14 @@ static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
     for (guint i = 0; i < found->broken->len; i++)
         g_ptr_array_add(broken, ((AcrBrokenTest *)found->broken->pdata[i])->id);
     add_run(text, "with the patch", patched);
-    if (found->compared == 0)
-        g_string_append(text, "with the patch: no test ran that passes without it\n");
     add_list(text, "regressions", broken, G_MAXUINT);
     const char *name, *heading;
     const GPtrArray *ids;
     for (guint i = 0; acr_test_comparison_list(found, i, &name, &heading, &ids); i++)
         add_list(text, heading, ids, ids == found->fixed ? G_MAXUINT : SHOWN);
+    g_autofree char *doubt = find_doubt(baseline, found);
+    if (doubt && acr_test_comparison_regressions(found) == 0)
+        g_string_append_printf(text, "whether the patch breaks tests is unknown: %s\n", doubt);
     return g_string_free(text, FALSE);
 }
 
@@ -143,8 +154,8 @@ static int report_tests(const AcrRunSpec *spec, const AcrBaseline *baseline,
 {
     bool is_refused = acr_test_comparison_regressions(found) > 0;
     bool runs = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED) > 0;
-    bool is_empty = patched && found->compared == 0;
-    int code = is_refused || !runs || is_empty ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    g_autofree char *doubt = patched ? find_doubt(baseline, found) : NULL;
+    int code = is_refused || !runs || doubt ? ACR_EXIT_NONE : ACR_EXIT_OK;
     if (spec->json) {
         g_autoptr(AcrJson) json = describe_tests(spec, baseline, patched, found);
         return acr_out_exit(acr_out_json(json), code);

@@ -370,6 +370,26 @@ def test_a_patch_with_which_the_runner_ends_is_refused(
     assert re.fullmatch(says.replace("(", r"\(").replace(")", r"\)"), row["messages"][row["regressions"][0]])
 
 
+def test_a_hang_before_the_time_limit_is_no_accepted_patch(host: Host, make_repo: MakeRepo, tmp_path: Path) -> None:
+    """If there is no time to confirm it: the last lines say that the result is unknown, and where the tests hang."""
+    tests = "import unittest\nimport pkg\n\n\nclass EndTest(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+    hangs = tests.replace("EndTest", "HangTest").replace("pass", "pkg.add(1, 2)")
+    repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_a.py": tests, "tests/test_b.py": hangs})
+    slow = "import time\nused = []\n\n\ndef add(a, b):\n    time.sleep(1000)\n    return a + b\n"
+    patch = diff_of(repo, {"pkg/__init__.py": slow})
+    options = ["--repo", repo, "--python", "/usr/bin/python3", "--test-cmd", "python3 -m unittest", "--test-time", 24]
+    where = "the time limit was reached before all tests had run, during tests.test_b.HangTest.test_a"
+    told = host.run("tests", *options, "--patch", patch, timeout=300).check(1).out
+    why = "1 failed and could not run again: tests.test_b.HangTest.test_a"
+    assert told.splitlines()[-1] == f"whether the patch breaks tests is unknown: {why}; {where}"
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"agent": "review", "content": ""}) + "\n")
+    model = ["--model", f"script:{script}", "--issue-text", "add hangs", "--out", tmp_path / "out"]
+    result = host.run("run", *options, *model, "--attempts", 0, "--candidate", patch, "--regressions", timeout=300)
+    last = result.err.splitlines()[-1]
+    assert "verified: no (" in last and "tests.test_b.HangTest.test_a" in last
+
+
 HIDDEN = "the test is no longer collected with the patch, which does not remove its code"
 CASES_A = "import unittest\n\n\nclass ATest(unittest.TestCase):\n    def test_a(self):\n        pass\n\n    def test_b(self):\n        pass\n"
 A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
