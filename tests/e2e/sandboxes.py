@@ -147,7 +147,18 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
     in /testbed, and some programs of this machine at their paths."""
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
-    skipped = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data", "xmlrpc", "wsgiref"}
+    skipped = {
+        "test",
+        "idlelib",
+        "lib2to3",
+        "ensurepip",
+        "tkinter",
+        "turtledemo",
+        "pydoc_data",
+        "xmlrpc",
+        "wsgiref",
+        "distutils",
+    }
     tools = "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep mkfifo sed"
 
     def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -182,7 +193,10 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
 
 
 # Modules that no test needs, some of which need large libraries.
-_RARE = re.compile(r"_(?:dbm|gdbm|nis|crypt|curses\w*|codecs_\w+)\.|readline\.|ossaudiodev\.|turtle\.|_?pydecimal\.")
+_RARE = re.compile(
+    r"(?:_dbm|_gdbm|_nis|_crypt|_curses\w*|_codecs_\w+|readline|ossaudiodev|turtle|_?pydecimal"
+    r"|(?:cp(?!437)|mac_|koi8|iso\d|euc_|shift_|gb|big5|hp_|ptcp|kz1|johab|tis_|palmos)\w*)\."
+)
 
 
 def _extension_libraries(library: Path) -> Iterator[Path]:

@@ -370,7 +370,7 @@ def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
         tests = json.loads((batch.out / row["instance_id"] / "result.json").read_text())["tests"]
         assert tests == {"why": row["not_compared"]} and tests["why"]
     batch.out = batch.folder / "elsewhere"
-    result = batch.graded("--instance", names[0], "--regressions")
+    result = batch.graded("--instance", names[0], "--regressions", "--test-cmd", "true")
     said = "--grade runs the tests in the environment, but the runs themselves do not use it; add --sandbox auto"
     assert said in result.err
 

@@ -187,7 +187,7 @@ def _truncate(path: Path, size: int) -> None:
 
 
 @pytest.mark.parametrize("which", ["HEAD", "HEAD^{tree}", "HEAD:app.py"])
-@pytest.mark.parametrize("size", [0, 1, 10, 20])
+@pytest.mark.parametrize("size", [0, 10])
 def test_a_truncated_object_is_an_error(host: Host, tiny: Repo, which: str, size: int) -> None:
     """A commit, a tree, a blob; no part of it is used."""
     _truncate(planting.object_file(tiny, tiny.git("rev-parse", which)), size)
@@ -196,7 +196,7 @@ def test_a_truncated_object_is_an_error(host: Host, tiny: Repo, which: str, size
 
 
 @pytest.mark.parametrize("which", ["HEAD", "HEAD^{tree}", "HEAD:app.py"])
-@pytest.mark.parametrize("size", [5, 1 << 33, 1 << 62])
+@pytest.mark.parametrize("size", [5, 1 << 62])
 def test_an_object_that_lies_about_its_size_is_an_error(host: Host, tiny: Repo, which: str, size: int) -> None:
     """The stated size is too small or too large; no memory is taken for missing bytes."""
     oid = tiny.git("rev-parse", which)
@@ -206,7 +206,7 @@ def test_an_object_that_lies_about_its_size_is_an_error(host: Host, tiny: Repo, 
 
 
 @pytest.mark.parametrize("file", ["pack", "idx"])
-@pytest.mark.parametrize("size", [0, 8, 12, 40, 1031, 1032, 1100])
+@pytest.mark.parametrize("size", [8, 12, 1032])
 def test_a_truncated_pack_is_an_error(host: Host, make_repo: Make, file: str, size: int) -> None:
     """The pack's objects and index are truncated."""
     repo = make_repo({f"m{n}.py": f"v{n} = {n}\n" * 9 for n in range(60)})

@@ -394,9 +394,9 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
 
 @pytest.mark.parametrize("name", ["methods", "functions"])
 def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> None:
-    """A class with 20,000 methods; 100,000 functions with one name."""
+    """A class with 20,000 methods; 30,000 functions with one name."""
     one = "    def m{0}(self): pass\n" if name == "methods" else "def f(): pass\n"
-    n = 20_000 if name == "methods" else 100_000
+    n = 20_000 if name == "methods" else 30_000
     text = ("class C:\n" if name == "methods" else A) + "".join(one.format(i) for i in range(n))
     row = everything_answers(
         host,
