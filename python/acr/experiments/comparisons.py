@@ -24,15 +24,6 @@ NEAR = ("isclose", "assertAlmostEqual")
 _EQUAL = {"assertEquals", *(f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine"))}
 SIDED = {*NEAR, *_EQUAL, "assertCountEqual", "assertSequenceEqual"}
 _CLASSES = {"isinstance", "assertIsInstance"}
-# Special methods that decide whether two objects are equal, which is smaller, or whether an object is true.
-EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
-# Special methods that decide the result of a comparison or a truth test.
-COMPARING = {
-    f"__{name}__"
-    for name in "eq ne lt le gt ge bool len contains iter getattr getattribute class instancecheck subclasscheck "
-    "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
-    "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
-}
 # For each assertion of unittest, the operator by which it compares its first two arguments.
 _UNITTEST = {
     "assertNotEqual": "NotEq", "assertIs": "Is", "assertIsNot": "IsNot", "assertIn": "In", "assertNotIn": "NotIn",
@@ -78,10 +69,6 @@ class Pair:
     ) -> None:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
-        origins = [origin(at.get()) for at in (left, self.right)]
-        # The classes or functions that the sides call, and whether the script builds both sides from its own data.
-        self.built = [{tail(at)} if isinstance(at, ast.Call) else set() for at in origins]
-        self.is_made = _is_from_data(*(at for node in origins for at in ast.iter_child_nodes(node)))
         self.is_relation = right is not None and _are_related(left.get(), right.get())
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
         # whether the script computes the expectation from its own data, and from nothing of the project
@@ -208,7 +195,7 @@ def project_names(tree: ast.AST) -> set[str]:
     return tree.project  # type: ignore[attr-defined]
 
 
-def _value_parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def value_parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Every expression from which a value is computed, with the name that it is assigned to, or ""."""
     givers, seen, near = _givers(_top(node)), set(), [("", node)]
     while near:
@@ -232,9 +219,9 @@ def _are_related(left: ast.expr, right: ast.expr) -> bool:
     project = project_names(_top(left))
     calls = [x for x in (left, right) if isinstance(x, ast.Call) and _calls(x, project)]
     if len({ast.dump(x.func) for x in calls}) == 1 < len(calls):
-        return _is_from_data(*(at for x in calls for at in x.args))
+        return not any(_calls(part, project) for x in calls for at in x.args for _, part in value_parts(at))
     # the names of variables that hold results of the project's functions
-    one, other = ({name for name, at in _value_parts(side) if name and _calls(at, project)} for side in (left, right))
+    one, other = ({name for name, at in value_parts(side) if name and _calls(at, project)} for side in (left, right))
     return bool(one & other)
 
 
@@ -249,7 +236,7 @@ def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
     project = project_names(_top(pair.left.get()))
     return names_project(pair.right.get(), project) and any(
-        _calls(at, project) for _, at in _value_parts(pair.left.get())
+        _calls(at, project) for _, at in value_parts(pair.left.get())
     )
 
 
@@ -284,12 +271,6 @@ def _only_looks(*sides: ast.expr) -> bool:
     """Whether both sides are computed only from declarations of the project's functions and classes, not from results."""
     uses = [use for at in sides for use in _project_uses(at, project_names(_top(at)), set())]
     return bool(uses) and not any(uses)
-
-
-def _is_from_data(*nodes: ast.AST) -> bool:
-    """Whether a script computes values from its own data, by classes and built-in functions only."""
-    project = project_names(_top(nodes[0])) if nodes else set()
-    return not any(_calls(at, project) for node in nodes for _, at in _value_parts(node))
 
 
 def difference(test: ast.expr) -> ast.BinOp | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 
-from acr.experiments import plain_names
-from acr.experiments.comparisons import COMPARING, EQUALITY, LIKE, origin, others, pairs
+from acr.experiments import equality, plain_names
+from acr.experiments.comparisons import LIKE, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
 from acr.experiments.site import FUNCTIONS, ancestors, is_stop, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
@@ -28,7 +29,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     held = ((str, str.__str__), (int, int.__int__), (float, float.__float__), (dict, dict), (list, list), (tuple, tuple),
         (set, set), (frozenset, set), (collections.deque, list), (type({{}}.keys()), list), (type({{}}.values()), list),
         (type({{}}.items()), list), (type(type.__dict__), dict))
-    down = lambda y: me(y, '', depth + 1, seen + (id(x),))
+    down = lambda y: me(y, '', depth + 1, seen + (id(x),), left)
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 30000 if tag else left[0] - 1
     if getattr(me, 'mute', False): return x
@@ -39,16 +40,17 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     if t in (int, float, complex, str, bytes, bool, type(None)): s = str(x) if t in (float, complex) and x - x != 0 else x
     elif depth > 40 or id(x) in seen or left[0] < 0: s = '...'
     elif t in (list, tuple): s = [t.__name__] + [down(y) for y in x]
+    elif t.__name__ == 'Pattern' and t.__module__ == 're': s = ['object', ['re:Pattern'], down((x.pattern, int(x.flags)))]
     elif t is slice: s = ['object', ['builtins:slice'], [down(x.start), down(x.stop), down(x.step)]]
     elif t in (set, frozenset): s = ['set'] + sorted([down(y) for y in x], key=repr)
     elif t is dict: s = ['dict'] + sorted([[down(k), down(v)] for k, v in x.items()], key=repr)
     else:
         try:
             bases = [name_of(c) for c in t.__mro__[:-1]]
-            if not isinstance(x, type): {calls}(t)
+            if not isinstance(x, type): {watch}(t)
             if isinstance(x, type): s = ['class', [name_of(c) for c in x.__mro__[:-1]]]
             else:
-                own = {{'=' * (t.__eq__ is c.__eq__ and '_' not in c.__name__): get(x) for c, get in held if isinstance(x, c)}}
+                own = {{'=' * (getattr(t.__eq__, '{watch}', t.__eq__) is c.__eq__ and '_' not in c.__name__): get(x) for c, get in held if isinstance(x, c)}}
                 if t.__module__.split('.')[0] == 'numpy' and hasattr(x, 'tolist'): own = {{'=': x.tolist() if x.size < 20000 else '...'}}
                 elif isinstance(x, numbers.Number) and not own: own = {{'': int(x) if isinstance(x, numbers.Integral) else complex(x)}}
                 if t.__module__ not in ('builtins', 'module'): own.update((n, v) for n, v in (getattr(x, '__dict__', None) or {{}}).items() if n not in ('', '='))
@@ -56,7 +58,8 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
                     names = c.__dict__.get('__slots__', ())
                     for n in [names] if isinstance(names, str) else names:
                         if hasattr(x, n) and not n.startswith('__'): own[n] = getattr(x, n)
-                s = ['object', bases, down(own) if own else repr(x)]
+                text = ascii(getattr(x, '__module__', '')) + ':' + ascii(getattr(x, '__qualname__', '<'))
+                s = ['object', bases, down(own) if own else repr(x) if '<' in text or 'function' not in t.__name__ else text.replace("'", '')]
         except Exception: s = ['object', [name_of(t)], 'no text']
     if tag:
         out = ascii(s)
@@ -77,70 +80,13 @@ def {kind}(x, tag, depth=0, count={{}}):
     elif t in (list, tuple, set, frozenset) and depth < 8: s = ['list'] + [down(y) for y in list(x)[:30]]
     elif t is dict and depth < 8: s = ['list'] + [down(y) for y in list(x) [:30] + list(x.values())[:30]]
     else:
-        {calls}(t)
+        {watch}(t)
         s = ['object', [c.__module__ + ':' + c.__qualname__ for c in t.__mro__[:-1]]]
     if tag:
         os.write({name}_to, ('\\n{mark}' + tag + ' ' + ascii(s)[:9000] + '\\n').encode())
         return x
     return s
 {name}_to = __import__('sys').__dict__.setdefault('{name}', __import__('os').dup(1))
-"""
-
-
-# Writes how the objects of a class compare, for each class of a printed value and for each class in a changed file (tag
-# "K"; again at the end). A row has: a checksum of the equality's code and of everything that this code calls or reads; a
-# checksum of the other methods that may decide a comparison; the names that the equality calls (for an operator, "*" and
-# the beginning of its name); and the names of those other methods that are in changed files.
-CALLS = """def {calls}(kind=None, known={{}}, codes={{}}):
-    import dis, os, sys, zlib
-    if kind is None:
-        for m in list(sys.modules.values()):
-            known.update((c, '') for c in list(getattr(m, '__dict__', {{}}).values()) if isinstance(c, type) and str(getattr(m, '__file__', '')).endswith({changed!r}))
-        for c in [*known]: {calls}(c, {{}})
-    library = getattr(sys, 'stdlib_module_names', ('builtins',))
-    if kind is None or kind in known or str(kind.__module__).split('.')[0] in library: return
-    known[kind] = ''
-    signs = dict(zip('+ - * / // % ** & | ^ @ [] SUBSCR'.split(), 'add sub mul tru flo mod pow and or xor mat getitem getitem'.split()))
-    sum_of = lambda x: zlib.crc32(ascii(x).encode())
-    at = lambda n: [c.__dict__[n] for c in kind.__mro__[:-1] if n in c.__dict__]
-    def code_of(y):
-        y = getattr(y, 'fget', None) or getattr(y, '__func__', y)
-        return y, getattr(y, '__code__', None)
-    def parts(code):
-        if code not in codes:
-            inner = [parts(c) for c in code.co_consts if hasattr(c, 'co_names')]
-            consts = [c for c in code.co_consts if not hasattr(c, 'co_names')]
-            used = [i.argrepr.strip('=') or i.opname.split('_')[1] for i in dis.get_instructions(code) if i.opname.startswith(('BINARY_', 'UNARY_'))]
-            called = {{*code.co_names, *['*' + signs.get(x, x[:3].lower()) for x in used]}}.union(*[x for x, _ in inner])
-            codes[code] = sorted(called), sum_of([code.co_code, consts, code.co_names, inner])
-        return codes[code]
-    def data(y, depth=0):
-        if type(y) in (int, float, str, bytes, bool, type(None)): return y
-        if type(y) not in (list, tuple, dict, set, frozenset) or depth > 2 or len(y) > 99:
-            return y.__qualname__ if type(y) in (type(len), type(object.__eq__), type) else type(y).__name__
-        return sorted([ascii(data(z, depth + 1)) for z in (y.items() if type(y) is dict else y)])
-    near, found, sums = [y for n in {equality!r} for y in at(n)], set(), []
-    for depth in range(6):
-        near = near[:300]
-        near += [z for y in near if type(y) in (dict, list, tuple) for z in (y.values() if type(y) is dict else y) if hasattr(z, '__code__')]
-        now, near = near, []
-        for y, code in map(code_of, now):
-            sums.append(parts(code) if code else data(y))
-            if not code: continue
-            found.update(parts(code)[0])
-            if code.co_filename.endswith({changed!r}): found.update(y.__qualname__.split('.'))
-            if code.co_filename[0] == '<': found.add('<made>')
-            own = getattr(y, '__globals__', {{}})
-            inside = [getattr(x, '__dict__', {{}}) for n in parts(code)[0] if n in own and not hasattr(own[n], '__code__') for x in (type(own[n]), own[n])]
-            near += [c.cell_contents for c in y.__closure__ or () if c != type(c)()] + list(y.__defaults__ or ())
-            for n in parts(code)[0]: near += at(n) + [d[n] for d in [own, *inside] if n in d]
-    others = [(y, code) for n in {comparing!r} for y, code in map(code_of, at(n))]
-    new = {{n for y, code in others if code and code.co_filename.endswith({changed!r}) for n in y.__qualname__.split('.')}}
-    others = [parts(code)[1] if code else type(y).__name__ for y, code in others] + [c.__name__ for c in kind.__mro__]
-    row = [kind.__module__ + ':' + kind.__qualname__, sum_of(sums), sum_of(others), sorted(found), sorted(new)]
-    os.write({name}_to, ('\\n{mark}K ' + ascii(row)[:60000] + '\\n').encode())
-import atexit
-atexit.register({calls})
 """
 
 
@@ -202,6 +148,7 @@ LIBRARY = """def {library}(early=False, was={{}}, done=[]):
     sums['sys '] = [sys.getrecursionlimit(), type(sys.stdout).__name__, type(sys.stderr).__name__, type(sys.excepthook).__name__]
     os.write({name}_to, ('\\n{mark}T ' + ascii(sums) + '\\n').encode())
 {library}()
+import atexit
 atexit.register({library})
 del atexit
 """
@@ -248,9 +195,9 @@ _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_f
 _REPORTED = {"events": _EVENTS, "modules": plain_names.IMPORTED, "pickled": plain_names.PICKLED}
 
 
-def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> tuple[str, list[Pair]] | None:
+def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
     """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
-    those of the site first, with tags "L" and "R". files: those that the patch changes.
+    those of the site first, with tags "L" and "R".
     carries_on: the script continues after a failed assertion, and prints for each helper whether it compares.
     """
     site = script.site()
@@ -264,7 +211,8 @@ def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> 
         kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
         pair.tags = (f"{kinds[0]}{number}", f"{kinds[1]}{number}")
         inner.known |= {id(pair.left.get()), id(pair.right.get())}
-    calls, deeds, library = (word(script.rng) for _ in range(3))
+    deeds, library, watch = (word(script.rng) for _ in range(3))
+    made = [*equality.made(site.tree)]
     kept = [(pair, name, x) for pair in found for name, value in _kept(pair)
             for x in before if isinstance(x, ast.Assign) and x.value is value]  # fmt: skip
     inner.visit(site.tree)
@@ -288,12 +236,14 @@ def shown(script: Script, mark: str, carries_on: bool, files: Iterable[str]) -> 
         site.swap(at, *[ast.parse(text).body[0] for text in marks], new)
     if not re.search(r"exit|quit|main", script.source):
         site.tree.body += ast.parse(f"{names.name}(0, 'M')").body
-    comparing, changed = sorted(COMPARING - EQUALITY), tuple(f"/{at}" for at in files)
+    for at in made:
+        at.func, at.args, at.keywords = ast.Name(f"{watch}_made", ast.Load()), [copy.copy(at)], []
+    for at in before:
+        if isinstance(at, (ast.Import, ast.ImportFrom)) and getattr(at, "module", "") != "__future__":
+            site.swap(at, at, *ast.parse(f"{watch}()").body)
     site.insert(
-        CALLS.format(
-            name=names.name, calls=calls, mark=mark, equality=sorted(EQUALITY), comparing=comparing, changed=changed
-        )
-        + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
+        equality.WATCH.format(name=names.name, watch=watch, mark=mark, calls=equality.MAX_CALLS, keys=equality.MAX_KEYS)
+        + SHOW.format(name=names.name, kind=names.kinds, mark=mark, watch=watch)
         + DEEDS.format(name=names.name, deeds=deeds, mark=mark, **_REPORTED)
         + EVEN.format(even=names.evens, name=names.name)
         + LIBRARY.format(name=names.name, library=library, mark=mark)

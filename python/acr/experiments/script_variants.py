@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 
 from acr.experiments.comparisons import NEAR, ORDERS, is_given, is_literal, others, pairs
+from acr.experiments.equality import REPEAT, relied
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
-from acr.experiments.plain_names import LIBRARY
 from acr.experiments.printing import SHOW, carried_on
 from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
 
@@ -26,17 +25,6 @@ _COUNTER = """def {name}(n=[0]):
     n[0] += 1
     return n[0] >= {count}
 """
-# Builds an object of a class, of which only the attributes are known, without code of the class.
-MAKE = """def {name}(kind, base, data, own):
-    made = base.__new__(kind, *data)
-    if base in (list, dict, set): base.__init__(made, *data)
-    for name, value in own.items():
-        if type(getattr(kind, name, 0)).__name__ == 'member_descriptor': object.__setattr__(made, name, value)
-        else: made.__dict__[name] = value
-    return made
-"""
-# Python's own classes above a class of which MAKE builds objects.
-_BUILT = {*"int float str bytes list tuple dict set frozenset ABC Generic Protocol".split()}
 
 
 class Script:
@@ -253,9 +241,8 @@ def is_plain(value: object) -> bool:
     return isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
 
 
-def literal(row: object, make: str = "") -> str | None:
-    """The expression of a value that is written out: plain data, containers of such, and classes; None for others.
-    make: the script's name of MAKE, by which the expression builds objects; "": it builds none."""
+def literal(row: object) -> str | None:
+    """The expression of a value that is written out: plain data, containers of such, and classes; None for others."""
     if not isinstance(row, list):
         return repr(row) if is_plain(row) and row not in ("...", "nan", "inf", "-inf") else None
     kind, held = row[:1], row[1:]
@@ -264,30 +251,13 @@ def literal(row: object, make: str = "") -> str | None:
         if module == "__main__" or "<" in name:
             return None
         return f"__import__('operator').attrgetter({name!r})(__import__('importlib').import_module({module!r}))"
-    if kind == ["object"] and make:
-        return _object(held, make)
     if kind not in (["list"], ["tuple"], ["set"], ["dict"]):
         return None
-    items = [[literal(at, make) for at in (item if kind == ["dict"] else [item])] for item in held]
+    items = [[literal(at) for at in (item if kind == ["dict"] else [item])] for item in held]
     if any(at is None for item in items for at in item):
         return None
     inner = "".join(":".join(map(str, item)) + "," for item in items)
     return {"list": "[%s]", "tuple": "(%s)", "set": "set([%s])", "dict": "{%s}"}[kind[0]] % inner
-
-
-def _object(held: list[Any], make: str) -> str | None:
-    """The expression that builds an object from its classes and attributes; None if these do not describe it."""
-    bases, rows = [*held, ""][:2]
-    own, library = literal(["class", bases]), [at.split(":")[-1] for at in bases if re.split("[.:]", at)[0] in LIBRARY]
-    rows = ["dict"] if rows == f"<{bases[0].replace(':', '.')} object>" else rows  # an object without attributes
-    values = {name: literal(value, make) for name, value in rows[1:]} if rows[:1] == ["dict"] else {"": None}
-    is_own = own and re.split("[.:]", bases[0])[0] not in LIBRARY and {*library} <= _BUILT
-    if not is_own or None in values.values():
-        return None
-    data = [values.pop(name) for name in ("", "=") if name in values][:1]
-    base = next((at[9:] for at in bases if at.startswith("builtins:")), "object")
-    attributes = ", ".join(f"{name!r}: {value}" for name, value in values.items())
-    return f"{make}({own}, {base}, [{''.join(data)}], {{{attributes}}})"  # type: ignore[arg-type]
 
 
 def pin(script: Script, site: Site, slot: Slot, known: list[str | None]) -> None:
@@ -300,24 +270,21 @@ def pin(script: Script, site: Site, slot: Slot, known: list[str | None]) -> None
     )
 
 
-def replayed(script: Script, rows: dict[str, list[Any]], chosen: list[int], objects: list[Any]) -> str | None:
-    """A script for the base in which the base's helpers judge the arguments that they get with the patch. It first
-    builds pairs of objects as they are with the patch, and fails with the nonce if two are not equal. `chosen`: numbers
-    of the helpers' pairs; other failures of the script are ignored."""
-    site, make = script.site(), word(script.rng)
-    sides = [[literal(at, make) for at in pair] for pair in objects]
-    says = f"{make}_says"  # an error in the comparison means unequal; objects that cannot be built are skipped
-    tests = [f"try: {says} = {one}, {other}\nexcept Exception: pass\nelse:\n"
-             f"    try: {says} = bool({says}[0] == {says}[1])\n    except Exception: {says} = False\n"
-             f"    if not {says}: {ast.unparse(script.fail())}" for one, other in sides if one and other]  # fmt: skip
-    if site is None or not (chosen or tests):
+def replayed(script: Script, rows: dict[str, list[Any]], chosen: list[int]) -> tuple[str, bool] | None:
+    """A script for the base in which the base's helpers judge the arguments that they get with the patch; and whether
+    it first repeats comparisons of objects. If one has another result, the script fails with the nonce; otherwise it
+    prints the nonce backwards. `chosen`: numbers of the helpers' pairs; other failures of the script are ignored."""
+    site, repeat, (objects, compared) = script.site(), word(script.rng), relied(rows)
+    if site is None or not (chosen or compared):
         return None
     holder = site.holder
     if chosen:
         _pin_helpers(script, site, rows, chosen)
-    site.swap(holder, *ast.parse("\n".join(tests)).body, holder)
-    site.insert(MAKE.format(name=make))
-    return site.text()
+    if compared:
+        told = ast.unparse(script.secret())
+        site.swap(holder, *ast.parse(f"{repeat}({told}, {objects!r}, {compared!r})").body, holder)
+        site.insert(REPEAT.format(repeat=repeat))
+    return site.text(), bool(compared)
 
 
 def _pin_helpers(script: Script, site: Site, rows: dict[str, list[Any]], chosen: list[int]) -> None:
@@ -416,7 +383,7 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
     block[0].body, at.body = at.body, block  # type: ignore[attr-defined]
     first = f"try:\n    {show}({ast.unparse(expected)}, 'C')\nexcept Exception:\n    pass"
     site.swap(site.holder, ast.parse(first).body[0], site.holder)
-    site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
+    site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, watch="type"))
     return site.text(), ast.unparse(expected)
 
 

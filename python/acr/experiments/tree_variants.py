@@ -23,6 +23,13 @@ _BINDS = (
 # Code that only shows how the project is used, such as examples.
 SHOWS = re.compile(r"^(?:docs?|examples?|changelog|changes|\.github)/.*\.py$")
 _LOOKS = {"locals", "vars", "eval", "exec", "dir"}
+# Special methods that decide the result of a comparison or a truth test.
+COMPARING = {
+    f"__{name}__"
+    for name in "eq ne lt le gt ge bool len contains iter getattr getattribute class instancecheck subclasscheck "
+    "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
+    "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
+}
 
 
 def without_behaviour(base: Files, patched: Files, nonce: str, keeps: bool) -> Files:
@@ -124,6 +131,25 @@ def _pad(function: ast.FunctionDef | ast.AsyncFunctionDef, size: int, dice: rand
     pad = "\n".join(f"    _{dice.randrange(10**9)} = None" for _ in range(size))
     at = int(bool(function.body) and is_text(function.body[0]))
     function.body[at:at] = ast.parse(f"if __name__ is None:\n{pad}").body
+
+
+def changed_classes(base: Files, patched: Files) -> set[str]:
+    """The names of the classes of which a patch adds or changes a method that may decide a comparison, or the bases."""
+    trees = [[ast.parse(side.get(p) or b"") for p in patched if p.endswith(".py")] for side in (base, patched)]
+    was, now = ({x.name: x for at in side for x in ast.walk(at) if isinstance(x, ast.ClassDef)} for side in trees)
+    bases = {name: [[ast.dump(x) for x in side[name].bases] for side in (was, now)] for name in {*was} & {*now}}
+    changed = {name for name, at in now.items() if _comparing(at) != _comparing(was.get(name))}
+    return changed | {name for name, (old, new) in bases.items() if old != new}
+
+
+def _comparing(kind: ast.ClassDef | None) -> list[str]:
+    """What decides how the objects of a class compare; with a decorator, that may be any of its attributes."""
+    parts = [*kind.decorator_list, *kind.keywords] if kind else []
+    for at in kind.body if kind else []:
+        names = {x.id for x in ast.walk(at) if isinstance(x, ast.Name)} if isinstance(at, ast.Assign) else set()
+        if {getattr(at, "name", ""), *names} & COMPARING or parts and isinstance(at, ast.AnnAssign):
+            parts.append(at)
+    return [ast.dump(at) for at in parts]
 
 
 def changed_functions(base: Files, patched: Files) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import COMPARING, NEAR, ORDERS
+from acr.experiments.comparisons import NEAR, ORDERS
 from acr.experiments.plain_names import LIBRARY
 from acr.experiments.script_variants import is_plain, literal
 
@@ -35,43 +35,24 @@ def read(out: str, mark: str, until: str = "") -> Rows:
     return rows
 
 
-class Changed:
-    """The classes whose objects compare differently with a patch than without it, by the rows "K" of both runs."""
-
-    def __init__(self, functions: set[str], base: Rows, patched: Rows) -> None:
-        was, now = [[at for at in side.get("K", []) if isinstance(at, list)] for side in (base, patched)]
-        known = {at[0] for at in was}
-        before = {(at[0], number, at[number]) for at in was for number in (1, 2)}
-        self.equal: set[object] = set()  # classes whose equality, order or truth value changes
-        self.names: set[object] = set()  # these, and classes with another changed method that may decide a comparison
-        for row in now:
-            name, _, _, found, others = row
-            differs = [name in known and (name, number, row[number]) not in before for number in (1, 2)]
-            signs = [at[1:] for at in found if at[:1] == "*"]
-            calls = functions & set(found) or any(sign in at for at in functions & COMPARING for sign in signs)
-            if calls or differs[0] or "<made>" in found and name not in known:
-                self.equal.add(name)
-            if name in self.equal or differs[1] or functions & set(others):
-                self.names.add(name)
-
-    def has(self, bases: object, equal: bool = False) -> str:
-        """The first of an object's classes that is a changed one, or ""."""
-        known = self.equal if equal else self.names
-        return next((str(at).partition(":")[2] for at in bases if at in known), "") if isinstance(bases, list) else ""
+def _changed_class(bases: object, changed: set[str]) -> str:
+    """The first of an object's classes, as printed, that is a changed one, or ""."""
+    names = [str(at).split(":") for at in bases if ":" in str(at)] if isinstance(bases, list) else []
+    own = [name for module, name in names if module.split(".")[0] not in LIBRARY]
+    return next((name for name in own if name.split(".")[-1] in changed), "")
 
 
 class Judged:
     """The values printed without and with the patch, and the reasons that they give against the patch."""
 
-    def __init__(self, script: str, pairs: list[Pair], functions: set[str]) -> None:
-        self.script, self.pairs, self.functions = script, pairs, functions
+    def __init__(self, script: str, pairs: list[Pair], changed: set[str]) -> None:
+        self.script, self.pairs, self.changed = script, pairs, changed
 
     def contradiction(self, first: Rows, base: Rows, patched: Rows) -> str:
         """The reason why the printed values do not support the verdict, or "".
 
         first: what the base printed until it failed; base: what it printed when it continued after failed assertions.
         """
-        self.changed = Changed(self.functions, base, patched)
         for pair in self.pairs:
             why = "" if pair.tags[0][:1] == "B" else self._of_pair(pair, first, patched)
             if why:
@@ -119,16 +100,6 @@ class Judged:
             and all(literal(at) is not None for at in patched[pair.tags[0]])
         ]
 
-    def objects(self, patched: Rows) -> list[tuple[object, object]]:
-        """The printed sides that the script finds equal although they differ, so that methods of an object decide."""
-        own = [at for at in self.pairs if at.tags[0][:1] in "LX" and at.equal and not (at.is_noted or at.is_near)]
-        found = {(at.tags, repr(x)): (at, x) for at in own for x in zip(*(patched.get(tag, []) for tag in at.tags))}
-        return [
-            (one, other)
-            for pair, (one, other) in [*found.values()][:1000]
-            if one != other and (_has_object(one) or _has_object(other)) and not _makes(pair, one)
-        ]
-
     @staticmethod
     def _compares(pair: Pair, base: Rows) -> bool:
         says = base.get("Q" + pair.tags[1], [])
@@ -142,15 +113,8 @@ class Judged:
             expected = [True] * len(observed)
         if self._compares(pair, first) and any(_are_other(want, got) for want, got in zip(expected, observed)):
             return "the objects that a function compares differ in their printed values"
-        for want, got in zip(expected, observed):
-            if got == "nan" and pair.how in (*ORDERS, *NEAR, "difference"):
-                return "the value is not a number (nan)"
-            why = self._classes_differ(pair, want, got) or pair.equal and self._own_equality(pair, want, got)
-            if why:
-                return why
-        for one, other in zip(*(patched.get(tag, []) for tag in pair.tags)):
-            if self._is_missing(pair, one, other):
-                return "by an equality that the patch changes, a value is found that was not printed"
+        if "nan" in observed and pair.how in (*ORDERS, *NEAR, "difference"):
+            return "the value is not a number (nan)"
         for want, got, was in zip(first.get(sides[1], []), observed, first.get(sides[0], [])):
             why = self._data_differ(pair, want, got, was)
             if why:
@@ -159,45 +123,7 @@ class Judged:
         judges = pair.equal and not pair.is_relation or self._compares(pair, first)
         if judges and any(want != wants and was in (now, wants) for was, now, want, wants in rows):
             return "the patch changes the value that the script expects, but not the observed value"
-        return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
-
-    def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
-        """The reason if an object of a changed class is compared with an object of another class."""
-        listed = pair.how not in ("In", "NotIn") or pair.is_right and not is_object(want)
-        excludes = pair.how in ("Eq", "NotEq") and pair.holds is (pair.how == "NotEq") and pair.tags[0][:1] != "L"
-        looks = pair.how not in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper") and listed and not excludes
-        if not looks or UNREADABLE in (want, got):
-            return ""
-        decides = pair.how in ("Eq", "NotEq")  # only equality decides, not the other methods of the class
-        one, other = _liar(got, self.changed, decides), _liar(want, self.changed, decides)
-        tests_itself = pair.holds is None and any({one, other} & at for at in pair.built)
-        akin = is_object(want) and is_object(got) and {*want[1]} & {*got[1]}  # type: ignore[index]
-        if bool(one) == bool(other) or tests_itself or akin or pair.how in ("In", "NotIn") and not one:
-            return ""
-        how = "`__eq__`" if pair.equal else "a comparison"
-        return f"the script relies on {how} of {one or other}, which the patch changes; use --validate"
-
-    def _own_equality(self, pair: Pair, want: object, got: object) -> str:
-        """The reason if two objects of a changed class are equal only by its own methods, unless the script builds
-        both."""
-        liar = _liar(got, self.changed, equal=True)
-        return "the printed values differ" if liar and want != got and not _makes(pair, got) else ""
-
-    def _is_missing(self, pair: Pair, left: object, right: object) -> bool:
-        """Whether elements that must be found are found only by the methods of a changed class."""
-        if pair.holds is not True or not any(_liar(at, self.changed, equal=True) for at in (left, right)):
-            return False
-        wanted, there = _elements(left), _elements(right)
-        if pair.how == "In":
-            return there is not None and repr(left) not in there
-        if wanted is None or there is None:
-            return False
-        if pair.how in ("assertCountEqual", "assertSequenceEqual"):
-            return sorted(wanted) != sorted(there)
-        sets = all(isinstance(at, list) and at[:1] == ["set"] for at in (left, right))
-        if pair.how in ("Gt", "GtE"):
-            wanted, there = there, wanted
-        return sets and pair.how in ORDERS and not set(wanted) <= set(there)
+        return ""
 
     def _data_differ(self, pair: Pair, want: object, got: object, was: object) -> str:
         """The reason if what is observed is not, as data, what the base expects. was: what the base observed."""
@@ -215,16 +141,6 @@ class Judged:
         if found or _has_object(want) or _has_object(got) or near and not (_numbers(want) and _numbers(got)):
             return _strays(was, want, got) if pair.equal else ""
         return "" if _alike(want, got, 0.01 if near else 1e-6, spreads) else "the printed values differ"
-
-    def _judge_changed(self, pair: Pair, first: Rows, patched: Rows) -> str:
-        """The reason if a failing comparison gets the same values with the patch: then the comparing code has changed."""
-        sides = [first.get(tag, []) for tag in pair.tags]
-        at = len(sides[1]) - 1
-        if at < 0 or not (pair.equal or self._compares(pair, first)) or pair.holds is None:
-            return ""
-        now = [patched.get(tag, [])[at : at + 1] for tag in pair.tags]
-        same = now == [side[at : at + 1] for side in sides] and now[0] != now[1] and not _makes(pair, now[0][0])
-        return "the script relies on a comparison that the patch changes; use --validate" if same else ""
 
     def _stands_in(self, base: Rows, patched: Rows) -> str:
         """The reason if an object of a changed class, which the script does not name, replaces plain data."""
@@ -276,19 +192,6 @@ def _is_moved(base: Rows, patched: Rows) -> str:
     return "the expected value changes after the script has made it" if was - now else ""
 
 
-def _elements(value: object) -> list[str] | None:
-    """The elements of a container that is written out, each as a text; None: it is none."""
-    held = _held(value)
-    is_one = isinstance(held, list) and held[:1] in (["list"], ["tuple"], ["set"])
-    return [repr(at) for at in held[1:]] if is_one else None  # type: ignore[index]
-
-
-def _makes(pair: Pair, value: object) -> bool:
-    """Whether the script builds both sides itself as objects of one class, so it tests their comparison."""
-    name = re.split("[:.]", str(*value[1][:1]))[-1] if is_object(value) else ""  # type: ignore[index]
-    return pair.is_made and all(name in at for at in pair.built)
-
-
 def _are_other(want: object, got: object) -> bool:
     return is_object(want) and is_object(got) and want[1] == got[1] and want != got  # type: ignore[index]
 
@@ -317,13 +220,13 @@ def _deeds(base: Rows, patched: Rows) -> str:
     return f"the process does this only with the patch: {new[0]}" if new else ""
 
 
-def _liar(value: object, changed: Changed, equal: bool = False) -> str:
+def _liar(value: object, changed: set[str]) -> str:
     """A changed class among the printed classes of a value, or ""."""
     if is_object(value):
-        found = changed.has(value[1], equal)  # type: ignore[index]
+        found = _changed_class(value[1], changed)  # type: ignore[index]
         if found or str(*value[1][:1]).partition(":")[0].split(".")[0] not in LIBRARY | {"numpy"}:  # type: ignore[index]
             return found
-    return next(filter(None, (_liar(at, changed, equal) for at in value)), "") if isinstance(value, list) else ""
+    return next(filter(None, (_liar(at, changed) for at in value)), "") if isinstance(value, list) else ""
 
 
 def is_object(value: object) -> bool:
@@ -398,11 +301,11 @@ def _strays(was: object, want: object, got: object) -> str:
     return f"a part of the object was {was!r}, as the script expects, and is {got!r} with the patch" if strays else ""
 
 
-def _other_class(want: object, got: object, changed: Changed) -> str:
+def _other_class(want: object, got: object, changed: set[str]) -> str:
     """For isinstance: the reason if a changed class decides the result and the object has none of the expected classes."""
     wanted = want[1:] if isinstance(want, list) and want[:1] in (["tuple"], ["list"]) else [want]
     names = [at[1][0] for at in wanted if isinstance(at, list) and at[:1] == ["class"]]
     bases = got[1] if is_object(got) else []
-    if not names or not is_object(got) or not changed.has(bases) or any(at in bases for at in names):
+    if not names or not is_object(got) or not _changed_class(bases, changed) or any(at in bases for at in names):
         return ""
     return f"the object is of {bases[0]}, not of {names[0]}"
