@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import source
@@ -28,14 +29,21 @@ BANNED = {
     r"g_(?:thread|mutex|rec_mutex|rw_lock|cond|private)_\w+": "pthread",
     r"g_(?:object|signal|main_loop|io_channel|idle|timeout)_\w+": "nothing beyond GLib's core",
 }
-_C_RULES = [(re.compile(rf"(?<![\w.>])({name})\s*\("), hint) for name, hint in BANNED.items()]
+_C_RULES = [(re.compile(name), hint) for name, hint in BANNED.items()]
+_CALLED = re.compile(r"(?<![\w.>])(\w+)\s*\(")
+
+
+@cache
+def hint_for(name: str) -> str | None:
+    """What to use instead of a C function; None if it is not banned."""
+    return next((hint for rule, hint in _C_RULES if rule.fullmatch(name)), None)
 
 
 def check_c(root: Path, path: Path) -> Iterator[str]:
     """Findings of one C file."""
     text = source.code_only(source.read(path))
-    for rule, hint in _C_RULES:
-        for match in rule.finditer(text):
+    for match in _CALLED.finditer(text):
+        if hint := hint_for(match[1]):
             line = source.line_of(text, match.start())
             yield f"{path.relative_to(root)}:{line}: {match[1]} is banned; use {hint}"
 
@@ -48,7 +56,7 @@ def check_python(root: Path, path: Path) -> Iterator[str]:
     except (SyntaxError, ValueError) as error:
         yield f"{inside}:{getattr(error, 'lineno', 0) or 0}: cannot be parsed: {error}"
         return
-    for node in ast.walk(tree):
+    for node in source.statements(tree):
         if isinstance(node, ast.ExceptHandler) and node.type is None:
             yield f"{inside}:{node.lineno}: a bare except is banned; name what is caught"
 

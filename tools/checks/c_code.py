@@ -86,7 +86,7 @@ def parse(text: str, path: Path = Path()) -> File:
     """Parse the text of a file."""
     code = source.code_only(text)
     directives = _DIRECTIVE.findall(code)
-    code = _DIRECTIVE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), code)
+    code = _DIRECTIVE.sub(lambda m: source.blank(m[0]), code)
     return File(path, code, directives, list(functions(code)))
 
 

@@ -34,7 +34,11 @@ def owned(root: Path) -> dict[str, str]:
 
 def _spelled(text: str, names: dict[str, str]) -> Iterator[str]:
     for name in [] if re.search(r"\s", text) else names:
-        if ("." in name or "%" in name) and re.search(rf"(?<![\w.%-]){re.escape(name)}(?![\w.-])", text):
+        if (
+            ("." in name or "%" in name)
+            and name in text
+            and re.search(rf"(?<![\w.%-]){re.escape(name)}(?![\w.-])", text)
+        ):
             yield name
 
 
@@ -48,7 +52,7 @@ def c_literals(text: str) -> Iterator[tuple[int, str]]:
 def python_literals(text: str) -> Iterator[tuple[int, str]]:
     """The same for Python, without docstrings; "%u" replaces the values of f-strings."""
     tree = ast.parse(text)
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    said = {id(node.value) for node in source.statements(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             said |= {id(part) for part in node.values}

@@ -57,7 +57,9 @@ def function_names(root: Path) -> dict[str, set[Path]]:
                 names = {function.name for function in c_code.parse(text).functions}
             else:
                 tree = ast.parse(text)
-                names = {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+                names = {
+                    n.name for n in source.statements(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
+                }
             for name in names:
                 if not name.startswith("__"):
                     found.setdefault(name, set()).add(path.relative_to(root))

@@ -63,7 +63,7 @@ def python_functions(text: str) -> Iterator[tuple[str, int, int]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
-    for node in ast.walk(tree):
+    for node in source.statements(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -56,23 +57,33 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
+def statements(tree: ast.Module) -> list[ast.AST]:
+    """The module, and all its statements, exception handlers and cases; ast.walk also visits every expression."""
+    found: list[ast.AST] = [tree]
+    for node in found:
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            found += getattr(node, part, ())
+    return found
+
+
+def blank(text: str) -> str:
+    """As many blanks, with the same line ends."""
+    return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
 def without_comments(text: str) -> str:
     """C text with comments replaced by blanks; all other characters keep their line and column."""
-    return _C_TOKEN.sub(lambda m: _blank(m[0]) if m["comment"] else m[0], text)
+    return _C_TOKEN.sub(lambda m: blank(m[0]) if m["comment"] else m[0], text)
 
 
 def code_only(text: str) -> str:
     """C text with comments and the contents of strings and character constants replaced by blanks."""
 
-    def blank(match: re.Match[str]) -> str:
+    def without_words(match: re.Match[str]) -> str:
         whole = match[0]
-        return _blank(whole) if match["comment"] else whole[0] + _blank(whole[1:-1]) + whole[-1]
+        return blank(whole) if match["comment"] else whole[0] + blank(whole[1:-1]) + whole[-1]
 
-    return _C_TOKEN.sub(blank, text)
+    return _C_TOKEN.sub(without_words, text)
 
 
 def line_of(text: str, offset: int) -> int:

@@ -38,13 +38,14 @@ def has_phrases(path: Path) -> bool:
     return path.suffix in _PROSE and (path.parts[0] != "tests" or path.suffix == ".md")
 
 
-def paraphrases(root: Path) -> dict[re.Pattern[str], str]:
-    """The glossary's pairs: paraphrase -> term."""
+def paraphrases(root: Path) -> list[tuple[list[str], re.Pattern[str], str]]:
+    """(the words of a paraphrase, its pattern, the glossary's term)."""
     part = source.read(root / GLOSSARY).partition("| say | not |")[2] if (root / GLOSSARY).is_file() else ""
-    found = {}
+    found = []
     for term, phrases in re.findall(r"^\| (?!-)([^|]+) \| ([^|]+) \|$", part, re.M):
         for phrase in phrases.replace('"', "").split("; "):
-            found[re.compile(rf"\b{_GAP.join(map(re.escape, phrase.split()))}\b", re.I)] = term
+            words = phrase.lower().split()
+            found.append((words, re.compile(rf"\b{_GAP.join(map(re.escape, words))}\b", re.I), term))
     return found
 
 
@@ -71,8 +72,9 @@ def check(root: Path) -> Iterator[str]:
     """All paraphrases."""
     rules = paraphrases(root)
     for path, text in prose(root):
-        for rule, term in rules.items():
-            for match in rule.finditer(text):
+        lowered = text.lower()
+        for words, rule, term in rules:
+            for match in rule.finditer(text) if all(word in lowered for word in words) else ():
                 found = " ".join(re.sub(r'[*#"\s]+', " ", match[0]).split())
                 yield f"{path}:{source.line_of(text, match.start())}: {found!r} paraphrases a term; say: {term}"
 
