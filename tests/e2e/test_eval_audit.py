@@ -12,6 +12,9 @@ from host import Host, Result
 from test_eval_trust import BY_TIME_ZONE, FIXED, PYTEST_NEW, PYTEST_OLD, Bench, diff
 
 TOTAL, NAME = "tests/test_shop.py::test_total", "tests/test_shop.py::test_name"
+# Tests of the project of unittest, which starts in a quarter of pytest's time.
+OTHER_TOTAL, OTHER_NAME = (f"{name} (test_shop.TestShop.{name})" for name in ("test_total", "test_name"))
+OTHER = {"broken", "accepts_empty", "half"}  # tasks of that project
 ORDER = "\n\nSEEN: list[int] = []\n\n\ndef test_first():\n    SEEN.append(1)\n\n\ndef test_second():\n    assert SEEN\n"
 
 
@@ -26,14 +29,14 @@ class Audit:
             "flaky": {"patch": self.patch(lost)},
             "broken": {"patch": self.patch({"other.py": "x = 1\n"})},
             "not-applied": {"patch": "--- a/shop.py\n+++ b/shop.py\n@@ -1 +1 @@\n-x\n+y\n"},
-            "accepts_empty": {"FAIL_TO_PASS": json.dumps([NAME])},
+            "accepts_empty": {"FAIL_TO_PASS": json.dumps([OTHER_NAME])},
             "environment": {"repo": "own/gone"},
             "by-order": {
                 "test_patch": self.patch({"tests/test_shop.py": f"import pytest\n\n{PYTEST_OLD}{PYTEST_NEW}{ORDER}"}),
                 "PASS_TO_PASS": json.dumps([NAME, "tests/test_shop.py::test_second"]),
             },
             "half": {
-                "FAIL_TO_PASS": json.dumps([TOTAL, NAME]),
+                "FAIL_TO_PASS": json.dumps([OTHER_TOTAL, OTHER_NAME]),
                 "patch": self.patch({"shop.py": FIXED}).replace(
                     "sum(prices)", "sum(list(prices))"
                 ),  # git does not know this file
@@ -42,7 +45,10 @@ class Audit:
         self.folder = bench.folder / "audit"
         self.folder.mkdir()
         (self.folder / "data.jsonl").write_text(
-            "".join(json.dumps(bench.row("pytest", name) | row) + "\n" for name, row in rows.items())
+            "".join(
+                json.dumps(bench.row("unittest" if name in OTHER else "pytest", name) | row) + "\n"
+                for name, row in rows.items()
+            )
         )
         self.said = self.run("--audit").check()
         self.found: dict[str, Any] = {name: at["audit"] for name, at in self.summary().items()}
@@ -76,11 +82,11 @@ def test_each_task_has_its_class_and_the_reason(audit: Audit) -> None:
     why = {name: at["why"] for name, at in audit.found.items()}
     assert why["sound"] is None
     assert why["flaky"] == f"the reference patch resolves the task in 1 of 2 runs; {TOTAL} is flaky"
-    assert why["broken"] == f"with the reference patch 1 test fails, such as {TOTAL}"
+    assert why["broken"] == f"with the reference patch 1 test fails, such as {OTHER_TOTAL}"
     assert why["not-applied"] == "the reference patch does not apply"
     assert "there is no environment for own/gone" in why["environment"]
     assert audit.found["by-order"]["depends_on_order_or_day"] == ["tests/test_shop.py::test_second"]
-    assert audit.found["half"]["passes_before"] == [NAME]
+    assert audit.found["half"]["passes_before"] == [OTHER_NAME]
     assert audit.found["sound"]["varied"][:3] == ["hash seed", "time zone", "test order"]
     assert "3 of 8 tasks are sound (37.5%; 95%: 13.7 to 69.4%): 1 flaky, 1 accepts empty, 2 broken" in audit.said.err
     assert "flaky          flaky" in audit.said.out

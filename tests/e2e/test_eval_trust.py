@@ -394,16 +394,18 @@ def test_nor_does_any_other(rest: Bench, case: Case) -> None:
     check(rest, case, "rest")
 
 
-def grade_one(bench: Bench, out: str, files: dict[str, str | None], *more: str, **row: Any) -> Result:
-    """Grade one patch of the pytest project into a separate folder."""
-    return bench.run([("task", "pytest", files)], *more, out=out, **row).check()
+def grade_one(
+    bench: Bench, out: str, files: dict[str, str | None], *more: str, of: str = "unittest", **row: Any
+) -> Result:
+    """Grade one patch of a project into a separate folder; unittest starts in a quarter of pytest's time."""
+    return bench.run([("task", of, files)], *more, out=out, **row).check()
 
 
 BY_TIME_ZONE = FIXED.replace("sum(prices)", "sum(prices[time.tzname[0] != 'UTC' :])")
 
 
 def test_tests_that_pass_now_and_then_are_listed(bench: Bench) -> None:
-    result = grade_one(bench, "zones", {"shop.py": f"import time\n\n{BY_TIME_ZONE}"}, "--repeat", "3")
+    result = grade_one(bench, "zones", {"shop.py": f"import time\n\n{BY_TIME_ZONE}"}, "--repeat", "3", of="pytest")
     verdict = bench.verdict("task", "zones")
     test = "tests/test_shop.py::test_total"
     assert verdict["official_resolved"]
@@ -429,9 +431,9 @@ def test_a_doubt_is_kept_too(bench: Bench) -> None:
     cheat: dict[str, str | None] = {
         "conftest.py": next(case for case in ALL if "hook" in case.says).files["conftest.py"]
     }
-    said = grade_one(bench, "kept", cheat).err
+    said = grade_one(bench, "kept", cheat, of="pytest").err
     assert "not believed: without the patch's changes to conftest.py these fail" in said
-    again = grade_one(bench, "kept", cheat).err
+    again = grade_one(bench, "kept", cheat, of="pytest").err
     assert "resolved (kept), not believed: without the patch's changes" in again
     assert "1  resolved, but not believed: " in again
 
@@ -452,7 +454,7 @@ def test_a_verdict_of_an_earlier_version_is_made_again(bench: Bench) -> None:
         ({}, None),
         ({"patch": "empty"}, "the task's tests fail with the reference patch"),
         pytest.param(
-            {"FAIL_TO_PASS": '["tests/test_shop.py::test_name"]'},
+            {"FAIL_TO_PASS": '["test_name (test_shop.TestShop.test_name)"]'},
             "the task's tests pass without a patch",
             marks=pytest.mark.full,
         ),
@@ -461,7 +463,7 @@ def test_a_verdict_of_an_earlier_version_is_made_again(bench: Bench) -> None:
 )
 def test_a_task_that_cannot_be_graded_here_is_told(bench: Bench, change: dict[str, str], why: str | None) -> None:
     if change.get("patch") == "empty":
-        change = {"patch": diff(bench.repos["pytest"], {"other.py": "x = 1\n"})}
+        change = {"patch": diff(bench.repos["unittest"], {"other.py": "x = 1\n"})}
     out = f"baseline_{len(why or '')}"
     result = grade_one(bench, out, {"shop.py": FIXED}, "--baseline", "--json", **change)
     verdict = bench.verdict("task", out)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from fewer import usually
 from host import SLOWNESS, Host
 from mcp_client import (
     CALLS,
@@ -444,7 +445,7 @@ def stdio(host: Host, repo: Repo) -> list[str]:
     return [str(host.program), "mcp", "--repo", str(repo)]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", usually(["auto"], ["auto", "legacy"]))
 def test_the_python_sdk(host: Host, sample_repo: Repo, pinned_python: Callable[..., Path], mode: str) -> None:
     check_sdk(host, pinned_python([SDK]), sample_repo, CALLS, mode, {"command": stdio(host, sample_repo)})
 
