@@ -147,7 +147,7 @@ def test_without_a_reproducer_a_failing_test_is_traced(tested: Case, runner: str
     tested.host.run("replay", tested.out, env={"PATH": "/nonexistent"}).check()
 
 
-@pytest.mark.parametrize("tests", [pytest.param("unittest", marks=pytest.mark.full), "pytest"])
+@pytest.mark.parametrize("tests", usually(["unittest"], ["unittest", "pytest"]))
 def test_the_script_that_shows_the_issue_counts_as_a_failing_test(tested: Case, tests: str) -> None:
     """It runs beside the first project test, with the same runner, and replaces tests that fail anyway."""
     name = "tests/test_acr_script.py::Script" if tests == "pytest" else "tests.test_acr_script.Script"
