@@ -71,10 +71,9 @@ class Pair:
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
         self.is_relation = right is not None and _are_related(left.get(), right.get())
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
-        # whether the script computes the expectation from its own data, and from nothing of the project
-        self.is_own = not any(True for _ in _project_uses(self.expected.get(), project_names(_top(left.get())), set()))
         self.is_noted = False  # other code uses the result to decide
         self.tags = ("", "")  # the tag of the printed value, and that of the other side
+        self.listed: list[tuple[str, list[ast.expr]]] = []  # the values that must all stand on a side, with its text
 
     @property
     def equal(self) -> bool:
@@ -135,7 +134,7 @@ def is_literal(node: ast.AST) -> bool:
     return not any(isinstance(x, (ast.Name, ast.Call)) for x in ast.walk(node))
 
 
-def _top(node: ast.AST) -> ast.AST:
+def top(node: ast.AST) -> ast.AST:
     while hasattr(node, "up"):
         node = node.up
     return node
@@ -143,31 +142,34 @@ def _top(node: ast.AST) -> ast.AST:
 
 def origin(node: ast.expr) -> ast.expr:
     """The expression that computed a name, if the script assigns the name exactly once."""
-    given = _givers(_top(node)).get(node.id, []) if isinstance(node, ast.Name) else []
+    given = _givers(top(node)).get(node.id, []) if isinstance(node, ast.Name) else []
     is_one = len(given) == 1 and not isinstance(given[0], ast.Starred)
     return given[0] if is_one and not any(getattr(x, "id", "") == node.id for x in ast.walk(given[0])) else node  # type: ignore
 
 
 def _returned(call: ast.expr) -> ast.expr:
     """The expression that a function of the script returns, if it does nothing else; otherwise the call itself."""
-    own = [x for x in ast.walk(_top(call)) if isinstance(x, ast.FunctionDef) and x.name == tail(call)]
+    own = [x for x in ast.walk(top(call)) if isinstance(x, ast.FunctionDef) and x.name == tail(call)]
     inner = [x for at in own for x in ast.walk(at)]
     gives = [x.value for x in inner if isinstance(x, ast.Return)]
     repeats = any(isinstance(x, ast.Call) and tail(x) == tail(call) for x in inner)
     return gives[0] if len(gives) == 1 and gives[0] and isinstance(call, ast.Call) and not repeats else call
 
 
-def _bound(target: ast.AST, value: ast.AST, is_loop: bool = False) -> Iterator[tuple[str, ast.AST]]:
+def bound(target: ast.AST, value: ast.AST, is_loop: bool = False) -> Iterator[tuple[str, ast.AST]]:
     """The names of a target, with the expressions of their values; an expression whose elements they get is starred."""
     if isinstance(target, ast.Name):
         yield target.id, ast.Starred(value) if is_loop else value
     elif isinstance(target, (ast.Tuple, ast.List)):
         parts, is_known = getattr(value, "elts", []), not is_loop
+        if is_loop and parts and all(len(getattr(at, "elts", [])) == len(target.elts) for at in parts):
+            columns = zip(*(at.elts for at in parts))
+            parts, is_known = [ast.List([*at], ast.Load()) for at in columns], True
         if is_loop and isinstance(value, ast.Call) and tail(value) in ("zip", "enumerate"):
             parts, is_known = [ast.Constant(0)] * (tail(value) == "enumerate") + value.args, True
         is_known = is_known and len(parts) == len(target.elts)
         for at, part in zip(target.elts, parts if is_known else [value] * len(target.elts)):
-            yield from _bound(at, part, is_loop or not is_known)
+            yield from bound(at, part, is_loop or not is_known)
 
 
 def _givers(tree: ast.AST) -> dict[str, list[ast.AST]]:
@@ -178,7 +180,7 @@ def _givers(tree: ast.AST) -> dict[str, list[ast.AST]]:
             is_loop = isinstance(x, (ast.For, ast.AsyncFor, ast.comprehension))
             value = x.iter if is_loop else x.value if isinstance(x, (ast.Assign, ast.NamedExpr)) else None
             for target in getattr(x, "targets", [getattr(x, "target", None)]) if value else []:
-                for name, given in _bound(target, value, is_loop):
+                for name, given in bound(target, value, is_loop):
                     tree.givers.setdefault(name, []).append(given)  # type: ignore[attr-defined]
     return tree.givers  # type: ignore[attr-defined]
 
@@ -187,17 +189,14 @@ def project_names(tree: ast.AST) -> set[str]:
     """The names that a script imports from the project."""
     if not hasattr(tree, "project"):
         found = [(x, a) for x in ast.walk(tree) if isinstance(x, (ast.Import, ast.ImportFrom)) for a in x.names]
-        tree.project = {  # type: ignore[attr-defined]
-            (a.asname or a.name).split(".")[0]
-            for x, a in found
-            if (getattr(x, "module", None) or a.name).split(".")[0] not in _FOREIGN
-        }
+        own = [a for x, a in found if (getattr(x, "module", None) or a.name).split(".")[0] not in _FOREIGN]
+        tree.project = {(a.asname or a.name).split(".")[0] for a in own}  # type: ignore[attr-defined]
     return tree.project  # type: ignore[attr-defined]
 
 
 def value_parts(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Every expression from which a value is computed, with the name that it is assigned to, or ""."""
-    givers, seen, near = _givers(_top(node)), set(), [("", node)]
+    givers, seen, near = _givers(top(node)), set(), [("", node)]
     while near:
         name, at = near.pop()
         yield name, at
@@ -216,7 +215,7 @@ def _calls(node: ast.AST, project: set[str]) -> bool:
 def _are_related(left: ast.expr, right: ast.expr) -> bool:
     """Whether neither side is an expectation, because both are computed from one result of the project, or by one of its
     functions from the script's data."""
-    project = project_names(_top(left))
+    project = project_names(top(left))
     calls = [x for x in (left, right) if isinstance(x, ast.Call) and _calls(x, project)]
     if len({ast.dump(x.func) for x in calls}) == 1 < len(calls):
         return not any(_calls(part, project) for x in calls for at in x.args for _, part in value_parts(at))
@@ -234,13 +233,12 @@ def names_project(node: ast.AST, project: set[str]) -> bool:
 
 def is_given(pair: Pair) -> bool:
     """Whether the expected side only names data of the project, and the other side is the result of a function."""
-    project = project_names(_top(pair.left.get()))
-    return names_project(pair.right.get(), project) and any(
-        _calls(at, project) for _, at in value_parts(pair.left.get())
-    )
+    project = project_names(top(pair.left.get()))
+    calls = any(_calls(at, project) for _, at in value_parts(pair.left.get()))
+    return calls and names_project(pair.right.get(), project)
 
 
-def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
+def project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
     """For each use of a name of the project in the computation of a value: whether it reads or runs the named object,
     and does not only inspect its declaration."""
     if _is_look(node, project):
@@ -249,11 +247,11 @@ def _project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[
         yield True
     elif isinstance(node, ast.Name) and node.id not in seen:
         seen.add(node.id)
-        for given in _givers(_top(node)).get(node.id, []):
-            yield from _project_uses(given, project, seen)
+        for given in _givers(top(node)).get(node.id, []):
+            yield from project_uses(given, project, seen)
     else:
         for at in ast.iter_child_nodes(node):
-            yield from _project_uses(at, project, seen)
+            yield from project_uses(at, project, seen)
 
 
 def _is_look(node: ast.AST, project: set[str]) -> bool:
@@ -269,7 +267,7 @@ def _is_look(node: ast.AST, project: set[str]) -> bool:
 
 def _only_looks(*sides: ast.expr) -> bool:
     """Whether both sides are computed only from declarations of the project's functions and classes, not from results."""
-    uses = [use for at in sides for use in _project_uses(at, project_names(_top(at)), set())]
+    uses = [use for at in sides for use in project_uses(at, project_names(top(at)), set())]
     return bool(uses) and not any(uses)
 
 
@@ -281,20 +279,14 @@ def difference(test: ast.expr) -> ast.BinOp | None:
 
 def pairs(site: Site) -> list[Pair]:
     """The comparisons of the site."""
-    found = [
-        pair
-        for node, field, want in site.tests()
-        for pair in of_test(Slot(node, field), want if site.is_sure else None)
-    ]
+    tests = [(Slot(node, field), want if site.is_sure else None) for node, field, want in site.tests()]
+    found = [pair for at, want in tests for pair in of_test(at, want)]
     if not site.test and site.kind in ("call", "statement"):
-        found = list(_of_call(site.at, True))
+        found = list(of_call(site.at, True))
     project, known = project_names(site.tree), [at.get() for pair in found for at in (pair.left, pair.right)]
-    given = [
-        Slot(at, "value") for at in ast.walk(site.at) if isinstance(at, ast.keyword) and site.kind in ("call", "test")
-    ]
-    return found + [
-        Pair("given", None, at) for at in given if names_project(at.get(), project) and at.get() not in known
-    ]
+    inner = [at for at in ast.walk(site.at) if isinstance(at, ast.keyword) and site.kind in ("call", "test")]
+    given = [at for at in inner if names_project(at.value, project) and at.value not in known]
+    return found + [Pair("given", None, Slot(at, "value")) for at in given]
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:
@@ -309,20 +301,18 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
         elif isinstance(at, ast.If) and any(map(is_stop, at.body)):
             found += of_test(Slot(at, "test"), False)
         elif isinstance(at, ast.Expr):
-            found += _of_call(at, tail(at.value) in judges)
+            found += of_call(at, tail(at.value) in judges)
     places: dict[object, Pair] = {}
     for pair in [*known, *found]:
         places.setdefault((id(pair.left.holder), pair.left.field), pair)
     return [pair for pair in places.values() if pair not in known]
 
 
-def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
+def of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
     """The pair of a call that raises the assertion error itself; outside the site, the called name must say so."""
     call = getattr(at, "value", None)
-    if isinstance(call, ast.Call) and tail(call) in SIDED | _CLASSES and len(call.args) > 1:
-        yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))
-    elif isinstance(call, ast.Call) and tail(call) in _UNITTEST and len(call.args) > 1:
-        yield Pair(_UNITTEST[tail(call)], True, Slot(call.args, 0), Slot(call.args, 1))
+    if isinstance(call, ast.Call) and tail(call) in {*SIDED, *_CLASSES, *_UNITTEST} and len(call.args) > 1:
+        yield Pair(_UNITTEST.get(tail(call), tail(call)), True, Slot(call.args, 0), Slot(call.args, 1))
     elif isinstance(call, ast.Call) and tail(call) in _NONE and call.args:
         yield Pair(_NONE[tail(call)], True, Slot(call.args, 0), Slot([ast.Constant(None)], 0))
     elif isinstance(call, ast.Call) and (is_site or tail(call).startswith(_ASSERTING)):
@@ -338,11 +328,12 @@ def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
         yield from (Pair("helper", want, computed, at, place) for at in slots[:9] if at is not computed)
 
 
-def _value(node: ast.expr) -> object:
+def value_of(node: ast.expr | str, unknown: object = None) -> object:
+    """The value of an expression, or of its text, that contains only constants."""
     try:
         return ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None
+    except (ValueError, TypeError, SyntaxError):
+        return unknown
 
 
 def _noted(node: ast.expr, value: object) -> list[Pair]:
@@ -372,13 +363,9 @@ def _operands(call: ast.AST) -> Iterator[Slot]:
     if isinstance(call, ast.Call):
         yield from _operands(call.func)
         yield from (Slot(call.args, number) for number in range(len(call.args)))
-        yield from (
-            Slot(at, "value")
-            for at in call.keywords
-            if not (
-                isinstance(at.value, ast.Constant) and (at.value.value in (True, False, None) or at.arg in _TOLERANCES)
-            )
-        )
+        flags = [at for at in call.keywords if getattr(at.value, "value", "") in (True, False, None)]
+        known = [at for at in call.keywords if isinstance(at.value, ast.Constant) and at.arg in _TOLERANCES]
+        yield from (Slot(at, "value") for at in call.keywords if at not in flags + known)
     elif isinstance(call, ast.Attribute):
         yield from _operands(call.value)
 
@@ -428,7 +415,7 @@ def _of_compare(place: Slot, want: bool | None) -> Iterator[Pair]:
         if inner:
             yield Pair("difference", want, Slot(inner, "left"), Slot(inner, "right"))
         pair = Pair(how, want if want or len(test.ops) == 1 else None, left, right)
-        noted = _noted(left.get(), _value(right.get())) if how in ("Eq", "Is") and is_literal(right.get()) else []
+        noted = _noted(left.get(), value_of(right.get())) if how in ("Eq", "Is") and is_literal(right.get()) else []
         pair.is_vague = pair.is_vague or bool(noted)
         yield from (pair, *noted)
         for slot, other in ((left, right), (right, left)):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 
-from acr.experiments import equality, plain_names
+from acr.experiments import equality, plain_names, reached
 from acr.experiments.comparisons import LIKE, origin, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
@@ -33,11 +32,12 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 30000 if tag else left[0] - 1
     if getattr(me, 'mute', False): return x
-    if tag and tag[0] in 'XY':
+    if tag and tag[0] in 'XYMP':
         me.count = getattr(me, 'count', {{}})
         me.count[tag] = me.count.get(tag, 0) + 1
         if me.count[tag] > 40: return x
-    if t in (int, float, complex, str, bytes, bool, type(None)): s = str(x) if t in (float, complex) and x - x != 0 else x
+    if t is int and x.bit_length() > 14000: s = '...'  # Python does not write longer numbers
+    elif t in (int, float, complex, str, bytes, bool, type(None)): s = str(x) if t in (float, complex) and x - x != 0 else x
     elif depth > 40 or id(x) in seen or left[0] < 0: s = '...'
     elif t in (list, tuple): s = [t.__name__] + [down(y) for y in x]
     elif t.__name__ == 'Pattern' and t.__module__ == 're': s = ['object', ['re:Pattern'], down((x.pattern, int(x.flags)))]
@@ -76,8 +76,9 @@ def {kind}(x, tag, depth=0, count={{}}):
     count[tag] = count.get(tag, 0) + 1
     if tag and count[tag] > 40: return x
     t, down = type(x), lambda y: {kind}(y, '', depth + 1)
-    if t in (int, float, complex, str, bytes, bool, type(None)): s = 'plain'
-    elif t in (list, tuple, set, frozenset) and depth < 8: s = ['list'] + [down(y) for y in list(x)[:30]]
+    if t in (int, float, complex, str, bytes, bool, type(None)): s = 'nan' if t is float and x != x else 'plain'
+    elif t in (list, tuple, set, frozenset) and depth < 8:
+        s = ['list'] + [down(y) for y in list(x)[:30]] + ['nan' for y in x if type(y) is float and y != y][:1]
     elif t is dict and depth < 8: s = ['list'] + [down(y) for y in list(x) [:30] + list(x.values())[:30]]
     else:
         {watch}(t)
@@ -210,11 +211,14 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
     for number, pair in enumerate(found):
         kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
         pair.tags = (f"{kinds[0]}{number}", f"{kinds[1]}{number}")
-        inner.known |= {id(pair.left.get()), id(pair.right.get())}
+        sides = [pair.left.get(), pair.right.get()]
+        pair.listed = [(ast.unparse(at), reached.listed(at)) for at in sides]
+        inner.known |= set(map(id, sides))
     deeds, library, watch = (word(script.rng) for _ in range(3))
     made = [*equality.made(site.tree)]
     kept = [(pair, name, x) for pair in found for name, value in _kept(pair)
             for x in before if isinstance(x, ast.Assign) and x.value is value]  # fmt: skip
+    marked = [(at, reached.tag(at)) for at in before]
     inner.visit(site.tree)
     for number, (pair, name, at) in enumerate(kept):
         at.value = names.call(names.name, at.value, f"A{number}")
@@ -223,19 +227,17 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         pair.expected.put(ast.Subscript(both, ast.Constant(1), ast.Load()))
     for pair in found:
         _show(pair, names, judges.get(id(pair)))
-    for number, at in enumerate(before):
-        # A runner of tests inside the script must see them fail, and keeps what they write to itself.
+    for at, tag in marked:
+        # A runner of tests inside the script must see them fail.
         inside = any(str(getattr(up, "name", "")).startswith("test") for up in ancestors(at))
         is_run = inside and "pytest.main" in script.source
-        reached = f"{names.name}(0, 'M{number}{_is_certain(at) * 's'}')"
-        marks = [f"{names.name}(0, 'N')", f"{library}(True)"] * (at is site.holder)
-        marks += [reached] * (_is_reached(at) and not is_run)
-        failed = f"{names.name}(0, 'F')" if at in (site.at, site.holder) else "pass"
-        marks += [failed] * is_stop(at)
-        new = carried_on(at, failed) if carries_on and not is_run else at
-        site.swap(at, *[ast.parse(text).body[0] for text in marks], new)
-    if not re.search(r"exit|quit|main", script.source):
-        site.tree.body += ast.parse(f"{names.name}(0, 'M')").body
+        row = (names.name + "(0, '{}')").format
+        failed = row("F") if at in (site.at, site.holder) else "pass"
+        marks = [row("N"), f"{library}(True)"] * (at is site.holder) + [row(tag)] * bool(tag) + [failed] * is_stop(at)
+        new, after = carried_on(at, failed) if carries_on and not is_run else at, []
+        ends = [row("P" + tag[1:])] * (tag != "" and not isinstance(at, ast.If))
+        (new.body if new is not at and isinstance(new, ast.Try) else after).extend(ast.parse("".join(ends)).body)
+        site.swap(at, *ast.parse("\n".join(marks)).body, new, *after)
     for at in made:
         at.func, at.args, at.keywords = ast.Name(f"{watch}_made", ast.Load()), [copy.copy(at)], []
     for at in before:
@@ -272,44 +274,13 @@ def _ends_more(at: ast.AST) -> bool:
     return isinstance(at, ast.While)
 
 
-def _is_reached(at: ast.stmt) -> bool:
-    """Whether each run of the script reaches an assertion, unless a loop around it has no items."""
-    asserts = isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value).startswith("assert")
-    inside = (ast.For, ast.With, ast.AsyncFor, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    up = next(up for up in ancestors(at) if not isinstance(up, inside))
-    asserts = asserts or isinstance(at, ast.If) and any(map(is_stop, at.body))
-    return (asserts or isinstance(at, ast.Assert)) and (
-        isinstance(up, ast.Module) or "__name__" in ast.unparse(getattr(up, "test", up))
-    )
-
-
-def _is_certain(at: ast.stmt, depth: int = 0) -> bool:
-    """Whether each passing run of the script reaches this statement, directly or in a function that the script calls."""
-    up = at.up  # type: ignore[attr-defined]
-    while isinstance(up, (ast.With, ast.AsyncWith, ast.If)) and not getattr(up, "orelse", None):
-        if isinstance(up, ast.If) and "__name__" not in ast.unparse(up.test):
-            return False
-        up = up.up  # type: ignore[union-attr]
-    if not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) or up.decorator_list or depth > 3:
-        return isinstance(up, ast.Module)
-    tree = [*ancestors(up)][-1]
-    if any(isinstance(x, (ast.Return, ast.Yield)) for x in ast.walk(up)) or "skipTest" in map(tail, ast.walk(tree)):
-        return False
-    calls = [x for x in ast.walk(tree) if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)]
-    if isinstance(up.up, ast.ClassDef):  # type: ignore[union-attr]
-        runs = [ast.unparse(x.value) for x in calls if ast.unparse(x.value.func) == "unittest.main"]  # type: ignore
-        runs_all = bool(runs) and "est" not in "".join(runs).replace("unittest", "")
-        return runs_all and up.name.startswith("test") and not up.up.decorator_list  # type: ignore[union-attr]
-    names = [(x, y.func) for x in calls for y in ast.walk(x) if isinstance(y, ast.Call)]
-    return any(_is_certain(x, depth + 1) for x, name in names if getattr(name, "id", "") == up.name)
-
-
 def _kept(pair: Pair) -> Iterator[tuple[str, ast.expr]]:
     """The names from which an expectation alone is computed, with the expressions that give them their only values."""
     observed = pair.left if pair.is_right else pair.right
     names = [{x.id: x for x in ast.walk(at.get()) if isinstance(x, ast.Name)} for at in (pair.expected, observed)]
     states = pair.equal or pair.call and tail(pair.call.get()) in LIKE
-    yield from ((name, origin(x)) for name, x in names[0].items() if states and name not in names[1])
+    is_whole = isinstance(pair.expected.get(), ast.Name)
+    yield from ((name, origin(x)) for name, x in names[0].items() if states and (is_whole or name not in names[1]))
 
 
 def _judge(pair: Pair) -> ast.expr:
@@ -391,6 +362,13 @@ class _Inner(ast.NodeTransformer):
         return node
 
     visit_comprehension = visit_For
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        node.elt = self._kind(node.elt)
+        return node
+
+    visit_ListComp = visit_GeneratorExp  # noqa: N815
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:  # noqa: N802
         node.body = [self.visit(at) for at in node.body]  # decorators and annotations stay as they are

@@ -9,7 +9,7 @@ from acr.experiments.comparisons import NEAR, ORDERS, is_given, is_literal, othe
 from acr.experiments.equality import REPEAT, relied
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
 from acr.experiments.printing import SHOW, carried_on
-from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
+from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -314,11 +314,10 @@ def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | No
     blocks = [block for x in ast.walk(tree) for _, block in ast.iter_fields(x) if isinstance(block, list)]
     awaited = [id(one) for block in blocks for one, after in zip(block, block[1:]) if is_stop(after)]
     for at in ast.walk(tree):
-        waits = isinstance(at, ast.Try) and (
-            at.lineno == waiting or id(at) in awaited or any(_notes(x, asked) for x in [*at.body[1:], *at.orelse])
-        )
+        expects = at.lineno == waiting or id(at) in awaited if isinstance(at, ast.Try) else False
+        expects = expects or isinstance(at, ast.Try) and any(_notes(x, asked) for x in [*at.body[1:], *at.orelse])
         for handler in getattr(at, "handlers", []):
-            if _catches(handler, {"AssertionError", *_BROAD}) if asserting else not waits and _hides(handler, asked):
+            if _catches(handler, {"AssertionError", *_BROAD}) if asserting else not expects and _hides(handler, asked):
                 handler.body, found = [ast.Raise()], True
         broad = isinstance(at, ast.Call) and tail(at) == "suppress" and any(tail(x) in _BROAD for x in at.args)
         if broad and not asserting:
@@ -365,7 +364,7 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
         return None
     name, show = word(script.rng), word(script.rng)
     handlers = [at for at in site.awaited() if at.type]
-    waiting = [x for x in ast.walk(site.tree) if isinstance(x, (ast.With, ast.AsyncWith)) and _waits(x)]
+    waiting = [x for x in ast.walk(site.tree) if waits(x) and x.items[0].context_expr.args]
     hiding = [x for x in ast.walk(site.tree) if isinstance(x, ast.Try)
               and any(_catches(h, _BROAD) and not stops(h) for h in x.handlers)]  # fmt: skip
     if handlers:
@@ -385,13 +384,6 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
     site.swap(site.holder, ast.parse(first).body[0], site.holder)
     site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, watch="type"))
     return site.text(), ast.unparse(expected)
-
-
-def _waits(at: ast.With | ast.AsyncWith) -> bool:
-    call = at.items[0].context_expr
-    return (
-        isinstance(call, ast.Call) and bool(call.args) and tail(call) in ("assertRaises", "assertRaisesRegex", "raises")
-    )
 
 
 def by_pipe(source: str) -> bool:

@@ -55,6 +55,12 @@ def is_stop(at: ast.AST) -> bool:
     return isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value) == "fail"
 
 
+def waits(at: ast.AST) -> bool:
+    """Whether a `with` statement expects an error."""
+    call = at.items[0].context_expr if isinstance(at, _WITH) else None
+    return isinstance(call, ast.Call) and tail(call) in ("assertRaises", "assertRaisesRegex", "raises")
+
+
 def stops(at: ast.AST) -> bool:
     return any(is_stop(x) for x in ast.walk(at))
 
@@ -205,9 +211,8 @@ class Site:
             want_name = want
         if isinstance(name, ast.Call) and tail(name) in ("len", "bool") and len(name.args) == 1:
             name = name.args[0]
-        found = (
-            list(self._computed(name, want_name, depth)) if isinstance(name, ast.Name) and depth < MAX_FOLLOWED else []
-        )
+        follows = isinstance(name, ast.Name) and depth < MAX_FOLLOWED
+        found = list(self._computed(name, want_name, depth)) if follows else []
         yield from found or [(node, field, want)]
 
     def _computed(self, name: ast.Name, want: bool, depth: int) -> Iterator[Test]:

@@ -72,11 +72,8 @@ def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None
         if not path.endswith(".py") or text is None or base.get(path) is None:
             continue
         old, new = ast.parse(base[path] or b""), _functions(ast.parse(text))
-        changed = [
-            at
-            for name, at in _functions(old).items()
-            if not at.name.startswith("__") and name in new and ast.dump(at) != ast.dump(new[name])
-        ]
+        own = [(at, new.get(name)) for name, at in _functions(old).items() if not at.name.startswith("__")]
+        changed = [at for at, other in own if other and ast.dump(at) != ast.dump(other)]
         for at in changed:
             at.decorator_list.append(ast.Name(word, ast.Load()))
         if changed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import NEAR, ORDERS
+from acr.experiments.comparisons import NEAR, ORDERS, value_of
 from acr.experiments.plain_names import LIBRARY
 from acr.experiments.script_variants import is_plain, literal
 
@@ -61,9 +61,8 @@ class Judged:
             _library(base, patched)
             or _deeds(base, patched)
             or self._stands_in(base, patched)
-            or self._is_left_out(base, patched)
-            or self._ends_early(base, patched)
-            or self._is_hidden(patched)
+            or self._is_not_compared(patched)
+            or self._is_not_a_number(base, patched)
             or _is_moved(base, patched)
         )
 
@@ -92,13 +91,8 @@ class Judged:
 
     def helpers(self, base: Rows, patched: Rows) -> list[int]:
         """The numbers of the helper pairs that accepted equal sides without the patch and got plain data with it."""
-        return [
-            number
-            for number, pair in enumerate(self.pairs)
-            if self._compares(pair, base)
-            and 0 < len(patched.get(pair.tags[0], []))
-            and all(literal(at) is not None for at in patched[pair.tags[0]])
-        ]
+        judging = [at for at in enumerate(self.pairs) if self._compares(at[1], base) and patched.get(at[1].tags[0])]
+        return [number for number, at in judging if all(literal(x) is not None for x in patched[at.tags[0]])]
 
     @staticmethod
     def _compares(pair: Pair, base: Rows) -> bool:
@@ -152,34 +146,39 @@ class Judged:
                     return f"an object of {liar}, which the patch changes, replaces plain data"
         return ""
 
-    def _ends_early(self, base: Rows, patched: Rows) -> str:
-        """The reason if a loop, only with the patch, does not reach a value that the script contains."""
+    def _is_not_a_number(self, base: Rows, patched: Rows) -> str:
+        """The reason if nan, which `max` may pass over, comes only with the patch, unless the script mentions it."""
+        was, now = ({tag for tag in at if tag[:1] == "I" and "'nan'" in str(at[tag])} for at in (base, patched))
+        return "the value is not a number (nan)" if now - was and "nan" not in self.script.lower() else ""
+
+    def _is_not_compared(self, patched: Rows) -> str:
+        """The reason if the script lists an expected value and compares it with nothing."""
+        rows: dict[tuple[str, ...], list[object]] = {}
         for pair in self.pairs:
-            was, now = ([*map(repr, at.get(pair.tags[int(pair.is_right)], []))] for at in (base, patched))
-            ends = pair.equal and pair.is_own and len(was) > len(now) > 0
-            if ends and any(at in self.script for at in {*was} - {*now}):
-                return "with the patch, the script does not reach a value that it compares without the patch"
+            for tag, (text, wants) in zip(pair.tags, pair.listed):
+                rows.setdefault((text, *map(ast.unparse, wants)), []).extend(patched.get(tag, []))
+        for (text, *wants), there in rows.items():
+            left = [value_of(literal(at) or "", UNREADABLE) for at in there]
+            for want in wants if len(there) < 40 else []:
+                value = value_of(want, UNREADABLE)
+                if value in left:
+                    left.remove(value)
+                elif len(there) < len(wants) or UNREADABLE not in (value, *left):
+                    return f"with the patch, the script compares nothing with {want}, which it lists for `{text}`"
         return ""
 
-    def _is_hidden(self, patched: Rows) -> str:
-        """The reason if the site is reached with the patch, but none of the values that it compares is printed."""
-        own = [tag for pair in self.pairs for tag in pair.tags if tag[:1] in "LR"]
-        hides = own and patched.get("N") and not any(tag in patched for tag in own)
-        return "the failing comparison is reached with the patch, but its values are not printed" if hides else ""
-
-    @staticmethod
-    def _is_left_out(base: Rows, patched: Rows) -> str:
-        left_out = [tag for tag in base if tag[:1] == "M" and tag not in patched]
-        return "an assertion that is reached without the patch is not reached with it" if left_out else ""
-
-    def unheld(self, text: str, patched: Rows) -> str:
+    def unheld(self, text: str, base: Rows, patched: Rows) -> str:
         """The reason if the script passes with the patch although an assertion is not reached, or does not hold."""
-        certain = re.findall(r"'(M\d+s)'", text)
-        if any(tag not in patched for tag in certain):
-            return "the script passes, but an assertion that every run must reach is not reached with the patch"
+        held = ["M" + tag[1:] for tag in base if tag[:1] == "P"]  # those that hold without the patch
+        for tag in [*re.findall(r"'(M\d+_\d+s)'", text), *held]:
+            number, reached, ended = int(tag[1:].partition("_")[0]), *(patched.get(at + tag[1:], []) for at in "MP")
+            ends = len(reached) == len(ended) or f"'P{tag[1:]}'" not in text or "AssertionError" in self.script
+            if not reached or not ends:
+                quote = f"line {number}: `{self.script.splitlines()[number - 1].strip()[:80]}`"
+                return f"with the patch, the script {'does not finish' if reached else 'passes without'} an assertion ({quote})"
         for pair in self.pairs:
             sides = [patched.get(tag, []) for tag in pair.tags]
-            sure = pair.how == "Eq" and pair.holds is True and "AssertionError" not in self.script
+            sure = pair.how != "NotEq" and pair.equal and not pair.is_near and "AssertionError" not in self.script
             if sure and any(literal(a) and literal(b) and not _alike(a, b) for a, b in zip(*sides)):
                 return "the script passes, though one of its assertions does not hold"
         return ""

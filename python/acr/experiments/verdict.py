@@ -72,9 +72,8 @@ class Case:
 
     def note(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool | None) -> bool | None:
         happened = got if isinstance(got, str) else got.describe()
-        self.rows.append(
-            {"experiment": name, "changed": changed, "expected": expected, "happened": happened, "agrees": agrees}
-        )
+        row = {"experiment": name, "changed": changed, "expected": expected, "happened": happened, "agrees": agrees}
+        self.rows.append(row)
         return agrees
 
     def skip(self, name: str, why: str) -> None:
@@ -112,9 +111,8 @@ def _check_plain(case: Case) -> None:
     if found:
         told = "; ".join(f"{kind}: {detail}" for kind, detail in found[:3])
         case.note("plain code", "nothing is run", "only ordinary constructs are added", told, False)
-        raise Refusal(
-            f"the patch is not plain code ({told}), so no experiment shows what it does; read it, or check it with --validate"
-        )
+        why = f"the patch is not plain code ({told}), so no experiment shows what it does"
+        raise Refusal(why + "; read it, or check it with --validate")
 
 
 class _Site:
@@ -157,9 +155,8 @@ class _Site:
             raise Refusal(f"the script's assertion uses `{own[0]}`, which the patch changes")
         inside = file[len(self.case.tree) + 1 :] if file.startswith(self.case.tree + "/") else file
         if inside in self.case.patched and self.case.patched[inside] != self.case.base.get(inside):
-            raise Refusal(
-                f"the assertion that fails without the patch is the project's own, in {inside}, which the patch changes"
-            )
+            why = f"the assertion that fails without the patch is the project's own, in {inside}"
+            raise Refusal(why + ", which the patch changes")
 
     def observe(self) -> Steps:
         """Runs the base once and prints all compared values: which evaluation of the site failed, and what it expected."""
@@ -177,9 +174,8 @@ class _Site:
             raise Refusal(f"the assertion that failed cannot be negated ({self.script.quote()})")
         got = yield from case.run("negated", text)
         told = got.says(self.script.nonce)
-        case.require(
-            "negated", f"the assertion is negated ({self.script.quote()})", "the script fails at it", got, told
-        )
+        changed = f"the assertion is negated ({self.script.quote()})"
+        case.require("negated", changed, "the script fails at it", got, told)
 
     # ---- Other expectations ----
 
@@ -231,7 +227,8 @@ class _Site:
         got = yield from case.run("written out", made[0], seed=self.seed)
         patched = values.read(got.out, self.mark)
         judged = values.Judged(case.script, self.pairs, tree_variants.changed_classes(case.base, case.patched))
-        found = judged.contradiction(self.base_rows, self.base_all, patched) or judged.unheld(made[0], patched)
+        found = judged.contradiction(self.base_rows, self.base_all, patched)
+        found = found or judged.unheld(made[0], self.base_all, patched)
         if "too many" in patched.get("E", []):
             found = found or "the script compares more objects than can be compared again"
         words = f"both sides are printed as plain data ({self.script.quote()})"
@@ -239,10 +236,8 @@ class _Site:
         case.require("written out", words, expected, found or "they agree", not found)
         if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
             case.note("stated", "nothing", "the script states an expected value", "it states none", False)
-            raise Refusal(
-                f"{self.script.quote()} states no expected value, so almost any change satisfies it; "
-                "assert that value, as in `assert f(1) == 2`"
-            )
+            why = f"{self.script.quote()} states no expected value, so almost any change satisfies it"
+            raise Refusal(why + "; assert that value, as in `assert f(1) == 2`")
         chosen = judged.helpers(self.base_all, patched)
         made = script_variants.replayed(self.script, patched, chosen)
         if made is not None:
@@ -268,9 +263,8 @@ class _Site:
         if not agrees:
             base = yield from self.case.run("unmasked", text, is_patched=False)
             agrees = _end(base) == _end(got) != ""
-        self.case.require(
-            "unmasked", "handlers that hide any error raise it again", "the script ends as before", got, agrees
-        )
+        changed = "handlers that hide any error raise it again"
+        self.case.require("unmasked", changed, "the script ends as before", got, agrees)
 
     def unhandled(self) -> Steps:
         made = script_variants.unhandled(self.script, self.mark)
@@ -344,9 +338,8 @@ class _Site:
         case.require("rewritten", words, "the script passes", got, got.passed)
         base = {p: case.base.get(p) for p in case.patched}
         got = yield from case.run("rewritten", case.script, is_patched=False, files=tree_variants.rewritten(base, seed))
-        case.require(
-            "rewritten", words + ", without the patch", "the script fails", got, got.failed and self._as_before(got)
-        )
+        agrees = got.failed and bool(self._as_before(got))
+        case.require("rewritten", words + ", without the patch", "the script fails", got, agrees)
 
 
 def _end(outcome: Outcome) -> str:
