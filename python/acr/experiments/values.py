@@ -175,7 +175,7 @@ class Judged:
             ends = len(reached) == len(ended) or f"'P{tag[1:]}'" not in text or "AssertionError" in self.script
             if not reached or not ends:
                 quote = f"line {number}: `{self.script.splitlines()[number - 1].strip()[:80]}`"
-                return f"with the patch, the script {'does not finish' if reached else 'passes without'} an assertion ({quote})"
+                return f"with the patch, the script {'does not finish' if reached else 'never reaches'} an assertion ({quote})"
         for pair in self.pairs:
             sides = [patched.get(tag, []) for tag in pair.tags]
             sure = pair.how != "NotEq" and pair.equal and not pair.is_near and "AssertionError" not in self.script
