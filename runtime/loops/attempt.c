@@ -345,7 +345,8 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         out->why = g_steal_pointer(&best->why);
     }
     if (best->diff && !out->why && !driver->run->max_attempts)
-        out->why = g_strdup(best->is_validated || (best->tests && !best->tests->why)
+        out->why = g_strdup((driver->run->validate && best->is_validated) ||
+                                    (best->tests && !best->tests->why)
                                 ? "no script was written, because --attempts is 0"
                                 : "the patch was not judged, because --attempts is 0, so no script "
                                   "was written; use --validate, --regressions, or more attempts");

@@ -306,8 +306,7 @@ static bool confirm_gone(Work *work, GPtrArray *broken, GError **error)
     if (work->gone->len == 0)
         return true;
     g_autoptr(GPtrArray) removed = find_removed(work, error);
-    for (guint i = 0; removed && i < removed->len; i++) {
-        guint at;
+    for (guint i = 0, at; removed && i < removed->len; i++) {
         if (g_ptr_array_find_with_equal_func(work->gone, removed->pdata[i], g_str_equal, &at))
             g_ptr_array_remove_index(work->gone, at);
         g_ptr_array_add(work->out->removed, g_strdup(removed->pdata[i]));

@@ -222,8 +222,8 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_U
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
 /* Appends ": ID, ID and 3 more". Appends nothing if the list is empty. */
 void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
-/* Why it is unknown whether the patch breaks tests: not all tests ended with the patch; owned; NULL
- * if all ended. */
+/* Why it is unknown whether the patch breaks tests: they were not compared, or not all ended with
+ * the patch; owned; NULL if all ended. */
 char *acr_test_comparison_doubt(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* The comparison as one line for people; owned. */
 char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;

@@ -225,6 +225,8 @@ char *acr_test_comparison_doubt(const AcrTestComparison *comparison)
 {
     const GPtrArray *ids = comparison->unconfirmed;
     GString *text = g_string_new(NULL);
+    if (comparison->why)
+        g_string_append_printf(text, "the project's tests were not compared: %s", comparison->why);
     if (ids && ids->len)
         g_string_append_printf(text, "%u failed and could not run again: %s%s", ids->len,
                                (const char *)ids->pdata[0], ids->len > 1 ? " …" : "");

@@ -206,6 +206,7 @@ def test_tests_that_cannot_be_run(tested: Case) -> None:
     assert tested.records("model") == []
     result = tested.run(lines, "--test-cmd", "true").check()
     assert added(result) == [OTHER] and "tests: not compared: no test could be run" in result.err
+    assert verified(result).startswith("no (the project's tests were not compared: no test could be run: true: ")
     check_repeated(tested)
 
 
