@@ -121,7 +121,7 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
 # Upper bounds hold for single calls. Many run here at once, and the errors to be found take minutes.
 PATIENCE = 10 * max(SLOWNESS, 1)
 
-# ---- What is wrong with an outcome ----
+# ---- Faults of an outcome -------------
 
 
 def problems(outcome: Outcome) -> Iterator[str]:

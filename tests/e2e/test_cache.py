@@ -200,7 +200,7 @@ def test_answers_stay_whatever_the_cache_has_become(
         assert sqlite3.connect(cache_file(host)).execute("SELECT x FROM t").fetchall() == [(1,)]
 
 
-# ---- Places where nothing can be kept ----
+# ---- Places where no cache can be written ----
 
 
 def test_a_cache_that_may_only_be_read_is_read(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:

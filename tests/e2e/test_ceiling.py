@@ -344,7 +344,7 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
 def test_a_finished_task_needs_neither_money_nor_time(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """Nor does a free model; a batch that begins no task also writes predictions."""
+    """A free model needs no money either; a batch that begins no task also writes predictions."""
     command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
     stopped = host.run(*command, "--max-time", "0.001").check(4)
     assert "1 stopped at a ceiling" in stopped.err and (tmp_path / "out" / "preds.jsonl").read_text() == ""

@@ -58,7 +58,7 @@ def test_what_is_shown_can_be_said(host: Host, page: str, words: str) -> None:
         assert f"--{option}" in known, f"{page}: {verb} has no --{option}"
 
 
-# ---- Commands that name what is not here ----
+# ---- Commands that need something this machine lacks ----
 
 # Beginning of a command -> the test that runs it, and a word from that test.
 ELSEWHERE = {

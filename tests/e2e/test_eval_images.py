@@ -35,7 +35,7 @@ ROW |= {"image": IMAGE, "eval_type": "pass_and_fail", "log_parser": "parse_log_p
 WITHOUT_IMAGE = {key: value for key, value in ROW.items() if key != "image"}
 
 
-# ---- An engine, and what is graded there ----
+# ---- An engine, and tasks to grade in it ----
 
 
 @pytest.fixture(scope="module")
@@ -412,7 +412,7 @@ def test_a_disk_that_is_full(host: Host, tmp_path: Path, registry: Registry, roo
         subprocess.run(["umount", store], check=True)
 
 
-# ---- An engine that is asked by the letter ----
+# ---- The exact requests to an engine ----------
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 KNOWN = {

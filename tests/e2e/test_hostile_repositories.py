@@ -279,7 +279,7 @@ def test_a_tree_that_holds_itself_is_an_error(host: Host, tiny: Repo) -> None:
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF, seconds=120)
 
 
-# ---- What may not come to an end -------------------------------------------------------------------
+# ---- Input that could take forever -----------------------------------------------------------------
 
 
 def _fifo(tiny: Repo, name: str) -> None:
@@ -306,7 +306,7 @@ def test_a_pipe_among_gits_files_is_not_waited_for(
     run_host(*tiny_run(tiny, tmp_path / "out", script), timeout=30).one_line(ENVIRONMENT, name, "FIFO")
 
 
-# ---- What leads to another repository ---------------------------------------------------------------
+# ---- Links to other repositories --------------------------------------------------------------------
 
 
 def _git_file(tiny: Repo, git: Path) -> None:
@@ -534,7 +534,7 @@ def test_programs_of_the_repository_are_never_started(run_host: Run, tiny: Repo,
     assert not marker.exists(), marker.read_text()
 
 
-# ---- What a terminal would obey --------------------------------------------------------------------
+# ---- Terminal control sequences --------------------------------------------------------------------
 
 OBEYED = "\x1b]0;owned\x07 \x9b31m \u202eevil\u2069 \x08"
 

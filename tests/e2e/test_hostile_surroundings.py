@@ -287,7 +287,7 @@ def test_an_odd_data_set_harms_nobody(
         assert "n // 7" not in json.loads(line)["model_patch"]
 
 
-# ---- What a repository brings with it ----------------------------------------------------------------------------
+# ---- Files of a hostile repository -------------------------------------------------------------------------------
 
 BROUGHT = {
     "acr-host/config": "model = openai/gpt-evil\nmax-cost = 9999\nsandbox = plain\n",

@@ -133,7 +133,7 @@ def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path:
     host.run("index", "--repo", nothing, "--rev", "HEAD").one_line(3, "has no commits")
 
 
-# ---- Files that are odd ----
+# ---- Odd files -------------
 
 BOM = b"\xef\xbb\xbf"
 LATIN = "class Müller:\n    def gruß(self):\n        return 'é'\n"
@@ -352,7 +352,7 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
     everything_answers(host, repo, eight_calls("C7", "m3_0", "mod7.py"))
 
 
-# ---- Files that are large ----
+# ---- Large files -------------
 
 
 def test_files_too_large_for_the_parser(host: Host, make_repo: Make) -> None:

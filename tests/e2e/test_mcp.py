@@ -36,7 +36,7 @@ from repos import Repo
 
 Make = Callable[..., Repo]
 ERAS = [pytest.param(False, id="handshake"), pytest.param(True, id="stateless")]
-# ---- What is served ----
+# ---- The offered tools ----
 
 
 @pytest.mark.parametrize("later", ERAS)
@@ -238,7 +238,7 @@ def test_answers_are_of_the_tree_as_it_is(host: Host, make_repo: Make) -> None:
     client.end()
 
 
-# ---- Clients that mean harm ----
+# ---- Hostile clients -----------
 
 
 def hostile() -> list[tuple[bytes, int, Any]]:

@@ -292,7 +292,7 @@ def test_an_answer_that_takes_long_keeps_its_connection(host: Host, make_repo: M
     server.end()
 
 
-# ---- Clients that mean harm ----
+# ---- Hostile clients -----------
 
 
 def test_strangers_are_refused(host: Host, small: Repo) -> None:

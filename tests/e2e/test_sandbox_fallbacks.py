@@ -194,7 +194,7 @@ def each(cases: list[Any]) -> pytest.MarkDecorator:
 in_a_run = each(usually([no_bubblewrap, no_engine, setup_fails], RUNNABLE, lambda make: make.__name__))
 
 
-# ---- What is said ----------------------------------------------------------------------------------
+# ---- Messages --------------------------------------------------------------------------------------
 
 
 def check_line(line: str, case: Case) -> None:
@@ -291,7 +291,7 @@ def test_root_of_a_namespace_is_an_ordinary_user(host: Host, sample_repo: Repo) 
         assert result.check(0).out == "1000\n"
 
 
-# ---- Machines that differ --------------------------------------------------------------------------
+# ---- Unusual machines ------------------------------------------------------------------------------
 
 IN_A_GROUP = 'mkdir -p "$1" && echo 32 >"$1/pids.max" && echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
 NO_GROUPS = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'

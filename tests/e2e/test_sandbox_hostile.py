@@ -119,7 +119,7 @@ def test_a_folder_is_no_input(wrapped: tuple[Sandbox, Path]) -> None:
         os.close(folder)
 
 
-# ---- Copies that are used again --------------------------------------------------------------------
+# ---- Reused copies ---------------------------------------------------------------------------------
 
 
 @pytest.fixture

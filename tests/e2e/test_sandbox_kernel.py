@@ -449,7 +449,7 @@ def test_files_in_memory_are_bounded(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.is_engine or int(sizes["/tmp"]) <= 1024, sizes
 
 
-# ---- What is honest goes on ------------------------------------------------------------------------
+# ---- Honest commands still work --------------------------------------------------------------------
 
 HONEST = {
     "processes": "import multiprocessing as m\nwith m.Pool(3) as p: print(sum(p.map(abs, range(-9, 0))))\nq = m.Queue(); q.put(1); print(q.get())",

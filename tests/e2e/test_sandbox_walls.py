@@ -29,7 +29,7 @@ from conformance import (  # noqa: F401
 from host import SLOWNESS
 from sandboxes import Sandbox
 
-# ---- What it may not see or do ---------------------------------------------------------------------
+# ---- What a command must not see or do -------------------------------------------------------------
 
 
 def test_no_network(sandbox: Sandbox, repo: Path) -> None:

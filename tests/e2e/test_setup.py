@@ -353,7 +353,7 @@ def test_its_output_is_bounded(box: Sandbox, repo: Repo) -> None:
     assert result.err == ""
 
 
-# ---- What it made ----------------------------------------------------------------------------------
+# ---- The result of a set-up ------------------------------------------------------------------------
 
 
 @pytest.mark.full

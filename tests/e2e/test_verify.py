@@ -152,7 +152,7 @@ def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -
     assert again.stdout == result.stdout
 
 
-# ---- What is refused is written again --------------------------------------------------------------
+# ---- Rejected patches and scripts are rewritten ----------------------------------------------------
 
 
 def test_a_patch_that_is_refused_is_written_again(case: Case) -> None:

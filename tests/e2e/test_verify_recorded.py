@@ -302,7 +302,7 @@ def review_line(right: bool, script: str, answer: Answer, trial: Trial) -> Line:
     return {"agent": "review", "content": json.dumps(content), "expect": expect}
 
 
-# ---- What a run must have done ---------------------------------------------------------------------
+# ---- Checks of a run -------------------------------------------------------------------------------
 
 
 def check_red_and_green(trial: Trial) -> None:

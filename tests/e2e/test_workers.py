@@ -38,7 +38,7 @@ Make = Callable[..., Repo]
 DEADLINE_SECONDS = 15  # deadline of a worker that does not answer
 A = "class C:\n    def f(self):\n        return 1\n"
 
-# ---- Workers that are hurt ----
+# ---- Killed and hanging workers ----
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_killed_index_leaves_no_workers(host: Host, slow_repo: Repo) -> None:
         assert all_gone(host)
 
 
-# ---- Little of everything ----
+# ---- Scarce resources --------
 
 CLOSED = ["2>&-", "0<&- 1>&- 2>&-"]  # the one that is closed most often, and all
 

@@ -4,7 +4,7 @@
 #define P &acr_provider_anthropic
 #define EVENT(name, data) "event: " name "\ndata: {'type':'" name "'" data "}\n\n"
 
-/* ---- Where it is asked ---- */
+/* ---- The endpoint --------- */
 
 static void clear_variables(void)
 {

@@ -6,7 +6,7 @@
 #define P &acr_provider_gemini
 #define PART(text) "{'text':'" text "'}"
 
-/* ---- Where it is asked ---- */
+/* ---- The endpoint --------- */
 
 static void clear_variables(void)
 {

@@ -113,7 +113,7 @@ TEST("/llm/compatible", only_one_s_own_servers_do_without_a_key)
         assert_no_endpoint(closed[i][0], "m", &options, ACR_LLM_ERROR_AUTH, closed[i][1]);
 }
 
-/* ---- What comes back ---- */
+/* ---- Responses ---------- */
 
 #define DELTA(members) "data: {\"choices\":[{\"index\":0,\"delta\":{" members "}}]}\n\n"
 #define STOP                                                                                       \

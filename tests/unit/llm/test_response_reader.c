@@ -219,7 +219,7 @@ TEST("/llm/reader", a_cost_at_another_provider_is_added)
 #undef BYOK
 }
 
-/* ---- Counters that cannot be ---- */
+/* ---- Impossible counters -------- */
 
 #define USAGE(members) "{'choices':[],'usage':{" members "}}"
 /* Reads a stream with a piece of text followed by these usages, and compares the result. */

@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-/* ---- Files that are not as they should be ---- */
+/* ---- Damaged files --------------------------- */
 
 FILE_TEST("/money/budget", a_torn_last_line_is_cut_off)
 {

@@ -38,4 +38,4 @@ extern const Distortion distortions[N_DISTORTIONS]; /* the first leaves the quot
 bool opens_block(const char *line);
 bool same_core(const char *a, const char *b); /* ignoring outer blanks */
 gsize lead_of(const char *line);
-gsize least_lead(const GPtrArray *lines); /* of the lines that are not blank */
+gsize least_lead(const GPtrArray *lines); /* ignores blank lines */

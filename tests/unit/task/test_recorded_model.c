@@ -4,7 +4,7 @@
 
 #include "test_task.h"
 
-/* ---- A model that answers what it is told to ----------------------------------------------------
+/* ---- A model with given answers -----------------------------------------------------------------
  */
 
 typedef struct {
@@ -152,7 +152,7 @@ static void check_request(const Place *place, guint number, gint64 from, gsize n
     g_assert_cmpstr(acr_json_get_string(newest, "content"), ==, last);
 }
 
-/* ---- What a record holds ------------------------------------------------------------------------
+/* ---- The contents of a record -------------------------------------------------------------------
  */
 
 PLACE_TEST("/task/recorded_model", a_record_holds_what_is_new)

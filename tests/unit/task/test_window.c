@@ -149,7 +149,7 @@ TEST("/task/window", a_given_window_is_not_changed_by_refusals)
     g_assert_cmpint(window.tokens, ==, 128000);
 }
 
-/* ---- In front of a model ------------------------------------------------------------------------
+/* ---- Wrapped around a model ---------------------------------------------------------------------
  */
 
 /* A model that refuses requests of more than 5,000 bytes, and says that 4,096 tokens fit. */
