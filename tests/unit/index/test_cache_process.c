@@ -22,7 +22,7 @@
 static int child_churn(const char *path, guint seed)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
-    for (int life = 0; life < 40; life++) {
+    for (int life = 0; life < 20; life++) {
         g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, CHILD_LIMIT);
         int calls = g_rand_int_range(rand, 1, 60);
         for (int call = 0; call < calls; call++) {
