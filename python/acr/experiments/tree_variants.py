@@ -12,6 +12,8 @@ from acr.experiments.decoy import FUNCTIONS, decoy, is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     Files = dict[str, bytes | None]  # None: the file does not exist on that side
 
 TESTS = re.compile(r"(?:^|/)tests?/|^testing/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
@@ -62,6 +64,54 @@ _EMPTY = """def {word}(fn):
 """
 
 
+# Wraps a function of the patch: its results keep their form, but contain other data; says so when the process ends.
+_SHIFTED = """def {word}(fn, told=[]):
+    import atexit, copy, functools, inspect, os
+    def data(x, depth=0):
+        kind, down = type(x), lambda y: data(y, depth + 1)
+        if depth > 5 or x is None or kind is bool: return x
+        new = x
+        if kind in (int, float, complex): new = x + 7 + (kind is not int and x)
+        elif kind is bytes: new = x[:1] + (bytes(c ^ 1 for c in x[1:-1]) or b'q') + x[1:][-1:] if x else x
+        elif kind is str: new = x[:1] + (''.join(c if c.isspace() else chr(ord(c) ^ 1) for c in x[1:-1]) or 'q') + x[1:][-1:] if x else x
+        elif kind in (list, tuple, set, frozenset): return kind(map(down, x))
+        elif kind is dict: return {{key: down(value) for key, value in x.items()}}
+        elif inspect.isgenerator(x): return map(down, x)
+        elif hasattr(x, '__dict__') and not callable(x) and not isinstance(x, BaseException):
+            new = copy.copy(x)
+            for key, value in vars(x).items(): new.__dict__[key] = down(value)
+            return new
+        if new == new != x and not told: told.append(atexit.register(os.write, 2, {mark!r}))
+        return new
+    async def wait(*a, **k): return data(await fn(*a, **k))
+    def call(*a, **k): return data(fn(*a, **k))
+    return functools.wraps(fn)(wait if inspect.iscoroutinefunction(fn) else call)
+"""
+
+
+def shifted(base: Files, patched: Files, word: str, mark: str) -> Files | None:
+    """The patched files, in which the functions that the patch adds or changes return other data of the same form; None:
+    it changes none. The process writes `mark` to standard error if any data differs."""
+    out: Files = {}
+    for path, text in patched.items():
+        if path.endswith(".py") and text is not None:
+            tree, old = ast.parse(text), _functions(ast.parse(base.get(path) or b""))
+            own = {name: at for name, at in _functions(tree).items() if not at.name.startswith("__")}
+            changed = [at for name, at in own.items() if name not in old or ast.dump(at) != ast.dump(old[name])]
+            if changed:
+                _decorate(tree, changed, word, _SHIFTED.format(word=word, mark=mark.encode()))
+                out[path] = _write(tree)
+    return {**patched, **out} if out else None
+
+
+def _decorate(tree: ast.Module, functions: list[Any], word: str, source: str) -> None:
+    """Decorates functions of a module by a function of this name and source."""
+    for at in functions:
+        at.decorator_list.append(ast.Name(word, ast.Load()))
+    first = [at for at in tree.body if is_text(at) or getattr(at, "module", "") == "__future__"]
+    tree.body = [*first, *ast.parse(source).body, *(at for at in tree.body if at not in first)]
+
+
 def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None:
     """The base with functions that return nothing in place of those that the patch changes; None: it changes none.
 
@@ -74,12 +124,9 @@ def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None
         old, new = ast.parse(base[path] or b""), _functions(ast.parse(text))
         own = [(at, new.get(name)) for name, at in _functions(old).items() if not at.name.startswith("__")]
         changed = [at for at, other in own if other and ast.dump(at) != ast.dump(other)]
-        for at in changed:
-            at.decorator_list.append(ast.Name(word, ast.Load()))
         if changed:
-            found, first = True, [at for at in old.body if is_text(at) or getattr(at, "module", "") == "__future__"]
-            wraps = ast.parse(_EMPTY.format(word=word, fills=fills)).body
-            old.body = [*first, *wraps, *(at for at in old.body if at not in first)]
+            found = True
+            _decorate(old, changed, word, _EMPTY.format(word=word, fills=fills))
             out[path] = _write(old)
     return out if found else None
 

@@ -10,6 +10,7 @@ import ast
 import random
 
 from acr.experiments import equality, plain, printing, script_variants, tree_variants, values
+from acr.experiments.comparisons import ORDERS
 from acr.experiments.expectations import MAX_TRIES, word
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
@@ -97,7 +98,11 @@ def judge(case: Case) -> Generator[Run, Outcome, str]:
             site.rewritten,
         ]  # fmt: skip
         case.rng.shuffle(experiments)
-        for experiment in [*experiments, site.nothing]:  # the last, so that "stated" gives its reason first
+        for experiment in [
+            *experiments,
+            site.nothing,
+            site.shifted,
+        ]:  # the last, so that "stated" gives its reason first
             yield from experiment()
     except Refusal as refusal:
         return str(refusal)
@@ -310,6 +315,25 @@ class _Site:
         got = yield from case.run("nothing", case.script, files=files)
         changed = "the functions that the patch changes return empty values"
         case.require("nothing", changed, "the script fails", got, not got.passed)
+
+    def shifted(self) -> Steps:
+        """Refuses a script that passes with any result of the same form. Other experiments judge whether the script expects
+        an error, an equal value, an order, or any value but one."""
+        site, mark = self.script.site(), word(self.case.rng, 12)
+        states = any((pair.equal or pair.how in (*ORDERS, "IsNot")) and pair.tags[0][:1] == "L" for pair in self.pairs)
+        if (
+            states
+            or site.kind not in ("test", "call")
+            or any(isinstance(at, ast.ExceptHandler) for at in ancestors(site.at))
+        ):
+            return
+        files = tree_variants.shifted(self.case.base, self.case.patched, self.mark, mark)
+        if files is None:
+            return
+        got = yield from self.case.run("shifted", self.case.script, files=files)
+        if mark in got.err:
+            changed = "the functions that the patch changes return other data of the same form"
+            self.case.require("shifted", changed, "the script fails", got, not got.passed)
 
     def _decides_by_data(self) -> Steps:
         """Whether the patch fixes the issue only with its data files, which the script does not name."""
