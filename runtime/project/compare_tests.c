@@ -1,7 +1,7 @@
 /* Finds the effect of a patch on the tests, within the time for one check. A test whose outcome
  * differs from the baseline is a suspect. Suspects of one kind are run again on both trees:
- * several times together, and then the first few alone, each in its own process. If one of these
- * behaves differently alone, all others are run alone, too. One run that contradicts the
+ * several times together, and then the first few alone, each in its own process, unless there was
+ * only one. If one of these behaves differently alone, all others are run alone, too. One run that contradicts the
  * suspicion clears a suspect. So a test that fails half of the time by chance is taken for a
  * regression with a probability of at most 4^-(rounds + 1). A run that was stopped at a failure
  * needs a quick verdict, so two rounds together and one alone suffice. */
@@ -13,8 +13,7 @@
  * tests. */
 #define ROUNDS(work, bad_with) (!(bad_with) ? 1u : (work)->run->is_stopped ? MIN_ROUNDS : 4u)
 #define MIN_ROUNDS 2u /* after this number of rounds, half of the time is kept for runs alone */
-/* number of suspects that are run alone even if all suspects behaved in the same way in all
- * rounds */
+/* number of suspects that are run alone even if all rounds together agree */
 #define FIRST_ALONE(work) ((work)->run->is_stopped ? 1u : 3u)
 /* time kept for confirming suspects, but at most half of the whole time */
 #define CONFIRM_MS 120000
@@ -119,16 +118,16 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
 
 /* Runs the first suspects alone; if one of them behaves differently, runs the others alone, too.
  * Adds confirmed suspects to `confirmed`. `rounds` is the number of rounds in which they ran
- * together. */
-static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *suspects,
-                          GPtrArray *confirmed, GError **error)
+ * together; `was_alone`: these rounds had only one suspect. */
+static bool confirm_alone(Work *work, bool bad_with, guint rounds, bool was_alone,
+                          GPtrArray *suspects, GPtrArray *confirmed, GError **error)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
     for (guint i = 0; i < all->len; i++) {
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
-        if (are_alike && (i >= FIRST_ALONE(work) ||
+        if (are_alike && (was_alone || i >= FIRST_ALONE(work) ||
                           left_ms(work) <= 0)) { /* this number of rounds together is enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
@@ -155,6 +154,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     guint rounds = 0, most = work->run->is_stopped ? MAX_STOPPED : MAX_AGAIN;
     for (; bad_with && suspects->len > most; g_ptr_array_set_size(suspects, suspects->len - 1))
         g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
+    bool was_alone = bad_with && suspects->len == 1;
     for (; rounds < ROUNDS(work, bad_with) && suspects->len > 0; rounds++) {
         if (left_ms(work) <= (rounds < MIN_ROUNDS ? 0 : whole_ms / 2))
             break;
@@ -162,7 +162,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
         if (!sift_both(work, all, bad_with, suspects, error))
             return false;
     }
-    return confirm_alone(work, bad_with, rounds, suspects, confirmed, error);
+    return confirm_alone(work, bad_with, rounds, was_alone, suspects, confirmed, error);
 }
 
 /* Whether a test failed that does not fail without the patch. A runner that is told to stop at the
