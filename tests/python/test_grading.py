@@ -165,6 +165,12 @@ def test_a_project_of_swe_gym_has_its_command_image_and_parser() -> None:
     assert parser_of(row) is PARSERS["parse_log_pytest"]
 
 
+def test_the_command_of_all_tests_names_no_hidden_test_files() -> None:
+    patch = "--- a/tests/test_a.py\n+++ b/tests/test_a.py\n@@ -1 +1 @@\n-a\n+b\n"
+    row = {"repo": "a/b", "test_cmd": "pytest  -rA tests/test_a.py", "test_patch": patch}
+    assert scripts.test_command(row).split() == ["pytest", "-rA"]
+
+
 def test_directives_of_django_are_modules() -> None:
     patch = "diff --git a/tests/a/test_b.py b/tests/a/test_b.py\ndiff --git a/x.json b/x.json\n"
     assert scripts.directives({"repo": "django/django", "test_patch": patch}) == ["a.test_b"]

@@ -58,14 +58,15 @@ def script_of(row: dict, rules: int) -> str:
 
 
 def test_command(row: dict) -> str:
-    """The command that runs all of the project's tests in the task's image; "" if unknown, so that the caller searches
-    the project's files."""
+    """The command that runs all of the project's tests in the task's image, without the files of the hidden tests; "" if
+    unknown, so that the caller searches the project's files."""
     try:
         command = row.get("test_cmd") or specification(row)["test"]
     except UnknownProject:
         return ""
     is_usable = isinstance(command, str) and not command.startswith("tox ")  # tox would create its own environment
-    return command if is_usable else ""
+    hidden = {*changed_files(row.get("test_patch") or ""), *added_files(row.get("test_patch") or "")}
+    return " ".join(word for word in command.split(" ") if word not in hidden) if is_usable else ""
 
 
 def _lines(script: str) -> list[str]:
