@@ -192,6 +192,12 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
 }
 
+gint64 acr_price_of_issue(const AcrPrice *price, bool is_large)
+{
+    return is_large ? acr_price_at_most(price, 470000, 11500)
+                    : acr_price_at_most(price, 30000, 3500);
+}
+
 static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
 {
     *sent = MIN(*sent, MIN(tier->written, MIN(tier->input, tier->cached)));

@@ -63,10 +63,11 @@ static AcrJson *describe_repository(const Plan *plan, GError **error)
                        ACR_INT("python_files", n), NULL);
 }
 
-/* {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_per_million_in", "…_out"} */
+/* {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_…", "…_microusd"} */
 static AcrJson *describe_model(const Plan *plan, const char *name, const char *use,
                                bool *out_is_free, GError **error)
 {
+    static const char *const estimates[] = {"typical_microusd", "large_microusd"};
     AcrModelOptions options =
         acr_model_options_of(plan->spec, &plan->limits, plan->host->interrupt);
     options.labels = acr_role_names();
@@ -85,6 +86,9 @@ static AcrJson *describe_model(const Plan *plan, const char *name, const char *u
            out = facts.is_free ? 0 : (double)facts.price.base.output / PICO_OF_MILLION_TOKENS;
     acr_json_set(json, "usd_per_million_in", acr_json_new_double(in));
     acr_json_set(json, "usd_per_million_out", acr_json_new_double(out));
+    for (guint i = 0; i < G_N_ELEMENTS(estimates); i++)
+        acr_json_set_int(json, estimates[i],
+                         facts.is_free ? 0 : acr_microusd(acr_price_of_issue(&facts.price, i)));
     *out_is_free = *out_is_free && facts.is_free;
     return json;
 }

@@ -49,6 +49,16 @@ static void add_models(GString *text, const AcrJson *plan)
         add_model(text, at);
 }
 
+static void add_estimate(GString *text, const AcrJson *plan, guint tasks)
+{
+    const AcrJson *first = acr_json_first(acr_json_get(plan, "models"));
+    double typical = (double)acr_json_get_int(first, "typical_microusd", 0) * tasks / 1e6,
+           large = (double)acr_json_get_int(first, "large_microusd", 0) * tasks / 1e6;
+    if (strcmp(text_or(first, "price", ""), "known") == 0)
+        put_row(text, "estimate", "%.2f USD if typical, %.2f USD if large (%u %s, first model)",
+                typical, large, tasks, tasks == 1 ? "issue" : "issues");
+}
+
 static void add_cost(GString *text, const AcrJson *limits)
 {
     gint64 most = acr_json_get_int(limits, "most_microusd", -1),
@@ -110,6 +120,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     else
         put_row(text, "run folder", "a new one in your state folder");
     add_models(text, plan);
+    add_estimate(text, plan, 1);
     add_cost(text, acr_json_get(plan, "limits"));
     put_row(text, "loops",
             "at most %" G_GINT64_FORMAT " attempt%s, each with %" G_GINT64_FORMAT
@@ -164,6 +175,7 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
     GString *text = g_string_new(NULL);
     add_tasks(text, spec, tasks, left);
     add_models(text, plan);
+    add_estimate(text, plan, left->len);
     add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"));
     put_row(text, "sandbox", "%s",
             spec->verify == ACR_VERIFY_NEVER && !spec->validate
