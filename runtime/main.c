@@ -162,7 +162,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return run_verb("help", 1, argv);
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         return acr_version_print(argc > 2 && strcmp(argv[2], "--json") == 0);
     }
     if (!has_stack()) {

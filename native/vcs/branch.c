@@ -277,8 +277,10 @@ bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out
     char *push = url ? remote_value(repo, name, "pushurl") : NULL;
     pthread_mutex_unlock(&repo->lock);
     if (!url)
-        return acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "the repository has no remote '%s'",
-                            name);
+        return acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
+                            "the repository has no remote '%s'; a push needs one: git remote add "
+                            "%s URL",
+                            name, name);
     *out_push_url = push ? push : g_strdup(url);
     *out_url = g_steal_pointer(&url);
     return true;

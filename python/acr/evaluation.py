@@ -94,11 +94,8 @@ def why_of(row: dict) -> str:
         return f"not believed: {row['doubt']}"
     if row["grade"] == reports.EMPTY:
         return "there is no patch"
-    why = (
-        error
-        if error and failure in ("environment", "patch_does_not_apply")
-        else _WORDS.get(failure, failure or error or "")
-    )
+    is_told = error and failure in ("environment", "patch_does_not_apply")
+    why = error if is_told else _WORDS.get(failure, failure or error or "")
     unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") else ""
     return "; ".join(filter(None, (why, unfit)))
 
@@ -106,11 +103,13 @@ def why_of(row: dict) -> str:
 def _table(graded: list[dict]) -> str:
     width = max([len("task"), *(len(row["task"]) for row in graded)])
     lines = [f"{'task':{width}}  {'grade':10}  {'time':>9}  {'memory':>8}  why"]
+    said = ""
     for row in graded:
         was_run = row["total_ms"] > 0
         time = f"{row['total_ms'] / 1000:.1f} s" if was_run else "-"
         memory = f"{row['peak_bytes'] / _MB:.0f} MB" if was_run else "-"
-        why = why_of(row)
+        said, before = why_of(row), said
+        why = "the same" if said and said == before else said
         lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why}".rstrip())
     return "\n".join(lines) + "\n"
 

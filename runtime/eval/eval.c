@@ -22,6 +22,7 @@ struct AcrEval {
     AcrEvalOptions own;  /* a copy of the caller's options with `images` set */
     bool has_own_images; /* acr_eval_new made `images`, not the caller */
     const char *stopped; /* why no more tests can run, borrowed; NULL while they can */
+    const char *said;    /* the reason of the last grade, borrowed, or NULL */
 };
 
 void acr_eval_result_clear(AcrEvalResult *result)
@@ -34,27 +35,31 @@ void acr_eval_result_clear(AcrEvalResult *result)
 /* Reports the progress of grading, and the grade of a prediction. The caller holds the lock. */
 static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const AcrGraded *graded)
 {
+    const char *class = graded->audit ? acr_json_get_string(graded->audit, "class") : NULL;
     const char *why = graded->error   ? graded->error
                       : graded->doubt ? graded->doubt
                                       : graded->ungradable;
-    g_autofree char *text =
-        g_strconcat(graded->is_late ? "not graded: --max-time reached"
-                    : graded->audit ? acr_json_get_string(graded->audit, "class")
-                                    : acr_grade_name(graded->grade),
-                    graded->is_kept ? " (kept)" : "",
-                    graded->doubt        ? ", not believed"
-                    : graded->ungradable ? ", cannot be graded on this machine"
-                                         : "",
-                    why ? ": " : "", why, NULL);
-    eval->resolved += graded->grade == ACR_GRADE_RESOLVED;
-    acr_progress_tell(&eval->note.progress, (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
-                                                               .task = prediction->instance_id,
-                                                               .text = text,
-                                                               .is_bad = why || graded->is_late,
-                                                               .ended = eval->ended,
-                                                               .total = eval->predictions->len,
-                                                               .good = eval->resolved,
-                                                               .left_ms = -1});
+    bool is_known = why && g_strcmp0(why, eval->said) == 0;
+    eval->said = why;
+    g_autofree char *text = g_strconcat(graded->is_late ? "not graded: --max-time reached"
+                                        : class         ? class
+                                                        : acr_grade_name(graded->grade),
+                                        graded->is_kept ? " (kept)" : "",
+                                        graded->doubt        ? ", not believed"
+                                        : graded->ungradable ? ", cannot be graded on this machine"
+                                                             : "",
+                                        why ? ": " : "", is_known ? "the same reason" : why, NULL);
+    eval->resolved += class ? strcmp(class, "sound") == 0 : graded->grade == ACR_GRADE_RESOLVED;
+    acr_progress_tell(&eval->note.progress,
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
+                                         .task = prediction->instance_id,
+                                         .text = text,
+                                         .made = eval->options->spec->audit > 0 ? "sound" : NULL,
+                                         .is_bad = why || graded->is_late,
+                                         .ended = eval->ended,
+                                         .total = eval->predictions->len,
+                                         .good = eval->resolved,
+                                         .left_ms = -1});
 }
 
 void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)

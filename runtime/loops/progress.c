@@ -51,6 +51,7 @@ static const Field fields[] = {
     {ACR_PROGRESS_GRADED, "ended", COUNT, AT(ended)},
     {ACR_PROGRESS_GRADED, "total", COUNT, AT(total)},
     {ACR_PROGRESS_GRADED, "resolved", COUNT, AT(good)},
+    {ACR_PROGRESS_GRADED, "made", TEXT, AT(made)},
     {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
     {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
 };
@@ -108,8 +109,8 @@ static char *held_tasks(const AcrProgressEvent *event)
 
 static char *held_grades(const AcrProgressEvent *event)
 {
-    return g_strdup_printf("%u of %u graded" ACR_WORDS_BETWEEN "%u resolved", event->ended,
-                           event->total, event->good);
+    return g_strdup_printf("%u of %u graded" ACR_WORDS_BETWEEN "%u %s", event->ended, event->total,
+                           event->good, event->made ? event->made : "resolved");
 }
 
 static char *spent_words(const AcrProgressEvent *event)

@@ -33,7 +33,8 @@ typedef struct {
     const char *stage; /* STAGE: "search", … */
     /* STAGE: number of the attempt, from 0, and of the round or try, from 1 (0: none) */
     guint attempt, number;
-    const char *made; /* TASK: what the `good` tasks have, "patch" or "script" */
+    /* TASK: what the `good` tasks have, "patch" or "script"; GRADED: "sound" in an audit, or NULL */
+    const char *made;
     /* NOTE, ACTION, WARNING, TASK, GRADED: a line of text; RESULT: the error, or NULL */
     const char *text;
     const char *action;    /* ACTION: "search", "execute" */

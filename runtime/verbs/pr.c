@@ -18,12 +18,14 @@ static void add_plan(GString *text, const AcrJson *out)
     g_string_append(text, "\n---- dry run: the steps below are not performed ----\n");
     if (!branch)
         g_string_append(text, "no branch, because --branch NAME was not given\n");
-    if (branch)
+    else
         g_string_append_printf(
             text, "%s: %s with tree %s on commit %s\n", ref,
             strcmp(state_of(out, "branch"), "was there") == 0 ? "exists already," : "a commit",
             acr_json_get_string(branch, "tree"), acr_json_get_string(out, "base_commit"));
-    if (sent)
+    if (!sent)
+        g_string_append(text, "no push, because --push REMOTE (a git remote) was not given\n");
+    else
         g_string_append_printf(text, "git push %s %s\n", acr_json_get_string(sent, "url"), ref);
     if (acr_json_get(out, "request")) {
         g_autofree char *requests = acr_json_print_pretty(acr_json_get(out, "requests"));

@@ -353,6 +353,8 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
         acr_verb_say("no class, function or line is named '%s'; it is a file, folder or module: "
                      "FILE:1-20 shows lines of a file, TEXT FILE searches it",
                      question->text);
+    else if (self->has_missed && self->is_prompt && strchr(question->text, ' '))
+        acr_verb_say("'%s' was searched for as one text; its end is no file", question->text);
     self->has_missed = self->has_missed || had_missed;
     return out;
 }
@@ -526,15 +528,16 @@ static int answer_input(Search *self, AcrSearchInput *input)
 {
     GError *error = NULL;
     AcrOut out = ACR_OUT_WRITTEN;
-    guint left = 0;
-    while (out == ACR_OUT_WRITTEN) {
+    bool quits = false;
+    while (out == ACR_OUT_WRITTEN && !quits) {
         g_autofree char *line = NULL;
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
+        if (!self->spec->json && answer_command(self, line, &quits, &out))
+            continue;
         out = self->spec->json ? answer_line(self, line, &error) : answer_typed(self, line, &error);
     }
-    if (acr_interrupted(self->host->interrupt))
-        left = acr_search_input_left(input);
+    guint left = acr_interrupted(self->host->interrupt) ? acr_search_input_left(input) : 0;
     return end_search(self, out, left, error);
 }
 

@@ -36,11 +36,20 @@ static void put_number(Printer *self, guint number)
     put_text(self, "\033[32m", text);
 }
 
+static bool is_of_word(char c)
+{
+    return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
+}
+
+/* Emphasises the searched text; with --word-regexp, only whole words. */
 static void put_marked(Printer *self, const char *text)
 {
     gsize len = self->mark && self->has_colour ? strlen(self->mark) : 0;
+    const char *line = text;
     for (const char *at = len ? strstr(text, self->mark) : NULL; at;
-         at = strstr(text, self->mark)) {
+         at = strstr(MAX(at + 1, text), self->mark)) {
+        if (self->spec->whole_words && ((at > line && is_of_word(at[-1])) || is_of_word(at[len])))
+            continue;
         g_autofree char *before = g_strndup(text, (gsize)(at - text));
         put_text(self, NULL, before);
         put_text(self, "\033[1;31m", self->mark);

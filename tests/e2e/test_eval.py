@@ -212,13 +212,14 @@ def test_a_link_in_place_of_a_folder_is_not_followed(host: Host, folder: Path) -
 
 def test_a_row_that_cannot_be_graded_does_not_cost_the_others(host: Host, folder: Path) -> None:
     other = ROW | {"instance_id": "a__b-2", "repo": "x/y", "log_parser": "parse_log_nobody"}
-    lines(folder / "dataset.jsonl", [other, ROW])
-    lines(folder / "preds.jsonl", [PREDICTION | {"instance_id": "a__b-2"}, PREDICTION])
+    others = [other, other | {"instance_id": "a__b-3"}]
+    lines(folder / "dataset.jsonl", [*others, ROW])
+    lines(folder / "preds.jsonl", [*(PREDICTION | {"instance_id": row["instance_id"]} for row in others), PREDICTION])
     saved(folder, PASSED)
     result = grade(host, folder, "--regrade", "--json").check()
     report = json.loads(result.stdout)
-    assert (report["error_ids"], report["resolved_ids"]) == (["a__b-2"], ["a__b-1"])
-    assert "parse_log_nobody" in result.err
+    assert (report["error_ids"], report["resolved_ids"]) == (["a__b-2", "a__b-3"], ["a__b-1"])
+    assert result.err.count("parse_log_nobody") == 1 and "a__b-3: error: the same reason" in result.err
 
 
 # ---- In containers ----

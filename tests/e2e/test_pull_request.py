@@ -414,7 +414,9 @@ def test_addresses_that_are_not_pushed_to(run_host: RunHost, out: Path, repo: Re
     repo.git("config", "remote.origin.pushurl", url.replace("{marker}", str(tmp_path / "ran")))
     result = run_host("pr", out, "--repo", repo, "--branch", "fix", "--push", "origin").check(3)
     assert "not pushed to 'origin'" in result.err.splitlines()[-1] and not (tmp_path / "ran").exists()
-    run_host("pr", out, "--repo", repo, "--branch", "b", "--push", "none").one_line(3, "no remote 'none'")
+    run_host("pr", out, "--repo", repo, "--branch", "b", "--push", "none").one_line(
+        3, "no remote 'none'", "git remote add none URL"
+    )
     run_host("pr", out, "--repo", repo, "--push", "origin").one_line(2, "--push needs --branch")
     run_host("pr", out, "--repo", repo, "--branch", "b", "--open").one_line(2, "--open needs --push")
 

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from host import SLOWNESS, Host, Result
 from repos import Repo
+from screens import on_screen
 
 Make = Callable[..., Repo]
 BOX = "app/box.py:1:class Box:\napp/box.py:2:    def put(self, x):\n"
@@ -230,6 +232,21 @@ def test_the_list_names_every_call_and_word(host: Host, tmp_path: Path) -> None:
     assert "method NAME or CLASS.NAME [WHERE]\n" in out
 
 
+def test_a_pipe_has_the_words_of_the_prompt(host: Host, repo: Repo) -> None:
+    """`help` and `quit` are commands there, too, unless the output is JSON."""
+    lines = "help\nclass Box\nquit\nput\n"
+    out = host.run("search", "--repo", repo, input=lines).check().out
+    assert "quit                 end" in out and BOX in out and "shelf" not in out
+    answered = host.run("search", "--repo", repo, "--json", input=lines).check(1).rows()
+    assert [row["call"] for row in answered] == lines.splitlines()
+
+
+def test_whole_words_are_emphasised(host: Host, repo: Repo) -> None:
+    repo.write({"app/more.py": "put = input_put = put_put\n"})
+    shown = on_screen(host, "search", "--repo", repo, "-w", "put", "app/more.py")
+    assert re.sub(rb"\x1b\[1;31m(\w+)\x1b\[0m", rb"<\1>", shown.raw).count(b"<put> = input_put = put_put") == 1
+
+
 def test_a_writer_that_waits_gets_its_answer(host: Host, repo: Repo) -> None:
     process = host.start("search", "--repo", repo, "--json", stdin=subprocess.PIPE)
     assert process.stdin and process.stdout
@@ -311,6 +328,8 @@ def test_a_prompt_takes_options_and_follows_the_files(terminal: Terminal, repo: 
     assert "5:def take():" in terminal.until("search> ")
     terminal.keys("return {x} app/\r")
     assert "2:    return {x}" in terminal.until("search> ")
+    terminal.keys("put nosuch\r")
+    assert "'put nosuch' was searched for as one text" in " ".join(terminal.until("search> ").split())
     terminal.keys("put --nope\r")
     assert "there is no option --nope" in terminal.until("search> ")
     terminal.keys("quit\r")

@@ -334,6 +334,7 @@ def test_help(run_host: RunHost, verb: str) -> None:
 
 def test_usage_and_version(run_host: RunHost) -> None:
     version = run_host("--version").check()
+    assert run_host("-V").check().out == version.out
     assert re.fullmatch(r"acr-host \d+\.\d+\.\d+\n", version.out)
     told = json.loads(run_host("--version", "--json").check().stdout)
     assert version.out == f"acr-host {told['version']}\n"
