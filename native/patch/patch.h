@@ -182,3 +182,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)
  * failed on both readings). */
 bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len,
                      AcrPatchResult *out, GError **error) ACR_MUST_USE;
+
+/* The files that a diff in git's format changes, in order; owned array of char *, "path (+2
+ * -1)". `diff` may be NULL. */
+GPtrArray *acr_patch_files(GBytes *diff) ACR_MUST_USE;

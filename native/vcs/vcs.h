@@ -253,6 +253,11 @@ bool acr_overlay_is_stored(const AcrOverlay *overlay);
  * Errors: those of acr_snapshot_read. */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
+/* The diff from a commit to the working tree, as acr_overlay_diff makes it, without the file
+ * `omitted` (any path). Errors: those of acr_snapshot_of_commit, _of_worktree and _read. */
+GBytes *acr_worktree_diff(AcrRepo *repo, const char *rev, const char *omitted,
+                          GError **error) ACR_MUST_USE;
+
 /* Applies a diff in git's format, made against the overlay's current files: each hunk must match
  * at its line. If the diff does not state a mode, the mode stays. Applies the whole diff or
  * nothing. Errors: FAILED (the bytes are not a diff; the diff does not apply; a path must not be

@@ -16,7 +16,7 @@
 #define ACR_FILE_GRADING "grading.json" /* in `shared` of a batch: progress of the grading */
 #define ACR_FILE_COST "cost.json"       /* token usage and cost, by role and by stage */
 #define ACR_FILE_PATCH "patch.diff"     /* the patch; in an evaluation: the graded patch */
-#define ACR_FILE_SCRIPT "reproducer.py" /* the script that `reproduce` wrote */
+#define ACR_FILE_SCRIPT "reproducer.py" /* the script of `reproduce` or `verify` */
 #define ACR_FILE_SELECTED "selected_patch.json" /* which candidate was chosen, and why */
 #define ACR_FILE_RESULT "result.json"           /* the result, as `run --json` prints it */
 #define ACR_FILE_ERROR "error.txt"              /* why the last command could not finish the run */

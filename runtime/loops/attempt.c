@@ -361,9 +361,9 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     g_autofree char *unknown = out->tests && !acr_proof_is_against(best->proof)
                                    ? acr_test_comparison_doubt(out->tests)
                                    : NULL;
-    out->is_validated =
-        ((driver->run->validate && best->is_validated) || (best->is_free && !unknown)) &&
-        !best->doubt;
+    out->is_validated = ((driver->run->validate && best->is_validated) ||
+                         (best->is_free && !unknown && !driver->run->script)) &&
+                        !best->doubt;
     if (unknown && !out->is_validated && best->proof != ACR_PROOF_VERIFIED) {
         g_autofree char *why = out->why;
         out->why = g_strdup_printf("%s%s%s", unknown, why ? "; " : "", why ? why : "");

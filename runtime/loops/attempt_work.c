@@ -10,8 +10,9 @@ void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attem
     acr_attempt_work_clear(work);
     work->run = run;
     work->attempt = attempt;
-    work->model = run->models[attempt % run->n_models];
-    work->model->is_varied = false;
+    work->model = run->n_models ? run->models[attempt % run->n_models] : NULL;
+    if (work->model)
+        work->model->is_varied = false;
     work->candidates = candidates;
     work->writer.statuses = acr_json_new_array();
     work->writer.shown_bytes = G_MAXSIZE;

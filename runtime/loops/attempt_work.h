@@ -104,7 +104,7 @@ typedef struct {
 typedef struct {
     const AcrRun *run;
     guint attempt;   /* number of the attempt, from 0 */
-    AcrModel *model; /* borrowed */
+    AcrModel *model; /* borrowed; NULL if the run has no model */
     AcrRetrieved retrieved;
     AcrPatchWriter writer;
     AcrReproducer reproducer;
@@ -279,6 +279,10 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 /* Runs the latest script with a patch (NULL: without). `repeat` is as in AcrTrial. */
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
                            AcrTestVerdict *out, GError **error) ACR_MUST_USE;
+
+/* Takes the script of AcrRun, and runs it without a patch. Returns UNAVAILABLE if code cannot be
+ * run. */
+AcrStep acr_reproducer_take(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* Makes a script from the issue's examples, and runs it without a patch. Returns DONE if
  * *out_script is set (owned). *out_fails says that the script reproduces the issue; otherwise

@@ -126,7 +126,7 @@ typedef struct {
     /* a message about the repository for the patch writer; NULL if there is none */
     const char *notes;
     bool native_tools;       /* offer the calls as tools to models that accept tools */
-    AcrModel *const *models; /* attempt k uses models[k % n_models] */
+    AcrModel *const *models; /* attempt k uses models[k % n_models]; none only with `script` */
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;
     /* number of patches to write before the selection; with 0 or 1, the first good patch ends
@@ -150,6 +150,8 @@ typedef struct {
     /* patches given with --candidate, which compete with those of the attempts */
     AcrOverlay *const *given;
     gsize n_given;
+    /* the user's script, by which the given patches are proved without a model; or NULL */
+    const char *script;
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;

@@ -212,9 +212,11 @@ char *acr_proof_words(const AcrAttemptWork *work)
     const AcrJson *table = acr_json_get(work->writer.latest->experiments, "table");
     for (const AcrJson *row = acr_json_first(table); row; row = acr_json_next(row))
         agree += acr_json_get_bool(row, "agrees", false);
-    return g_strdup_printf("reproducer_%u.py fails without the patch and passes with it; %u "
-                           "experiments agree",
-                           work->reproducer.number, agree);
+    g_autofree char *script = work->run->script
+                                  ? g_strdup("the script")
+                                  : g_strdup_printf(ACR_FILE_REPRODUCER, work->reproducer.number);
+    return g_strdup_printf("%s fails without the patch and passes with it; %u experiments agree",
+                           script, agree);
 }
 
 /* Makes experiments until Python gives its verdict. *out_doubt is as in acr_proof_judge. */

@@ -87,7 +87,7 @@ static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Sa
  * work->said. Excuses tests that the issue expects to fail. */
 static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError **error)
 {
-    const GPtrArray *broken = candidate->tests->broken;
+    const GPtrArray *broken = work->model ? candidate->tests->broken : NULL;
     for (guint i = 0; broken && i < broken->len; i++) {
         AcrBrokenTest *test = broken->pdata[i];
         const Said *known = g_hash_table_lookup(work->said, test->id);

@@ -328,6 +328,19 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
     return step == ACR_STEP_NOT_DONE && ran ? ACR_STEP_DONE : step;
 }
 
+AcrStep acr_reproducer_take(AcrAttemptWork *work, GError **error)
+{
+    AcrReproducer *reproducer = &work->reproducer;
+    AcrStep opened = open_executor(work, error);
+    if (opened != ACR_STEP_DONE)
+        return opened;
+    reproducer->number = 1;
+    g_free(reproducer->script);
+    reproducer->script = g_strdup(work->run->script);
+    return save_script(work, error) ? acr_reproducer_run(work, NULL, 0, &reproducer->before, error)
+                                    : ACR_STEP_FAILED;
+}
+
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
 /* Runs the guard and the reproducer. Returns DONE if the issue is reproduced. Runs the script

@@ -103,7 +103,37 @@ bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candida
     return false;
 }
 
-/* Checks a given patch by the validation and the project's tests. */
+/* Proves a given patch by the user's script. */
+static AcrStep prove_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    const AcrTestVerdict *before = &work->reproducer.before;
+    g_auto(AcrTestVerdict) after = {0};
+    g_autofree char *doubt = NULL;
+    work->writer.latest = candidate;
+    AcrStep step = acr_reproducer_take(work, error);
+    if (step == ACR_STEP_DONE && before->result != ACR_TEST_REPRODUCED) {
+        acr_candidate_prove(candidate, ACR_PROOF_NONE,
+                            g_strdup_printf("without the patch, %s; it must fail with an "
+                                            "AssertionError",
+                                            before->why));
+        return ACR_STEP_DONE;
+    }
+    if (step == ACR_STEP_DONE)
+        step = acr_reproducer_run(work, candidate, 0, &after, error);
+    if (step == ACR_STEP_DONE && after.result != ACR_TEST_PASSED) {
+        acr_candidate_prove(candidate, ACR_PROOF_DOUBTED,
+                            g_strdup_printf("with the patch, %s", after.why));
+        return ACR_STEP_DONE;
+    }
+    if (step == ACR_STEP_DONE)
+        step = acr_proof_judge(work, &after, &doubt, error);
+    if (step == ACR_STEP_DONE)
+        acr_candidate_prove(candidate, doubt ? ACR_PROOF_NONE : ACR_PROOF_VERIFIED,
+                            doubt ? g_strdup(doubt) : acr_proof_words(work));
+    return step;
+}
+
+/* Checks a given patch by the validation, the project's tests, and the user's script. */
 static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     if (acr_selection_take_known(work->candidates, candidate, ACR_ANY_ATTEMPT))
@@ -111,6 +141,8 @@ static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
     AcrStep step = acr_step_validate(work, candidate, error);
     if (step == ACR_STEP_DONE || step == ACR_STEP_UNAVAILABLE)
         step = acr_step_regress(work, candidate, error);
+    if (work->run->script && (step == ACR_STEP_DONE || step == ACR_STEP_UNAVAILABLE))
+        step = prove_given(work, candidate, error);
     candidate->is_judged = true;
     if (!candidate->why && work->unproved)
         candidate->why = g_strdup(work->unproved);

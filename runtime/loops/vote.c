@@ -94,7 +94,7 @@ AcrStep acr_selection_vote(AcrAttemptWork *work, GError **error)
 {
     g_autoptr(GPtrArray) tied = find_tied(work->candidates);
     AcrStep step = ACR_STEP_DONE;
-    for (guint i = 1; tied->len > 1 && i <= VOTES && step == ACR_STEP_DONE; i++) {
+    for (guint i = 1; work->model && tied->len > 1 && i <= VOTES && step == ACR_STEP_DONE; i++) {
         shuffle(tied, i);
         step = vote(work, tied, i, error);
     }

@@ -27,7 +27,8 @@ void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta)
     acr_json_set_bool(meta, META_TOOLS, has_tools);
     acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
     acr_json_set_bool(meta, META_HISTORY,
-                      spec->history != ACR_HISTORY_NEVER && spec->verb != ACR_FOR_REPRODUCE);
+                      spec->history != ACR_HISTORY_NEVER &&
+                          !(spec->verb & (ACR_FOR_REPRODUCE | ACR_FOR_VERIFY)));
     acr_json_set_bool(meta, META_EXAMPLES, true);
     acr_json_set_string(meta, ACR_META_PLACE, acr_run_spec_place(spec));
     acr_json_set_int(meta, META_REQUESTS, REQUESTS_NOW);

@@ -23,8 +23,10 @@
 #define ASKED (CALL | ACR_FOR_DOCTOR)
 #define LOOK (ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX)
 #define SUITE (ACR_FOR_TESTS | ACR_FOR_LOCALIZE)
-#define CODE (MODEL | ACR_FOR_EXEC | SUITE)
-#define INDEXING (ISSUE | ACR_FOR_ACP | ACR_FOR_REPLAY | LOOK | ACR_FOR_MCP | ACR_FOR_LOCALIZE)
+#define CODE (MODEL | ACR_FOR_EXEC | SUITE | ACR_FOR_VERIFY)
+#define CHECKED (PATCHED | ACR_FOR_VERIFY) /* the verbs that check a patch in a run */
+#define GIVEN (ISSUE | ACR_FOR_VERIFY)     /* the verbs that work on one issue in a run folder */
+#define INDEXING (GIVEN | ACR_FOR_ACP | ACR_FOR_REPLAY | LOOK | ACR_FOR_MCP | ACR_FOR_LOCALIZE)
 
 #define EXTENDED (MODEL | ACR_FOR_EVAL | ACR_FOR_SEARCH | ACR_FOR_MCP | ACR_FOR_EXTENSIONS)
 
@@ -38,7 +40,7 @@
 // clang-format off
 const AcrOption acr_options[] = {
     /* ---- What is worked on ---- */
-    {"repo", 'r', ACR_OPTION_PATH, AT(repo), ISSUE | ACR_FOR_RUNS | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS, BOUND, "DIR",
+    {"repo", 'r', ACR_OPTION_PATH, AT(repo), GIVEN | ACR_FOR_RUNS | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS, BOUND, "DIR",
      .help = "Work on this repository or folder (default: the enclosing repository)"},
     {"repo", 'r', ACR_OPTION_LIST, AT(repositories), ACR_FOR_MCP, 0, "DIR",
      .help = "Serve this repository; may be repeated (default: the enclosing repository)"},
@@ -50,8 +52,14 @@ const AcrOption acr_options[] = {
      .help = "Write the branch to this repository (default: the run's repository)"},
     {"rev", 0, ACR_OPTION_TEXT, AT(rev), ISSUE | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS, BOUND, "REV",
      .help = "Work on this commit (default: the working tree as it is)"},
+    {"rev", 0, ACR_OPTION_TEXT, AT(rev), ACR_FOR_VERIFY, BOUND, "REV",
+     .help = "Apply the patch to this commit (default: HEAD; with --patch, the working tree)"},
+    {"script", 's', ACR_OPTION_TEXT, AT(script_file), ACR_FOR_VERIFY, 0, "FILE",
+     .help = "Prove the patch by this Python script, which fails with an AssertionError without it", .required = ACR_FOR_VERIFY},
+    {"patch", 'p', ACR_OPTION_LIST, AT(candidates), ACR_FOR_VERIFY, 0, "FILE",
+     .help = "Verify this diff; - reads standard input (default: your changes since --rev)"},
     {"trust-git-links", 0, ACR_OPTION_FLAG, AT(trust_git_links),
-     MODEL | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS | ACR_FOR_MCP | ACR_FOR_PR | ACR_FOR_REPLAY | ACR_FOR_EVAL,
+     MODEL | ACR_FOR_VERIFY | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS | ACR_FOR_MCP | ACR_FOR_PR | ACR_FOR_REPLAY | ACR_FOR_EVAL,
      CONFIG | RARE, NULL, .help = "Follow links, alternates and .git files that lead out of the repository"},
     {"dataset", 'd', ACR_OPTION_TEXT, AT(dataset), TASKS, 0, "PATH",
      .help = "Read SWE-bench tasks from JSON, Parquet, a `datasets` folder or a task repository",
@@ -133,7 +141,7 @@ const AcrOption acr_options[] = {
      .help = "Only rank code by each task's failing tests; use no model"},
     {"extract-patches", 0, ACR_OPTION_TEXT, AT(extract_patches), ACR_FOR_SWE_BENCH, RARE, "PATH",
      .help = "Only turn saved model answers into predictions; use no model"},
-    {"out", 'o', ACR_OPTION_TEXT, AT(out), ISSUE, 0, "DIR",
+    {"out", 'o', ACR_OPTION_TEXT, AT(out), GIVEN, 0, "DIR",
      .help = "Use DIR as the run folder; rerun the same command to resume (default: a new folder)"},
     {"resume", 0, ACR_OPTION_FLAG, AT(resume), ISSUE, 0, NULL,
      .help = "Resume the latest unfinished run of the same issue and repository",
@@ -197,14 +205,14 @@ const AcrOption acr_options[] = {
      .help = "Check the key and the server of this model; may be repeated"},
     {"online", 0, ACR_OPTION_FLAG, AT(online), ACR_FOR_DOCTOR, 0, NULL,
      .help = "Connect to the server of each --model, without sending a key", .needs = "model"},
-    {"issue", 'i', ACR_OPTION_TEXT, AT(issue_file), ISSUE, 0, "FILE",
+    {"issue", 'i', ACR_OPTION_TEXT, AT(issue_file), GIVEN, 0, "FILE",
      .help = "Read the issue from a file, standard input (-), or its URL on GitHub or GitLab",
      .conflicts_with = "issue-text"},
     {"issue-before", 0, ACR_OPTION_TEXT, AT(issue_before), ISSUE, RARE, "DATE",
      .help = "If the issue is a URL, read only comments before DATE, such as 2024-05-31"},
     {"issue-api", 0, ACR_OPTION_TEXT, AT(issue_api), ISSUE, CONFIG | RARE, "URL",
      .help = "Fetch the issue from this API (default: the API of github.com or gitlab.com)"},
-    {"issue-text", 0, ACR_OPTION_TEXT, AT(issue_text), ISSUE, 0, "TEXT",
+    {"issue-text", 0, ACR_OPTION_TEXT, AT(issue_text), GIVEN, 0, "TEXT",
      .help = "Use TEXT as the issue", .conflicts_with = "issue"},
     {"instance-id", 0, ACR_OPTION_TEXT, AT(instance_id), ISSUE, BOUND | RARE, "ID",
      .help = "Set the id of the benchmark task to which the issue belongs"},
@@ -243,16 +251,16 @@ const AcrOption acr_options[] = {
     {"verify", 0, ACR_OPTION_WORD, AT(verify), PATCHED, BOUND | CONFIG,
      "WHEN", .help = "Verify the patch by running code",
      .words = "auto|always|never", .default_value = "auto", .implicit_value = "always"},
-    {"validate", 0, ACR_OPTION_TEXT, AT(validate), PATCHED,
+    {"validate", 0, ACR_OPTION_TEXT, AT(validate), CHECKED,
      BOUND | CONFIG, "CMD",
      .help = "Run CMD on each patched copy; a non-zero exit rejects the patch"},
-    {"regressions", 0, ACR_OPTION_WORD, AT(regressions), PATCHED,
+    {"regressions", 0, ACR_OPTION_WORD, AT(regressions), CHECKED,
      BOUND | CONFIG, "WHEN",
      .help = "Reject patches that break tests; --test-cmd implies auto",
      .words = "auto|always|never", .implicit_value = "always"},
-    {"test-cmd", 0, ACR_OPTION_TEXT, AT(test_command), PATCHED,
+    {"test-cmd", 0, ACR_OPTION_TEXT, AT(test_command), CHECKED,
      BOUND | CONFIG, "CMD", .help = "Run the project's tests with this command (default: found in the project)"},
-    {"test-time", 0, ACR_OPTION_SECONDS, AT(test_ms), PATCHED,
+    {"test-time", 0, ACR_OPTION_SECONDS, AT(test_ms), CHECKED,
      CONFIG | RARE, "SECONDS", .help = "Stop checking a patch with the project's tests after SECONDS",
      .default_value = "1800"},
     {"sbfl", 0, ACR_OPTION_WORD, AT(sbfl), PATCHED, BOUND | CONFIG | RARE, "WHEN",
@@ -280,7 +288,7 @@ const AcrOption acr_options[] = {
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), (CODE & ~ACR_FOR_SWE_BENCH) | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
      .help = "Choose the sandbox; plain isolates nothing",
      .words = ACR_IN_BUBBLEWRAP "|" ACR_IN_CONTAINER "|" ACR_IN_PLAIN},
-    {"environment", 0, ACR_OPTION_TEXT, AT(environment), ISSUE | SUITE, RARE, "RECIPE",
+    {"environment", 0, ACR_OPTION_TEXT, AT(environment), GIVEN | SUITE, RARE, "RECIPE",
      .help = "Create the environment of a benchmark project: auto, or a name such as django or django@4.2",
      .conflicts_with = "python"},
     {"image", 0, ACR_OPTION_TEXT, AT(image), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
@@ -296,7 +304,7 @@ const AcrOption acr_options[] = {
      .help = "Limit each answer to N tokens (default: the model's limit)", 1, G_MAXINT32},
     {"answer-time", 0, ACR_OPTION_SECONDS, AT(answer_ms), MODEL, CONFIG | RARE, "SECONDS",
      .help = "Time out each model answer after SECONDS (default: 1800)"},
-    {"max-time", 0, ACR_OPTION_SECONDS, AT(max_ms), CALL, CONFIG, "SECONDS",
+    {"max-time", 0, ACR_OPTION_SECONDS, AT(max_ms), CALL | ACR_FOR_VERIFY, CONFIG, "SECONDS",
      .help = "Stop after SECONDS and keep the best result so far"},
     {"max-time", 0, ACR_OPTION_SECONDS, AT(max_ms), LOOK | ACR_FOR_REPLAY, 0, "SECONDS",
      .help = "Stop after SECONDS", .default_value = "600"},
@@ -417,7 +425,7 @@ const AcrOption acr_options[] = {
      .help = "Do not read or write the cache of outlines"},
     {"no-cache", 0, ACR_OPTION_FLAG, AT(no_cache), ACR_FOR_TESTS, RARE, NULL,
      .help = "Run the baseline again, and do not cache it"},
-    {"json", 0, ACR_OPTION_FLAG, AT(json), ISSUE | ACR_FOR_REPLAY, 0, NULL,
+    {"json", 0, ACR_OPTION_FLAG, AT(json), GIVEN | ACR_FOR_REPLAY, 0, NULL,
      .help = "Print the result as one JSON object"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), LOOK, 0, NULL,
      .help = "Print one JSON object for each result"},
@@ -479,7 +487,7 @@ const AcrOption acr_options[] = {
      .help = "Print the final report and a summary as one JSON object"},
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print each grade on stderr"},
-    {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), MODEL | ACR_FOR_REPLAY, CONFIG, NULL,
+    {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), MODEL | ACR_FOR_VERIFY | ACR_FOR_REPLAY, CONFIG, NULL,
      .help = "Print each step on stderr"},
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), ACR_FOR_WATCH, CONFIG, NULL,
      .help = "Print each stage as a line, even on a terminal"},
@@ -491,7 +499,7 @@ const AcrOption acr_options[] = {
      .help = "Print which Python is used, and which files the copy omits"},
     {"events", 0, ACR_OPTION_TEXT, AT(events), ISSUE, RARE, "FD|FILE",
      .help = "Stream events as JSON lines to a file descriptor or a file"},
-    {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
+    {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_VERIFY | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print no progress and no costs on stderr, only the outcome"},
     /* ---- What a batch sets for its tasks ---- */
     {"place", 0, ACR_OPTION_TEXT, AT(place), ISSUE, .flags = INNER},
@@ -508,7 +516,7 @@ const guint acr_n_options = G_N_ELEMENTS(acr_options);
 
 const AcrOptionGroup acr_option_groups[] = {
     {"Input",
-     "issue issue-text dataset predictions repo repos rev patch instance instances slice "
+     "issue issue-text dataset predictions repo repos script patch rev instance instances slice "
      "shard shuffle split "
      "retry-failed reproduce-only sbfl-only extract-patches in regex ignore-case word-regexp tests "
      "failing-test "

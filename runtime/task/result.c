@@ -41,8 +41,9 @@ void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCos
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
     result->tag = g_strdup(spec->tag);
-    result->exit_code =
-        is_made && result->verdict != ACR_VERDICT_REFUSED ? ACR_EXIT_OK : ACR_EXIT_NONE;
+    bool is_good = spec->verb == ACR_FOR_VERIFY ? result->verdict <= ACR_VERDICT_VALIDATED
+                                                : result->verdict != ACR_VERDICT_REFUSED;
+    result->exit_code = is_made && is_good ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
 void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInterrupt *interrupt)

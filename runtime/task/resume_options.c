@@ -7,7 +7,14 @@
 
 static const char *verb_name(AcrForVerb verb)
 {
-    return verb == ACR_FOR_REPRODUCE ? "reproduce" : "run";
+    return verb == ACR_FOR_REPRODUCE ? "reproduce" : verb == ACR_FOR_VERIFY ? "verify" : "run";
+}
+
+static AcrForVerb verb_of(const char *name)
+{
+    return g_strcmp0(name, "reproduce") == 0 ? ACR_FOR_REPRODUCE
+           : g_strcmp0(name, "verify") == 0  ? ACR_FOR_VERIFY
+                                             : ACR_FOR_RUN;
 }
 
 static void set_digest(AcrJson *json, const char *key, const char *text)
@@ -33,7 +40,8 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
     AcrJson *json =
         acr_json_of(ACR_STRING("verb", verb_name(spec->verb)),
                     ACR_JSON("options", acr_run_spec_to_json(spec, ACR_OPTION_BOUND)), NULL);
-    set_digest(json, "issue", spec->issue_text);
+    g_autofree char *given = g_strconcat(spec->issue_text, spec->script_text, NULL);
+    set_digest(json, "issue", given);
     set_issue_url(json, spec->issue_file);
     acr_json_set(json, "prompts", texts);
     return json;
@@ -64,8 +72,7 @@ static bool has_all_options(const AcrRunSpec *spec)
 
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
 {
-    bool is_reproduction = g_strcmp0(acr_json_get_string(meta, "verb"), "reproduce") == 0;
-    g_auto(AcrRunSpec) spec = acr_run_spec_of(is_reproduction ? ACR_FOR_REPRODUCE : ACR_FOR_RUN);
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(verb_of(acr_json_get_string(meta, "verb")));
     if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), NULL) ||
         !has_all_options(&spec))
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
@@ -167,22 +174,20 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
         return acr_task_refuse(error,
                                "this folder belongs to \"%s\", not \"%s\"; use another --out",
                                then ? then : "", now);
-    AcrForVerb verb = strcmp(now, "reproduce") == 0 ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
-    if (!check_options(acr_json_get(recorded, "options"), acr_json_get(given, "options"), verb,
-                       NULL, error))
+    if (!check_options(acr_json_get(recorded, "options"), acr_json_get(given, "options"),
+                       verb_of(now), NULL, error))
         return false;
     if (!acr_json_equal(acr_json_get(recorded, "issue"), acr_json_get(given, "issue"), NULL))
         return acr_task_refuse(error,
-                               "the issue differs from the one this run was started with (see "
+                               "the issue%s differs from the one this run was started with (see "
                                "%s/" ACR_FILE_ISSUE "); use another --out",
-                               folder);
+                               verb_of(now) == ACR_FOR_VERIFY ? " or the script" : "", folder);
     const AcrJson *before = acr_json_get(recorded, ACR_META_CANDIDATES),
                   *after = acr_json_get(given, ACR_META_CANDIDATES);
     if (acr_json_size(before) != acr_json_size(after) ||
         (after && !acr_json_equal(before, after, NULL)))
         return acr_task_refuse(
-            error,
-            "this run was started with different --candidate patches; use those, or another --out");
+            error, "this run was started with different patches; use those, or another --out");
     if (check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error))
         return true;
     acr_meta_name_version(recorded, error ? *error : NULL);

@@ -135,13 +135,14 @@ bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
 
 /* ---- Given patches (given_patches.c) ------------- */
 
-/* Reads the patch files that the spec names, as an array of GBytes; owned. Errors: those of
- * acr_file_read. */
-GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* Reads the patches that the spec names, as an array of GBytes; owned. Errors:
+ * USAGE. */
+GPtrArray *acr_given_read(const AcrRunSpec *spec, const AcrHost *host, GError **error) ACR_MUST_USE;
 /* Checks that each patch applies to the snapshot. Errors: USAGE. */
 bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRunSpec *spec,
                      GError **error) ACR_MUST_USE;
-bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **error) ACR_MUST_USE;
+bool acr_given_save(const GPtrArray *diffs, const AcrRunSpec *spec, const AcrFolder *folder,
+                    GError **error) ACR_MUST_USE;
 /* Adds the patches' digests to the options that a resumed run must repeat. */
 void acr_given_describe(const GPtrArray *diffs, AcrJson *meta);
 /* Loads the given patches from the run folder, as an array of AcrOverlay; owned. */

@@ -89,8 +89,12 @@ AcrRunSpec acr_run_spec_of(AcrForVerb verb)
                  acr_options[i].type != ACR_OPTION_FLAG)
             *(gint64 *)at = ACR_UNSET;
     }
-    if (verb == ACR_FOR_REPRODUCE)
+    if (verb & (ACR_FOR_REPRODUCE | ACR_FOR_VERIFY))
         spec.verify = ACR_VERIFY_ALWAYS;
+    if (verb == ACR_FOR_VERIFY) { /* calls no model, and judges only the given patch */
+        spec.models = g_new0(char *, 1);
+        spec.attempts = spec.tries = 0;
+    }
     return spec;
 }
 
@@ -103,6 +107,7 @@ void acr_run_spec_clear(AcrRunSpec *spec)
             g_clear_pointer((char ***)member(spec, &acr_options[i]), g_strfreev);
     }
     g_clear_pointer(&spec->arguments, g_strfreev);
+    g_clear_pointer(&spec->script_text, g_free);
 }
 
 /* ---- Setting from text ---- */
@@ -337,6 +342,10 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
     if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
         return true; /* the user only wants to see or clear the cache */
+    if (spec->verb == ACR_FOR_VERIFY && !spec->candidates) {
+        spec->candidates = g_strsplit(ACR_WORKING_TREE, "/", 1);
+        spec->rev = spec->rev ? spec->rev : g_strdup("HEAD");
+    }
     if (on_issue && !spec->issue_file && !spec->issue_text)
         return acr_task_refuse(error, "give the issue with --issue FILE or --issue-text TEXT%s",
                                spec->models ? "" : ", and the model with --model PROVIDER/NAME");

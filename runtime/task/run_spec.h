@@ -29,10 +29,12 @@ typedef enum {
     ACR_FOR_PR = 1 << 19,
     ACR_FOR_RUNS = 1 << 20,
     ACR_FOR_ACP = 1 << 21,
+    ACR_FOR_VERIFY = 1 << 22,
 } AcrForVerb;
 
-#define ACR_MAX_CANDIDATES 64u /* maximum number of patches given with --candidate */
-#define ACR_UNSET (-1)         /* marks a number that was not given and has no default */
+#define ACR_MAX_CANDIDATES 64u              /* maximum number of patches given with --candidate */
+#define ACR_WORKING_TREE "the working tree" /* as a patch: its changes since --rev */
+#define ACR_UNSET (-1) /* marks a number that was not given and has no default */
 
 /* Strings and lists are owned, and NULL if not given; numbers are ACR_UNSET if not given.
  * acr_run_spec_of makes an empty spec; the command line, the environment and the configuration
@@ -71,7 +73,8 @@ typedef struct {
     gint64 tools;        /* an AcrToolsMode; ACR_UNSET means AUTO */
     gint64 service_tier; /* index of the word in ACR_SERVICE_WORDS */
 
-    char **candidates; /* files of patches to add as candidates */
+    char **candidates; /* files of patches to add as candidates, or ACR_WORKING_TREE */
+    char *script_file, *script_text; /* only for `verify` */
 
     /* Limits of the loops. */
     gint64 rounds, tries, attempts, samples;

@@ -18,9 +18,7 @@ typedef struct {
     AcrLimits limits;  /* declared before the models that use it, so that it outlives them */
     GPtrArray *models; /* live models before they are wrapped; NULL in a replay */
     AcrWorkspace workspace;
-    /* the git folder of the run's repository when the run began; NULL if the snapshot is not
-     * loaded yet */
-    char *git_dir;
+    char *git_dir; /* the repository's git folder when the run began; NULL before its snapshot */
 } Task;
 
 static void task_clear(Task *task)
@@ -155,13 +153,13 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
     task->folder.meta = meta;
     acr_json_set_int(meta, "format", ACR_META_FORMAT);
     acr_json_set_string(meta, "version", ACR_VERSION);
-    if (!task->workspace.snapshot && !prepare_task(task, error))
-        return false;
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_DIR_SNAPSHOT);
-    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error))
+    if ((!task->workspace.snapshot && !prepare_task(task, error)) ||
+        !acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error))
         return false;
     acr_live_note_begin(task->live, task->folder.path, ACR_FILE_LIVE);
-    if (!save_texts(task, error) || !acr_given_save(task->given, &task->folder, error) ||
+    if (!save_texts(task, error) ||
+        !acr_given_save(task->given, task->spec, &task->folder, error) ||
         !acr_folder_check_parents(&task->folder, ACR_DIR_SNAPSHOT "/", error) ||
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
@@ -214,9 +212,8 @@ static bool load_snapshot(Task *task, GError **error)
     if (!task->workspace.snapshot)
         return false;
     g_autofree char *digest = acr_snapshot_digest(task->workspace.snapshot);
-    if (g_strcmp0(digest, acr_json_get_string(described, "digest")) == 0)
-        return true;
-    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+    return g_strcmp0(digest, acr_json_get_string(described, "digest")) == 0 ||
+           acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "the snapshot in '%s' is damaged", task->folder.path);
 }
 
@@ -340,12 +337,12 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .has_examples = choices.has_examples,
         .given = (AcrOverlay *const *)given->pdata,
         .n_given = given->len,
+        .script = spec->script_text,
         .artifacts = artifacts,
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
     };
-    bool ok = run_loops(&run, spec, cost, out, error);
-    return ok && tell_verdict(task, extensions, out, error);
+    return run_loops(&run, spec, cost, out, error) && tell_verdict(task, extensions, out, error);
 }
 
 /* ---- The run ---- */
@@ -369,10 +366,9 @@ static bool go_live(Task *task, GError **error)
 {
     g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
                     *journal = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
-    if (!check_work_tree(task, error))
-        return false;
-    if (!task->models &&
-        !(task->models = acr_task_models_new(task->spec, &task->limits, task->host, error)))
+    if (!check_work_tree(task, error) ||
+        (!task->models &&
+         !(task->models = acr_task_models_new(task->spec, &task->limits, task->host, error))))
         return false;
     return acr_limits_open_run(&task->limits, task->spec, ledger, journal, error);
 }
@@ -438,16 +434,14 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
         if (!is_kept || !save_result(task, &artifacts, out, error))
             return false;
     }
-    if (is_over)
-        return apply_found(task, out, error);
-    return acr_pass_error(error, &reason);
+    return is_over ? apply_found(task, out, error) : acr_pass_error(error, &reason);
 }
 
 static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
     task->prompts = acr_prompts_load(task->host->prompts_dir, spec->prompts, error);
-    if (!task->prompts || !(task->given = acr_given_read(task->spec, error)) ||
+    if (!task->prompts || !(task->given = acr_given_read(task->spec, task->host, error)) ||
         !acr_limits_init(&task->limits, spec, error) ||
         (!acr_folder_exists(spec->out) && !prepare_task(task, error)) ||
         !acr_folder_open(spec->out, &task->folder, error) || !take_up(task, error))
@@ -535,19 +529,25 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
            acr_replayed_check(&task->folder, kept, out, cost, error);
 }
 
+static char *read_text(const AcrFolder *folder, const char *name, GError **error)
+{
+    g_autoptr(GBytes) bytes = acr_folder_read_file(folder, name, ACR_ISSUE_MAX_BYTES, error);
+    return bytes ? acr_utf8_repair_bytes(bytes) : NULL;
+}
+
 /* Reads the spec of the recorded run; its issue is in the folder. */
 static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
-    g_autoptr(GBytes) issue =
-        acr_folder_read_file(folder, ACR_FILE_ISSUE, ACR_ISSUE_MAX_BYTES, error);
+    g_autofree char *issue = read_text(folder, ACR_FILE_ISSUE, error);
     if (!issue)
         return false;
     if (!acr_meta_read(folder->meta, out, error)) {
         g_prefix_error(error, "'%s': ", folder->path);
         return false;
     }
-    out->issue_text = acr_utf8_repair_bytes(issue);
-    return true;
+    out->issue_text = g_steal_pointer(&issue);
+    return out->verb != ACR_FOR_VERIFY ||
+           (out->script_text = read_text(folder, ACR_FILE_SCRIPT, error));
 }
 
 /* A run folder may be untrusted, so none of its prompts may be a link. */

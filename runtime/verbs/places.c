@@ -92,7 +92,7 @@ AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec)
 
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
 {
-    static const guint issue = ACR_FOR_RUN | ACR_FOR_REPRODUCE,
+    static const guint issue = ACR_FOR_RUN | ACR_FOR_REPRODUCE | ACR_FOR_VERIFY,
                        of_run = ACR_FOR_REPORT | ACR_FOR_REPLAY | ACR_FOR_PR | ACR_FOR_WATCH,
                        looks = issue | ACR_FOR_RUNS | ACR_FOR_SEARCH | ACR_FOR_PATCH |
                                ACR_FOR_INDEX | ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;

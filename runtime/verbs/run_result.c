@@ -150,12 +150,33 @@ static AcrJson *describe_run_result(const AcrRunSpec *spec, const AcrRunResult *
     return json;
 }
 
+/* The table of experiments; with `is_long`, each with what was changed and expected; owned. */
+static char *experiments_text(const AcrRunResult *result, bool is_long)
+{
+    GString *text = g_string_new(NULL);
+    const AcrJson *table = acr_json_get(result->found.experiments, "table");
+    for (const AcrJson *row = acr_json_first(table); row; row = acr_json_next(row)) {
+        g_autofree char *happened = acr_one_line(acr_json_get_string(row, "happened")),
+                        *changed = acr_one_line(acr_json_get_string(row, "changed"));
+        g_string_append_printf(
+            text, "%-11s  %s%s\n", acr_json_get_string(row, "experiment"),
+            acr_json_get_bool(row, "agrees", true) ? "" : "DISAGREES: ", happened);
+        if (is_long)
+            g_string_append_printf(text, "%-11s  changed: %s; expected: %s\n", "", changed,
+                                   acr_json_get_string(row, "expected"));
+    }
+    return g_string_free(text, FALSE);
+}
+
 static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *result)
 {
-    if (spec->json) {
-        g_autoptr(AcrJson) json = describe_run_result(spec, result);
+    g_autoptr(AcrJson) json = spec->json ? describe_run_result(spec, result) : NULL;
+    if (json)
         return acr_out_json(json);
-    }
+    g_autofree char *table =
+        spec->verb == ACR_FOR_VERIFY ? experiments_text(result, spec->verbose) : NULL;
+    if (table)
+        return acr_out_text(table);
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
         return ACR_OUT_WRITTEN; /* the run folder has all results */
@@ -168,37 +189,10 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
 /* ---- The changed files, and the next steps -------- */
 
 #define MAX_SHOWN_FILES 10
-#define HEADER "diff --git " /* not confused with lines of a hunk, which begin with a mark */
-
-GPtrArray *acr_changed_files(GBytes *diff)
-{
-    GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *text = diff ? acr_bytes_text(diff) : g_strdup("");
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    const char *path = NULL;
-    guint counts[2] = {0}; /* numbers of added and removed lines */
-    bool in_hunk = false;
-    for (guint i = 0; lines[i]; i++) {
-        const char *line = lines[i];
-        if (g_str_has_prefix(line, HEADER)) { /* in "a/PATH b/PATH", the path is the second half */
-            const char *paths = line + strlen(HEADER);
-            path = paths + strlen(paths) / 2 + strlen(" b/");
-            in_hunk = false;
-        }
-        in_hunk = in_hunk || g_str_has_prefix(line, "@@");
-        counts[0] += in_hunk && *line == '+';
-        counts[1] += in_hunk && *line == '-';
-        if (path && (!lines[i + 1] || g_str_has_prefix(lines[i + 1], HEADER))) {
-            g_ptr_array_add(files, g_strdup_printf("%s (+%u -%u)", path, counts[0], counts[1]));
-            memset(counts, 0, sizeof counts);
-        }
-    }
-    return files;
-}
 
 static void log_files(const char *what, GBytes *diff, AcrConsole *console)
 {
-    g_autoptr(GPtrArray) files = acr_changed_files(diff);
+    g_autoptr(GPtrArray) files = acr_patch_files(diff);
     for (guint i = 0; i < MIN(files->len, MAX_SHOWN_FILES); i++)
         acr_console_log(console, "%s: %s", what, (const char *)files->pdata[i]);
     if (files->len > MAX_SHOWN_FILES)
@@ -239,7 +233,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
                                         : "written",
                   result->found.diff, console);
         acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
-        if (!is_refused && !is_applied)
+        if (!is_refused && !is_applied && spec->verb != ACR_FOR_VERIFY)
             log_next(host, spec, patch, console);
     }
 }

@@ -52,6 +52,7 @@ extern const AcrVerb acr_verb_exec;
 extern const AcrVerb acr_verb_mcp;
 extern const AcrVerb acr_verb_acp;
 extern const AcrVerb acr_verb_tests;
+extern const AcrVerb acr_verb_verify;
 extern const AcrVerb acr_verb_help;
 extern const AcrVerb acr_verb_localize;
 extern const AcrVerb acr_verb_merge;

@@ -142,7 +142,7 @@ char *acr_runs_latest(const char *repo) ACR_MUST_USE;
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Prints the plan of `run` (dry_run.c); returns an AcrExit. */
 int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);
-/* Performs `run` or `reproduce` and prints the result. */
+/* Performs `run`, `reproduce` or `verify`, and prints the result. */
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec);
 
 /* Whether --issue is a URL. acr_issue_page_text fetches it as text; owned. Errors:
@@ -154,9 +154,6 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
 /* Sets `issue_text` to the issue as UTF-8, from the source in `spec`. Errors: USAGE of task. */
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error) ACR_MUST_USE;
-/* The files that a diff in git's format changes, in order; owned array of char *, "path (+2
- * -1)". `diff` may be NULL. */
-GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
 /* Prints the result of a run. On stdout: the patch or the script, or with --json the result. On
  * stderr: what to do next, the cost, the verdict, and `error` (may be NULL). Returns the exit
  * code. */

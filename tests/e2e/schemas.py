@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "runtime" / "schemas"
 PRINTED = {path.stem: path.stem for path in SCHEMAS.glob("*.json")}
-PRINTED |= dict.fromkeys(("run", "replay", "reproduce"), "result")
+PRINTED |= dict.fromkeys(("run", "replay", "reproduce", "verify"), "result")
 MOST = 100  # maximum number of checked values per run
 
 
@@ -52,7 +52,7 @@ def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
 
 def of_folder(words: list[str]) -> Iterator[str]:
     """The schema errors in the files of a run's folder."""
-    if "--out" not in words[:-1] or words[0] not in ("run", "reproduce", "swe-bench", "eval"):
+    if "--out" not in words[:-1] or words[0] not in ("run", "reproduce", "verify", "swe-bench", "eval"):
         return
     folder = Path(words[words.index("--out") + 1])
     finds = {"result": folder.glob, "summary": folder.glob, "verdict": folder.rglob, "sbfl": folder.rglob}

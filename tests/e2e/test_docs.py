@@ -75,6 +75,7 @@ ELSEWHERE = {
     "export OPENAI_API_KEY": ("e2e/test_ask.py", "server"),
     "acr-host merge": ("e2e/test_swe_bench.py", '"merge"'),
     "acr-host tests": ("e2e/test_project_tests.py", '"--patch"'),
+    "acr-host verify": ("e2e/test_own_patch.py", '"verify"'),
     "acr-host localize": ("e2e/test_localize.py", '"--failing-test"'),
     "acr-host mcp --repo": ("e2e/mcp_client.py", '"mcp"'),
     "acr-host watch out --serve": ("e2e/test_watch.py", '"--serve"'),

@@ -76,7 +76,7 @@ def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candi
     assert case.selected()["choice"] == "chosen from 3 candidates: 2 candidates are this change, 1 the next best one"
     assert table(case, "selected", "same_change") == [(False, 1), (True, 2), (False, 2)]
     check_repeated(case)
-    case.host.run(*case.command[:-2]).one_line(USAGE, "--candidate")
+    case.host.run(*case.command[:-2]).one_line(USAGE, "different patches")
 
 
 def test_what_a_check_rejects_is_not_chosen(case: Case, candidate: Candidate) -> None:

@@ -39,13 +39,13 @@ BUDGETS = {
     "runtime/eval": 2_985,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
-    "runtime/loops": 6_000,
+    "runtime/loops": 6_050,
     "runtime/project": 2_840,
     "runtime/py": 1_920,
     "runtime/report": 1_440,
     "runtime/serve": 3_330,
-    "runtime/task": 6_460,
-    "runtime/verbs": 9_380,
+    "runtime/task": 6_510,
+    "runtime/verbs": 9_430,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

@@ -16,7 +16,7 @@ from typing import Any
 Row = dict[str, Any]
 EXITS = [
     ("0", "there is a patch (or another result), and nothing rejected it"),
-    ("1", "there is no patch (or other result), or something rejected it"),
+    ("1", "there is no patch (or other result), something rejected it, or `verify` could not prove it"),
     ("2", "usage: acr-host cannot use an option, file or name that you gave"),
     (
         "3",
@@ -77,6 +77,10 @@ EXAMPLES = {
     ],
     "acp": [("Work for an editor that starts it", "acp --model openai/gpt-4.1 --max-cost 2")],
     "mcp": [("Serve the search calls to Claude Code", "mcp --repo ~/project")],
+    "verify": [
+        ("Prove your uncommitted changes by a script that fails without them", "verify --script reproduce.py"),
+        ("Prove a patch", "verify --script reproduce.py --patch fix.diff"),
+    ],
     "tests": [("Report which tests a patch breaks and fixes", "tests --patch patch.diff")],
     "extensions": [
         ("Write an extension to start from", "extensions new notes.py"),

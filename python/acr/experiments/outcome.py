@@ -68,5 +68,7 @@ class Outcome:
         if not through:
             return f"exit {self.code} without a traceback"
         lines = through[-1].lines(self.file)
+        if lines and re.fullmatch("AssertionError: [a-z]{16}", through[-1].last):  # raised by an added line
+            return f"failed at the line that acr-host added (line {lines[-1]})"
         where = f" (line {lines[-1]})" if lines else ""
         return f"failed with {through[-1].last[:MAX_SHOWN] or 'an error'}{where}"

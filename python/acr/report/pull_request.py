@@ -115,7 +115,8 @@ def _cost(run: Run) -> str:
     names = ["recorded answers" if model.startswith("script:") else code(model) for model in run.models]
     cost, models = cost_of(run), ", ".join(names)
     used = f"{count_of(cost['calls'], 'model call')}, {usd(cost['cost_microusd'])}"
-    return f"Written by `acr-host` with {models or 'a model'}: {used}. A person should review it.\n"
+    made = f"Written by `acr-host` with {models}: {used}. A person should review it.\n"
+    return made if models else "Judged by `acr-host` with the script; no model was used.\n"
 
 
 def title(run: Run) -> str:
@@ -132,13 +133,14 @@ def address(value: Any) -> str | None:
 
 def _message(run: Run, issue: str | None) -> str:
     """The commit's message: the title, the proof, and the issue, named in a way that does not close it."""
-    rows = [title(run), "", f"Verdict: {run.said}. Written by acr-host, with a model."]
+    by = "Written by acr-host, with a model." if run.models else "Judged by acr-host, without a model."
+    rows = [title(run), "", f"Verdict: {run.said}. {by}"]
     return "\n".join([*rows, *([f"Issue: {issue}"] if issue else [])]) + "\n"
 
 
 def _trailer(run: Run) -> str:
     names = [f":{plain_line(model, 200)}" for model in run.models if not model.startswith("script:")]
-    return "\n" + "".join(f"Assisted-by: acr-host{name}\n" for name in names or [""])
+    return "\n" + "".join(f"Assisted-by: acr-host{name}\n" for name in names or [""]) if run.models else ""
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

@@ -232,6 +232,8 @@ def _attempts(files: dict[str, bytes]) -> list[Attempt]:
 
 
 def _selected(files: dict[str, bytes]) -> tuple[int, int] | None:
+    if member(load(files.get(layout.META)), "verb") == "verify":
+        return 0, 1  # its only patch, which attempt 0 judged
     name = member(load(files.get(layout.SELECTED)), "selected")
     found = numbers(f"{layout.ATTEMPT}/{layout.EXTRACTED}", name)
     return (found[0], found[1]) if found else None

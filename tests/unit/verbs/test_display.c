@@ -123,7 +123,7 @@ TEST("/verbs/changed_files", lines_of_a_diff_are_counted_inside_hunks)
         "diff --git a/old name b/new name\nrename from old name\n"
         "rename to new name\n";
     g_autoptr(GBytes) bytes = g_bytes_new_static(diff, sizeof diff - 1);
-    g_autoptr(GPtrArray) files = acr_changed_files(bytes), none = acr_changed_files(NULL);
+    g_autoptr(GPtrArray) files = acr_patch_files(bytes), none = acr_patch_files(NULL);
     static const char *const said[] = {"x.py (+1 -2)", "new (+0 -0)", "gone (+0 -1)",
                                        "new name (+0 -0)"};
     g_assert_cmpuint(none->len, ==, 0);

@@ -1,0 +1,32 @@
+/* acr-host verify: a run without model and attempts, whose only candidate is the user's patch. */
+#include "verbs/verbs_private.h"
+
+static bool load_script(AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(GBytes) bytes = acr_file_read(spec->script_file, ACR_ISSUE_MAX_BYTES, error);
+    g_autofree char *name = g_filename_display_basename(spec->script_file);
+    if (!bytes)
+        return false;
+    spec->script_text = acr_bytes_text(bytes);
+    if (!g_utf8_validate(spec->script_text, (gssize)g_bytes_get_size(bytes), NULL))
+        return acr_task_refuse(error, "--script: '%s' is not UTF-8 text", spec->script_file);
+    if (!spec->issue_file && !spec->issue_text) /* the title of the run in lists and reports */
+        spec->issue_text = g_strdup_printf("Verify a patch with %s", name);
+    return true;
+}
+
+static int verify_patch(AcrHost *host, AcrRunSpec *spec)
+{
+    g_autoptr(GError) error = NULL;
+    if (!load_script(spec, &error))
+        return acr_verb_usage("%s", error->message);
+    return acr_run_and_report(host, spec);
+}
+
+const AcrVerb acr_verb_verify = {
+    .name = "verify",
+    .summary = "Prove your own patch with your own script; no model is used",
+    .takes = ACR_FOR_VERIFY,
+    .uses_network = true,
+    .run = verify_patch,
+};
