@@ -67,7 +67,8 @@ acr_http_incoming_path(const AcrHttpIncoming *incoming); /* decoded, without the
 const char *acr_http_incoming_header(const AcrHttpIncoming *incoming, const char *name);
 const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_len);
 
-/* ---- The response: thread-safe; dropped if the client has disconnected ---- */
+/* ---- The response: these functions may be called from any thread, and do nothing if the client
+ * has disconnected ---- */
 
 /* Sets a header of the answer. Call it before the answer begins. `name` and `value` are one line
  * of ASCII. */

@@ -58,7 +58,7 @@ AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
  * message of an X row, owned by the index, or NULL. Errors: MALFORMED (no symbol is added). */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
-/* The words of a file's bytes, to be appended to its rows; owned. */
+/* Returns the words that occur in a file, encoded; the caller appends them to its rows. Owned. */
 GByteArray *acr_index_words_of(GBytes *source) ACR_MUST_USE;
 /* Finds the words after the rows and stores their position in `file`; returns the length of the
  * rows alone. */

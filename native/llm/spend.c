@@ -77,8 +77,8 @@ static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
     return most;
 }
 
-/* The worst case for a try. If no limit is sent (only without a ceiling), assumes the model's
- * usual limit. */
+/* The most that one request can cost. A request without an answer limit, which is sent only without
+ * a ceiling, counts with the model's usual limit. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
@@ -107,8 +107,8 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-/* Reserves the amount. If only the reservations of other calls keep the amount `least` from
- * fitting, waits until these calls settle. */
+/* Reserves the amount. If it does not fit, but `least` would fit without the reservations of other
+ * calls, waits until these calls settle. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const AcrAmount *least,
                     const char *note, guint64 *out_id, gint64 *out_wait_ms, GError **error)
 {

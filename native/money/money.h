@@ -35,7 +35,7 @@ typedef struct {
     {                                                                                              \
         .input = -1, .cached = -1, .written = -1, .output = -1, .reasoning = -1, .cost_pico = -1   \
     }
-/* Sums of the known counts of what was sent or received; -1 if none is known. */
+/* The number of tokens sent: the sum of the counts that are known; -1 if none is known. */
 gint64 acr_usage_sent(const AcrUsage *usage); /* input, cached, written */
 /* tokens sent plus output; -1 unless both are known */
 gint64 acr_usage_tokens(const AcrUsage *usage);

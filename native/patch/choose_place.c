@@ -136,7 +136,8 @@ static bool is_firm(const AcrMatch *match)
            match->level != ACR_LEVEL_ELISION;
 }
 
-/* Searches for one reading. Skips a quote that is many times longer than the file. */
+/* Searches the file for the quoted code of one reading. A quote that is many times longer than the
+ * file cannot match, and comparing it would take long, so it is skipped. */
 static void find_reading(const AcrSource *source, const char *original, const char *patched,
                          AcrMatch *out)
 {

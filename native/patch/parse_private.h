@@ -33,7 +33,7 @@ typedef struct {
  * complaint. */
 void acr_parse_push(AcrParse *parse, AcrEdit *edit);
 bool acr_parse_is_full(const AcrParse *parse);
-/* Makes an edit of that form, for the caller to fill and push; owned. */
+/* Makes an edit of the given form, for the caller to fill and push; owned. */
 AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end) ACR_MUST_USE;
 /* Sets the two texts of an edit (both taken); if they are already set, adds another reading. */
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);

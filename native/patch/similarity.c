@@ -138,8 +138,8 @@ static bool keep_region(GArray *best, AcrRegion region, gsize max)
     return true;
 }
 
-/* The best alignment that ends here, of some number of quote lines: its score, and the file line
- * where it began. */
+/* One cell of the alignment table. Cell n describes the best alignment of the first n lines of the
+ * quote that ends at the current line of the file: its score, and the file line where it begins. */
 typedef struct {
     float score;
     gsize start;

@@ -37,7 +37,7 @@ typedef struct {
     guint64 steps, total_steps; /* number of steps in this file, and in all files so far */
     gsize at;                   /* position in the text at the last call */
     guint cut;                  /* number of files in which the pattern takes too many steps */
-    gsize first_cut;            /* entry of the first of these files */
+    gsize first_cut;            /* index of the first of these files */
 } Pattern;
 
 const char *acr_pattern_of(const char *argument)

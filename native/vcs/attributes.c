@@ -121,7 +121,7 @@ static void add_attributes_line(AcrVcsAttributes *attributes, const char *line, 
     if (words && is_macro && !*folder && is_attribute_name(pattern))
         g_hash_table_replace(attributes->macros, g_steal_pointer(&pattern), words);
     else if (!words || is_macro || len == 0 || *pattern == '!' || pattern[len - 1] == '/')
-        g_clear_pointer(&words, g_array_unref); /* no word sets one of our attributes */
+        g_clear_pointer(&words, g_array_unref); /* git ignores such a line, too */
     if (!words || !pattern)
         return;
     Rule rule = {.base = strlen(folder), .folder = g_strdup(folder), .words = words};

@@ -156,7 +156,7 @@ def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> No
     """Check that every decorated function of the file can be found by its name."""
     for (kind, name), times in (Counter(hooks) | Counter(own)).items():
         if not name.isprintable() or len(name) > MAX_NAME:
-            raise Unusable(f"the name {name[:MAX_NAME]!r} is not printable, or longer than {MAX_NAME} characters")
+            raise Unusable(f"the name {name[:MAX_NAME]!r} must be printable and have at most {MAX_NAME} characters")
         if times > 1 or (kind, name) not in hooks:
             why = (
                 f"{times} functions of its kind ({kind}) have that name"
@@ -181,7 +181,7 @@ def _described(function: Any) -> dict[str, Any]:
     text = inspect.cleandoc(function.__doc__ or "")
     summary = " ".join(text.partition("\n\n")[0].split())
     if not summary:
-        raise Unusable(f"the call {function.__name__} has no docstring, which describes it to models")
+        raise Unusable(f"the call {function.__name__} needs a docstring, which tells models what the call does")
     return {
         "name": function.__name__,
         "summary": summary,

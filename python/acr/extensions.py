@@ -180,9 +180,10 @@ class Veto:
 
 
 def setting(name: str, default: Value, about: str = "") -> Value:
-    """Return the value of the variable ACR_EXTENSION_NAME, which users may set; it has the type of its default.
+    """Return the variable ACR_EXTENSION_NAME, converted to the type of `default`; return `default` if it is not set.
 
-    name: in lower case: "log" names ACR_EXTENSION_LOG. A bool is written 1, true, yes, 0, false or no. Raises ValueError.
+    name: the setting's name in lower case; "log" stands for ACR_EXTENSION_LOG. A bool is written 1, true, yes, 0, false
+    or no. Raises ValueError if the text cannot be converted.
     """
     variable, kind = PREFIX + name.upper(), type(default)
     if kind not in (str, int, float, bool):

@@ -131,7 +131,8 @@ def _first(name: str) -> str:
 
 
 def _uses(node: ast.AST, names: set[str]) -> bool:
-    """Whether a node may run the code behind these names: a call (except one that only inspects), an operator, a loop."""
+    """Whether a node may run code of the objects with these names, by a call (except one that only inspects), an
+    operator, a subscript, a loop, a `with`, a class or a decorator."""
     if isinstance(node, ast.Call):
         parts = [node.func, *node.args, *(at.value for at in node.keywords)]
         parts = [] if _dotted(node.func) in _LOOKS else parts

@@ -60,7 +60,7 @@ def _shown_error(error: SyntaxError, source: bytes) -> str:
     newer = _is_newer(line, str(error.msg))
     import platform
 
-    judge = f" (judged by Python {platform.python_version()}, which lacks newer syntax)" if newer else ""
+    judge = f" (parsed with Python {platform.python_version()}, which does not support newer syntax)" if newer else ""
     return f"line {error.lineno}: {error.msg}{judge}"
 
 

@@ -58,7 +58,7 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
         decisions += read_decision(at, &yes);
     if (decisions != 1) {
         *out_problem = g_strdup_printf(
-            "the object must say yes or no exactly once, but does so %u times", decisions);
+            "the object must contain exactly one yes-or-no decision, but contains %u", decisions);
         return false;
     }
     *out_yes = yes;

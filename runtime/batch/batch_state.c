@@ -206,7 +206,7 @@ static bool take_grading(Reader *reader, bool has_batch)
     state->is_grading = true;
     state->total += last->total;
     state->n_ended += last->ended;
-    const char *good = last->made ? last->made : "resolved";
+    const char *good = last->made && *last->made ? last->made : "resolved";
     g_autofree char *bad = g_strconcat("not ", good, NULL);
     add_count(state->by_status, good, last->good);
     add_count(state->by_status, bad, last->ended - MIN(last->good, last->ended));

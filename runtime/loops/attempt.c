@@ -373,15 +373,15 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         g_autofree char *why = out->why;
         out->why =
             g_strdup_printf("%s%s%s",
-                            driver->run->validate ? "the --validate command accepts the patch"
-                                                  : "the project's tests accept the patch",
+                            driver->run->validate ? "the --validate command succeeds with the patch"
+                                                  : "the project's tests pass with the patch",
                             why ? "; not verified: " : "", why ? why : "");
     }
     if (best->doubt && best->proof == ACR_PROOF_NONE) {
         g_free(out->why);
         out->why = g_strdup_printf("%s the patch, but %s",
-                                   driver->run->validate ? "the --validate command accepts"
-                                                         : "the project's tests accept",
+                                   driver->run->validate ? "the --validate command succeeds with"
+                                                         : "the project's tests pass with",
                                    best->doubt);
     }
 }

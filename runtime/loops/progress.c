@@ -110,7 +110,7 @@ static char *held_tasks(const AcrProgressEvent *event)
 static char *held_grades(const AcrProgressEvent *event)
 {
     return g_strdup_printf("%u of %u graded" ACR_WORDS_BETWEEN "%u %s", event->ended, event->total,
-                           event->good, event->made ? event->made : "resolved");
+                           event->good, event->made && *event->made ? event->made : "resolved");
 }
 
 static char *spent_words(const AcrProgressEvent *event)

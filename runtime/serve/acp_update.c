@@ -148,7 +148,7 @@ static void add_file(AcrAcpSession *session, const AcrOverlay *before, const Acr
                     *whole = acr_utf8_repair(joined, strlen(joined));
     AcrJson *old = file_text(before, path, &fits[0]), *new = file_text(after, path, &fits[1]);
     bool is_removed = acr_json_type(new) == ACR_JSON_NULL;
-    if (is_removed) { /* the protocol has no other kind for this */
+    if (is_removed) { /* the protocol cannot express a deletion */
         acr_json_free(new);
         new = acr_json_new_string("");
     }

@@ -20,7 +20,7 @@ typedef struct {
     const AcrServeMethod *method;
     void *to;     /* receiver of the answer, as passed to AcrServeReply */
     char *client; /* the client's name */
-    char *key;    /* the client's name and the id as JSON */
+    char *key;    /* the client's name and the request's id, as JSON */
     gsize size;   /* size of the request's line in bytes */
     /* when the request arrived, and when its client was last told that it waits */
     gint64 since_us, told_us;

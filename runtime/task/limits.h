@@ -1,6 +1,5 @@
-/* limits: holds the limits of a command in one place: the prices, a budget whose ledgers have
- * the ceilings of money and tokens, and the deadline. All code asks the budget before spending;
- * only the budget knows the deadline. */
+/* limits: the limits of a command: the prices, and the budget, which holds the ceilings of money and
+ * tokens and the deadline. Reserve an amount in the budget before you spend it. */
 #pragma once
 
 #include "base/base.h"

@@ -18,7 +18,7 @@ typedef enum {
     /* options are wrong, or differ from those of the folder's first run */
     ACR_TASK_ERROR_USAGE,
     ACR_TASK_ERROR_ENVIRONMENT, /* an error with the folder, the repository or the disk */
-    ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run */
+    ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends, but the run is not complete */
     ACR_TASK_ERROR_DIFFERENT,   /* replay: the result differs from the recorded one */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()

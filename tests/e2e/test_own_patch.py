@@ -106,7 +106,7 @@ def test_a_command_accepts_what_the_script_cannot_prove(host: Host, repo: Repo) 
     change(repo, HALF_RIGHT)
     (Path(repo).parent / "script.py").write_text("from app import half\n\nassert half(4) != 1\n")
     said = verify(host, repo, "--validate", "python3 -c 'import app; assert app.half(4) == 2'").check().err
-    assert "validated: yes (the --validate command accepts the patch; not verified: " in said
+    assert "validated: yes (the --validate command succeeds with the patch; not verified: " in said
 
 
 @pytest.mark.parametrize(

@@ -377,7 +377,7 @@ def test_a_hang_before_the_time_limit_is_no_accepted_patch(host: Host, make_repo
     repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_a.py": tests, "tests/test_b.py": hangs})
     slow = "import time\nused = []\n\n\ndef add(a, b):\n    time.sleep(1000)\n    return a + b\n"
     patch = diff_of(repo, {"pkg/__init__.py": slow})
-    options = ["--repo", repo, "--python", "/usr/bin/python3", "--test-cmd", "python3 -m unittest", "--test-time", 24]
+    options = ["--repo", repo, "--python", "/usr/bin/python3", "--test-cmd", "python3 -m unittest", "--test-time", 4]
     where = "the time limit was reached before all tests had run, during tests.test_b.HangTest.test_a"
     told = host.run("tests", *options, "--patch", patch, timeout=300).check(1).out
     why = "1 failed and could not run again: tests.test_b.HangTest.test_a"

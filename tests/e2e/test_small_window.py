@@ -61,7 +61,7 @@ def check_end(run_host: RunHost, result: Result, folder: Path) -> None:
     assert (again.exit, again.stdout) == (result.exit, result.stdout), again.told()
 
 
-@pytest.mark.parametrize("words", [20, 400])
+@pytest.mark.parametrize("words", [60, 400])
 @pytest.mark.parametrize("window", [3200, 4096])
 def test_small_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path, window: int, words: int) -> None:
     with RamblingModel(window, words) as server:

@@ -82,7 +82,7 @@ def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case:
     assert verified(result) == "no (validation rejected the patch)"
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     reason = "the reviewer found the patch right and the test wrong"
-    assert verified(result) == f"no (the --validate command accepts the patch; not verified: {reason})"
+    assert verified(result) == f"no (the --validate command succeeds with the patch; not verified: {reason})"
     assert [at["request"]["command"] is None for at in case.records("execution")] == [True, True, False, False]
 
 
@@ -106,7 +106,7 @@ def test_a_patch_without_a_reproducer_to_review_it_with_is_validated(case: Case)
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     assert added(result) == [RIGHT]
     reason = "patch 2 was not reviewed, because no reproducer was written"
-    assert verified(result) == f"no (the --validate command accepts the patch; not verified: {reason})"
+    assert verified(result) == f"no (the --validate command succeeds with the patch; not verified: {reason})"
     assert case.records("execution")[-1]["request"]["command"] is not None
 
 

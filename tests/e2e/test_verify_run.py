@@ -134,7 +134,7 @@ def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: C
     lines = [guard("no"), *search(), patch(body)]
     result = case.run(lines, "--validate", "python3 -c 'import app; app.half(9)'").check()
     assert verified(result).startswith(
-        f"no (the --validate command accepts the patch, but the patch is not plain code ({why} "
+        f"no (the --validate command succeeds with the patch, but the patch is not plain code ({why} "
     ), result.told()
     assert read_json(case.out / "result.json")["verdict"] == "unverified"
 

@@ -70,7 +70,7 @@ class Corpus:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The size of all files, in bytes."""
         return sum(len(content) for _, content in self.files)
 
 

@@ -28,9 +28,9 @@ class _Way(NamedTuple):
 
 
 def decoy(before: str | bytes | None, after: str | bytes, word: str, keeps: bool = False) -> str:
-    """The decoy of one Python file; `before` is None for a new file. What is raised carries `word`.
+    """The decoy of one Python file; `before` is None for a new file. Its new functions raise an error with the message `word`.
 
-    keeps: new variables have the patch's values. Comments and layout are lost. Raises SyntaxError, ValueError or
+    keeps: new variables keep the patch's values. Comments and layout are lost. Raises SyntaxError, ValueError or
     RecursionError for a text that cannot be parsed.
     """
     old, new = ast.parse(before or ""), ast.parse(after)

@@ -242,7 +242,7 @@ class _Site:
         if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
             case.note("stated", "nothing", "the script states an expected value", "it states none", False)
             why = f"{self.script.quote()} states no expected value, so almost any change satisfies it"
-            raise Refusal(why + "; assert that value, as in `assert f(1) == 2`")
+            raise Refusal(why + "; assert the expected value, as in `assert f(1) == 2`")
         chosen = judged.helpers(self.base_all, patched)
         made = script_variants.replayed(self.script, patched, chosen)
         if made is not None:

@@ -220,8 +220,8 @@ def _experiments(
     found = {}
     if failing:
         shown = ", ".join(failing[:3]) + (f" and {len(failing) - 3} more" if len(failing) > 3 else "")
-        why = f"without the patch's changes to {', '.join(back[:3])}" if back else "run again,"
-        found["tests"] = [f"{why} these fail: {shown}"]
+        why = f"without the patch's changes to {', '.join(back[:3])}" if back else "when they run again"
+        found["tests"] = [f"these tests fail {why}: {shown}"]
     found["canaries"] = [text for key, text in faults.items() if key not in failing]
     if not any(found.values()) and lab.must and _passes_as_decoy(lab, patch, changes, back):
         changed = sorted(set(named_in(reference)))
