@@ -81,9 +81,8 @@ static char *missing_words(const AcrRunResult *result)
                                cost->overflows, cost->calls,
                                cost->calls == 1 ? "request" : "requests", cost->context);
     AcrExtractStatus status = result->found.status;
-    const char *what = status == ACR_APPLICABLE_PATCH
-                           ? "the model wrote a patch, but acr-host did not select it"
-                           : acr_extract_status_words(status);
+    const char *what = status == ACR_APPLICABLE_PATCH ? "acr-host did not select the patch"
+                                                      : acr_extract_status_words(status);
     return g_strdup_printf("%s%s%s; try %s", what, *why ? ": " : "", why, hints[status]);
 }
 

@@ -55,7 +55,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "method": (HEAD + "class C:\n    @patch_check\n    def f(patch):\n        pass\n", "would never call the function f: no global name"),
     "redefined": (HEAD + "@on('call')\ndef f(event):\n    pass\n\n@on('result')\ndef f(event):\n    pass\n", "acr-host would never call the function f: no global name of the file refers to it"),
     "same_name": (HEAD + "a = patch_check(lambda patch: None)\nb = patch_check(lambda patch: None)\n", "would never call the function <lambda>: 2 functions of its kind (check) have that name"),
-    "odd_name": (HEAD + "@log_parser('a\\n\\x1b[2J')\ndef f(log):\n    pass\n", r"the name 'a\n\x1b[2J' is not printable"),
+    "odd_name": (HEAD + "@log_parser('a\\n\\x1b[2J')\ndef f(log):\n    pass\n", r"the name 'a\n\x1b[2J' must be printable and have at most 64 characters"),
     "many": (HEAD + "for i in range(51):\n    globals()[f'f{i}'] = log_parser(f'f{i}')(lambda log: {})\n", "the file has 51 functions of one kind (parser); at most 50 are allowed"),
     "no_repo": (HEAD + "@search_call\ndef f(a: str):\n    'F.'\n    return a\n", "first argument of the call f must be `repo`"),
     "setting": (HEAD + "S = setting('s', ['a'])\n", "must be a str, int, float or bool, not list"),
