@@ -42,7 +42,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "no_decorator": ("from acr.extensions import search_cal\n", "cannot import name 'search_cal' from 'acr.extensions'; the module has "),
     "bare": (HEAD + "@log_parser\ndef f(log):\n    return {}\n", "write @log_parser"),
     "of_the_repo": ("import brookbill\n", "ModuleNotFoundError"),
-    "no_docstring": (HEAD + "@search_call\ndef f(repo, a: str):\n    return a\n", "has no docstring"),
+    "no_docstring": (HEAD + "@search_call\ndef f(repo, a: str):\n    return a\n", "needs a docstring"),
     "arguments": (HEAD + "@search_call\ndef f(repo, a: str, b: str, c: str, d: str, e: str):\n    'F.'\n", "has 5 arguments"),
     "kind": (HEAD + "@search_call\ndef f(repo, a: float):\n    'F.'\n", "the argument a of the call f must be"),
     "event": (HEAD + "@on('dinner')\ndef f(event):\n    pass\n", "there is no event 'dinner'"),
