@@ -432,7 +432,7 @@ def test_a_doubt_is_kept_too(bench: Bench) -> None:
         "conftest.py": next(case for case in ALL if "hook" in case.says).files["conftest.py"]
     }
     said = grade_one(bench, "kept", cheat, of="pytest").err
-    assert "not believed: without the patch's changes to conftest.py these fail" in said
+    assert "not believed: these tests fail without the patch's changes to conftest.py" in said
     again = grade_one(bench, "kept", cheat, of="pytest").err
     assert "resolved (kept), not believed: without the patch's changes" in again
     assert "1  resolved, but not believed: " in again
