@@ -434,7 +434,7 @@ def test_a_doubt_is_kept_too(bench: Bench) -> None:
     said = grade_one(bench, "kept", cheat, of="pytest").err
     assert "not believed: these tests fail without the patch's changes to conftest.py" in said
     again = grade_one(bench, "kept", cheat, of="pytest").err
-    assert "resolved (kept), not believed: without the patch's changes" in again
+    assert "resolved (kept), not believed: these tests fail without the patch's changes" in again
     assert "1  resolved, but not believed: " in again
 
 
