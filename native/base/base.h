@@ -236,6 +236,11 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
  * is [starts[N-1], starts[N]), including its line end. */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
+/* Whether a byte may be part of a Python name; all bytes of characters beyond ASCII may. */
+static inline bool acr_is_word(char c)
+{
+    return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
+}
 /* Makes `text` safe to print on a terminal: control characters (C0, DEL, C1) except line feed
  * and tab, and characters that change the direction of text, become "\u" and four digits, as in
  * JSON. Invalid UTF-8 becomes U+FFFD. Owned (g_free). */

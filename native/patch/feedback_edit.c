@@ -138,7 +138,7 @@ static char *defined_name(const AcrLine *line)
     while (s < end && *s == ' ')
         s++;
     const char *to = s;
-    while (to < end && (g_ascii_isalnum(*to) || *to == '_' || (guchar)*to >= 0x80))
+    while (to < end && acr_is_word(*to))
         to++;
     return s < to ? g_strndup(s, (gsize)(to - s)) : NULL;
 }

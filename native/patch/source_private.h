@@ -35,10 +35,6 @@ static inline bool acr_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\f' || c == '\v';
 }
-static inline bool acr_is_word(char c)
-{
-    return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
-}
 /* Width of the leading blanks in columns; a tab advances to the next multiple of eight. */
 gsize acr_line_width(const AcrLine *line);
 /* The smallest difference of indentation between lines, in columns; 8 if a line has a tab; 0 if

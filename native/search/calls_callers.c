@@ -53,11 +53,6 @@ typedef struct {
 
 /* ---- The code around a use ------- */
 
-static bool is_name_byte(char c)
-{
-    return c == '_' || g_ascii_isalnum(c) || (guchar)c >= 0x80;
-}
-
 static const char *skip_blanks_back(const char *start, const char *at)
 {
     while (at > start && (at[-1] == ' ' || at[-1] == '\t'))
@@ -68,7 +63,7 @@ static const char *skip_blanks_back(const char *start, const char *at)
 /* The name that ends at `end`; its length is 0 if there is none. */
 static const char *name_before(const char *start, const char *end)
 {
-    while (end > start && is_name_byte(end[-1]))
+    while (end > start && acr_is_word(end[-1]))
         end--;
     return end;
 }
@@ -241,7 +236,7 @@ static void learn_name(Scan *scan, const char *at, const char *end)
         memcmp(end, " as ", 4) != 0)
         return;
     const char *name = end + 4, *last = name;
-    while (last < stop && is_name_byte(*last))
+    while (last < stop && acr_is_word(*last))
         last++;
     scan->names[scan->n_names].at = name;
     scan->names[scan->n_names++].len = (gsize)(last - name);
@@ -263,7 +258,7 @@ static bool is_in_import(const Scan *scan, const char *at)
         const char *line = line_start(scan, at), *comment = memchr(line, '#', (gsize)(at - line));
         if (comment)
             at = comment;
-        else if (is_name_byte(at[-1]) || strchr(", \t\r\n", at[-1]))
+        else if (acr_is_word(at[-1]) || strchr(", \t\r\n", at[-1]))
             at--;
         else
             return false;
@@ -275,7 +270,7 @@ static bool is_in_import(const Scan *scan, const char *at)
 static const char *read_name(Scan *scan, const char *at, const char *stop)
 {
     const char *end = at;
-    while (end < stop && is_name_byte(*end))
+    while (end < stop && acr_is_word(*end))
         end++;
     if (!is_call_of_wanted(scan, at, (gsize)(end - at)))
         return end;
@@ -319,7 +314,7 @@ static void read_format(Scan *scan, const char *at, const char *end)
     for (guint depth = 0; at < end;) {
         if (*at == '{' && at + 1 < end && at[1] == '{' && depth == 0) {
             at += 2;
-        } else if (depth && is_name_byte(*at)) {
+        } else if (depth && acr_is_word(*at)) {
             at = read_name(scan, at, end);
         } else {
             depth += *at == '{';
@@ -341,7 +336,7 @@ static void read_code(Scan *scan)
             if (end_of_name == at && is_format_prefix(name, end_of_name))
                 read_format(scan, at, end);
             at = end;
-        } else if (is_name_byte(*at)) {
+        } else if (acr_is_word(*at)) {
             name = at;
             at = end_of_name = read_name(scan, at, stop);
         } else {

@@ -37,17 +37,12 @@ char *acr_search_shown(const char *text)
     return shown;
 }
 
-static bool is_word(char c)
-{
-    return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
-}
-
 /* The length of the dotted name at the start of `text`; 0 if there is none. */
 static gsize name_length(const char *text)
 {
     gsize at = 0, end = 0;
-    while (is_word(text[at]) && !g_ascii_isdigit(text[at])) {
-        while (is_word(text[at]))
+    while (acr_is_word(text[at]) && !g_ascii_isdigit(text[at])) {
+        while (acr_is_word(text[at]))
             at++;
         end = at;
         if (text[at] != '.')

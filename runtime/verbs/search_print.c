@@ -36,11 +36,6 @@ static void put_number(Printer *self, guint number)
     put_text(self, "\033[32m", text);
 }
 
-static bool is_of_word(char c)
-{
-    return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
-}
-
 /* Emphasises the searched text; with --word-regexp, only whole words. */
 static void put_marked(Printer *self, const char *text)
 {
@@ -48,7 +43,7 @@ static void put_marked(Printer *self, const char *text)
     const char *line = text;
     for (const char *at = len ? strstr(text, self->mark) : NULL; at;
          at = strstr(MAX(at + 1, text), self->mark)) {
-        if (self->spec->whole_words && ((at > line && is_of_word(at[-1])) || is_of_word(at[len])))
+        if (self->spec->whole_words && ((at > line && acr_is_word(at[-1])) || acr_is_word(at[len])))
             continue;
         g_autofree char *before = g_strndup(text, (gsize)(at - text));
         put_text(self, NULL, before);
