@@ -7,9 +7,9 @@ static bool load_script(AcrRunSpec *spec, GError **error)
     g_autofree char *name = g_filename_display_basename(spec->script_file);
     if (!bytes)
         return false;
-    spec->script_text = acr_bytes_text(bytes);
-    if (!g_utf8_validate(spec->script_text, (gssize)g_bytes_get_size(bytes), NULL))
+    if (!acr_utf8_is_text(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes)))
         return acr_task_refuse(error, "--script: '%s' is not UTF-8 text", spec->script_file);
+    spec->script_text = acr_bytes_text(bytes);
     if (!spec->issue_file && !spec->issue_text) /* the title of the run in lists and reports */
         spec->issue_text = g_strdup_printf("Verify a patch with %s", name);
     return true;
