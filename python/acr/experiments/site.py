@@ -165,6 +165,10 @@ class Site:
         handlers = self.attempt.handlers if self.kind == "try" else []  # type: ignore[attr-defined]
         return [at for at in handlers if at is not self.child and not any(isinstance(x, ast.Raise) for x in at.body)]
 
+    def waits_for_error(self) -> bool:
+        """Whether a `try` decides whether the site fails, or the site is in a handler."""
+        return self.attempt is not None or any(isinstance(at, ast.ExceptHandler) for at in ancestors(self.at))
+
     def awaits_anything(self) -> bool:
         """Whether the site accepts an error or warning of any class, or any log line."""
         call = self.at.items[0].context_expr if self.kind == "with" else None  # type: ignore[attr-defined]

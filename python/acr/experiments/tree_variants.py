@@ -95,13 +95,19 @@ def shifted(base: Files, patched: Files, word: str, mark: str) -> Files | None:
     out: Files = {}
     for path, text in patched.items():
         if path.endswith(".py") and text is not None:
-            tree, old = ast.parse(text), _functions(ast.parse(base.get(path) or b""))
-            own = {name: at for name, at in _functions(tree).items() if not at.name.startswith("__")}
-            changed = [at for name, at in own.items() if name not in old or ast.dump(at) != ast.dump(old[name])]
+            tree = ast.parse(text)
+            changed = _differing(tree, ast.parse(base.get(path) or b""), adds=True)
             if changed:
                 _decorate(tree, changed, word, _SHIFTED.format(word=word, mark=mark.encode()))
                 out[path] = _write(tree)
     return {**patched, **out} if out else None
+
+
+def _differing(tree: ast.Module, other: ast.Module, adds: bool) -> list[Any]:
+    """The functions of a module, without special methods, that differ in the other module; adds: or are not in it."""
+    there = {name: ast.dump(at) for name, at in _functions(other).items()}
+    own = [(at, there.get(name)) for name, at in _functions(tree).items() if not at.name.startswith("__")]
+    return [at for at, text in own if (adds if text is None else ast.dump(at) != text)]
 
 
 def _decorate(tree: ast.Module, functions: list[Any], word: str, source: str) -> None:
@@ -121,9 +127,8 @@ def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None
     for path, text in patched.items():
         if not path.endswith(".py") or text is None or base.get(path) is None:
             continue
-        old, new = ast.parse(base[path] or b""), _functions(ast.parse(text))
-        own = [(at, new.get(name)) for name, at in _functions(old).items() if not at.name.startswith("__")]
-        changed = [at for at, other in own if other and ast.dump(at) != ast.dump(other)]
+        old = ast.parse(base[path] or b"")
+        changed = _differing(old, ast.parse(text), adds=False)
         if changed:
             found = True
             _decorate(old, changed, word, _EMPTY.format(word=word, fills=fills))

@@ -305,11 +305,10 @@ class _Site:
         """Refuses a script that passes with functions that return nothing, unless it only tests that no error occurs."""
         case = self.case
         site = self.script.site()
-        is_handled = site.attempt or any(isinstance(at, ast.ExceptHandler) for at in ancestors(site.at))
         # an empty result satisfies any relation, and a loop over it reaches no assertion
         relates = any(pair.is_relation and pair.tags[0][:1] == "L" for pair in self.pairs)
         fills = relates or any(isinstance(at, LOOPS) for at in ancestors(site.at))
-        files = None if is_handled else tree_variants.emptied(case.base, case.patched, self.mark, fills)
+        files = None if site.waits_for_error() else tree_variants.emptied(case.base, case.patched, self.mark, fills)
         if files is None:
             return
         got = yield from case.run("nothing", case.script, files=files)
@@ -321,11 +320,7 @@ class _Site:
         an error, an equal value, an order, or any value but one."""
         site, mark = self.script.site(), word(self.case.rng, 12)
         states = any((pair.equal or pair.how in (*ORDERS, "IsNot")) and pair.tags[0][:1] == "L" for pair in self.pairs)
-        if (
-            states
-            or site.kind not in ("test", "call")
-            or any(isinstance(at, ast.ExceptHandler) for at in ancestors(site.at))
-        ):
+        if states or site.kind not in ("test", "call") or site.waits_for_error():
             return
         files = tree_variants.shifted(self.case.base, self.case.patched, self.mark, mark)
         if files is None:
