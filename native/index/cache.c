@@ -66,10 +66,11 @@ static AcrLock *lock_patiently(const char *path, GError **error)
     }
 }
 
-/* Removes a database and SQLite's files beside it, unless a process uses the database. */
+/* Removes a database and SQLite's files beside it. The database goes last: once its path is free,
+ * another process may create a new database there, and the journal then belongs to that one. */
 static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
 {
-    static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
+    static const char *const endings[] = {"-journal", "-wal", "-shm", ""};
     acr_cache_database_lock_out(database);
     for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
         g_autofree char *name = g_strconcat(path, endings[i], NULL);
