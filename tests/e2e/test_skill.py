@@ -63,7 +63,7 @@ def test_a_client_follows_the_skill(host: Host, sample_repo: Repo, tmp_path: Pat
         told = done.stdout + (done.stderr if fails else "")
         assert done.returncode == fails and matches(shown, told), f"{commands}\n{told}\n{done.stderr}"
         assert KEEPS in commands or digest(sample_repo.path) == before, commands
-    assert verbs == {"search", "patch", "tests", "exec"}
+    assert verbs == {"search", "patch", "verify", "tests", "exec"}
 
 
 def test_exit_codes_are_as_the_skill_says(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
