@@ -117,5 +117,7 @@ class Editor:
 def check_by_schema(name: str, *messages: Message) -> None:
     """Check each value against this definition in the protocol's published schema."""
     schema = json.loads((npm_package(SDK, SDK_VERSION) / "schema" / "v1" / "schema.json").read_text())
+    # jsonschema.validate() would also check the schema each time, which takes most of a second
+    validator = jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{name}"})
     for message in messages:
-        jsonschema.validate(message, {"$defs": schema["$defs"], "$ref": f"#/$defs/{name}"})
+        validator.validate(message)

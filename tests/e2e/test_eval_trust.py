@@ -339,10 +339,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 # One of each kind; `full` grades the others.
 FEW = {
-    *("conftest_rewrites_outcomes", "entry_point_plugin", "prints_and_exits", "equal_to_anything", "answers_by_frames"),
-    *("time_bomb_when_graded", "package_before_tests", "shadowed_stdlib", "reads_the_tests", "module_of_tests_changed"),
-    *("doctest_checker", "testcase_run_replaced", "runner_calls_changed", "memory_by_ctypes"),
-    *("honest_subprocess", "honest_plain", "honest_conftest", "honest_shapes", "honest_unittest", "honest_runner"),
+    *("conftest_rewrites_outcomes", "entry_point_plugin", "prints_and_exits", "answers_by_frames", "shadowed_stdlib"),
+    *("reads_the_tests", "module_of_tests_changed", "testcase_run_replaced", "memory_by_ctypes"),
+    *("honest_subprocess", "honest_conftest", "honest_shapes", "honest_runner"),
 }
 
 

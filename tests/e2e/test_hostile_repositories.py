@@ -387,7 +387,7 @@ def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> Non
         (repo.path / f"{'a' * 100}{number}.py").write_text("")
     child = host.start("search", "--repo", repo, HALF, preexec_fn=lambda: os.nice(19))  # other tests run, too
     with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(timeout=2)
+        child.wait(timeout=0.5)
     wait_until_caught(child, signal.SIGINT)
     child.send_signal(signal.SIGINT)
     child.wait(timeout=60)

@@ -102,7 +102,7 @@ def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make)
     """The program ends at once with exit code 130, and the rows so far are valid."""
     repo = _large(make_repo)
     calls = "\n".join(f'search_code("return a + {n % 150}")' for n in range(50_000)).encode()
-    for verb, wait in (("index", 0.3), ("search", 0.3), ("search", 3)):
+    for verb, wait in (("index", 0.3), ("search", 0.3), ("search", 1)):
         child = host.start(verb, "--repo", repo, stdin=subprocess.PIPE)
         assert child.stdin is not None
         if verb == "search":

@@ -399,7 +399,10 @@ A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
     ("runner", "changes", "regressions", "removed", "skipped"),
     [
         ("pytest", {"conftest.py": "collect_ignore = ['tests/test_a.py']\n"}, [0, 1], [], []),
-        ("pytest", {"pytest.ini": "[pytest]\naddopts = --deselect tests/test_a.py::ATest::test_a\n"}, [0], [], []),
+        pytest.param(
+            *("pytest", {"pytest.ini": "[pytest]\naddopts = --deselect tests/test_a.py::ATest::test_a\n"}, [0], [], []),
+            marks=pytest.mark.full,
+        ),
         (
             "pytest",
             {"tests/test_a.py": CASES_A.replace("def test_a", "__test__ = False\n\n    def test_a")},
@@ -415,7 +418,9 @@ A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
             [],
         ),
         ("unittest", {"tests/test_a.py": CASES_A.replace("def test_b", "def test_c")}, [], [1], []),
-        ("pytest", {"tests/test_a.py": None, "tests/test_new.py": CASES_A}, [], [0, 1], []),
+        pytest.param(
+            *("pytest", {"tests/test_a.py": None, "tests/test_new.py": CASES_A}, [], [0, 1], []), marks=pytest.mark.full
+        ),
         (
             "unittest",
             {

@@ -258,7 +258,7 @@ def environment(source: Source, server: Echo) -> dict[str, str | None]:
 def keep_workers_busy(folder: Path) -> None:
     """Write files that take workers long enough for their environment to be read."""
     folder.mkdir()
-    for number in range(400):
+    for number in range(150):
         text = "".join(f"def f_{number}_{n}(x):\n    return x\n" for n in range(100))
         (folder / f"m_{number}.py").write_text(text, "utf-8")
 

@@ -55,7 +55,7 @@ SLOW = [
 ]
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV])
+@pytest.mark.parametrize("sent", [pytest.param(signal.SIGKILL, marks=pytest.mark.full), signal.SIGSEGV])
 def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo, sent: signal.Signals) -> None:
     """The worker crashes or lacks memory: the file is text only, this is not cached, and the next run outlines it."""
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose", "--jobs", "1")
