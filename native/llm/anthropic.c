@@ -1,7 +1,7 @@
-/* Anthropic's Messages API in its two versions: the older version takes its key in a header of
- * its own and accepts sampling parameters; the newer version takes a bearer key and rejects
- * them. Also handles cache marks, the events of a stream, whole answers and corrections. This
- * file sends nothing. A stream is complete at its message_stop. */
+/* Anthropic's Messages API in its two versions: the older version takes its key in a header of its
+ * own and accepts sampling parameters; the newer version takes a bearer key and rejects sampling
+ * parameters. The file also handles cache marks, the events of a stream, whole answers and
+ * corrections. It sends nothing. A stream is complete when message_stop arrives. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .append_call = append_tool_use,
                                  .append_result = append_tool_result};
 
-/* The API version: from the user's own header, from the environment variable, or the older one. */
+/* Returns the API version from the user's own header, else from ANTHROPIC_API_VERSION, else the
+ * older version. */
 static const char *version_of(const AcrEndpoint *endpoint)
 {
     const char *given = acr_endpoint_find_header(endpoint, "anthropic-version");
@@ -118,7 +119,8 @@ static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* Raises a cumulative counter. An event without the counter changes nothing. */
+/* Raises *counter to the member `key` of `usage`, because counters are cumulative. A missing member
+ * changes nothing. */
 static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, const char *key)
 {
     *counter = MAX(*counter, acr_partial_counter(partial, usage, key));
@@ -142,7 +144,8 @@ static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool
          "thinking_tokens");
 }
 
-/* Takes a tool call, the beginning of one (with empty input), or a piece of its input. */
+/* Adds a whole tool call, the beginning of a call (with empty input), or a piece of a call's input
+ * to the partial answer. */
 static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *input = acr_json_get(block, "input");
@@ -152,8 +155,8 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
                          acr_json_get_string(block, "name"), whole ? whole : piece);
 }
 
-/* Takes a block of an answer, the beginning of one, or a piece. Returns false if the text is too
- * long. */
+/* Adds a block of an answer, or a piece of a block, to the partial answer. Returns false if the
+ * text is too long. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const char *type = acr_json_get_string(block, "type");
@@ -163,7 +166,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
         return acr_partial_add(partial, acr_json_get_string(block, "text"));
     if (strcmp(type, "tool_use") == 0 || strcmp(type, "input_json_delta") == 0)
         take_call(partial, index, block);
-    /* thoughts, too, show that the server still works */
+    /* Record thoughts, because they also show that the server still works. */
     acr_partial_think(partial, acr_json_get_string(block, "thinking"),
                       acr_json_get_string(block, "signature"));
     if (strcmp(type, "redacted_thinking") == 0)
@@ -171,7 +174,8 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     return true;
 }
 
-/* Ends a block. Thoughts are kept because they must be sent back unchanged with the tool calls. */
+/* Ends a block and keeps its thoughts, because they must be sent back unchanged with the tool
+ * calls. */
 static void end_block(AcrPartial *partial)
 {
     if (partial->signature->len > 0)
@@ -182,7 +186,7 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* Takes the stop reason from a message or from a message's delta. */
+/* Reads the stop reason of a message or of a message's delta. */
 static void take_end(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *details = acr_json_get(message, "stop_details");

@@ -1,5 +1,5 @@
-/* Keys from a command's output or from a file that only its owner may read. All memory that held
- * a key is wiped before it is freed. No message shows the command, which may itself contain a
+/* Reads keys from a command's output or from a file that only its owner may read. All memory that
+ * held a key is wiped before it is freed. No message shows the command, which may itself contain a
  * key, or the command's standard error. */
 #include "llm/endpoint.h"
 
@@ -52,7 +52,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
     return true;
 }
 
-/* Takes the key from the first line of `text`; wipes the rest. */
+/* Copies the first line of `text`, which is the key, to *out_key, and wipes the whole of `text`. */
 static bool take_key_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
@@ -142,7 +142,8 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
                              g_strerror(errno));
     if (check_file(fd, source, error)) {
         buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
-        len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* one read returns all of a regular file */
+        len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* one call of `read` returns all of a
+                                                        * regular file */
         ok = len < 0 ? refuse_key(error, source, g_strerror(errno))
                      : take_key_line(buffer, (gsize)len, source, out_key, error);
         explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);

@@ -1,7 +1,6 @@
-/* Finds keys, session token and region where AWS's own tools look: in the environment, which
- * takes precedence, and in the user's two files. Only plain keys are supported, not roles,
- * programs that print keys, or services that issue them. Files are parsed in place, and their
- * memory is then wiped. */
+/* Finds keys, session token and region where AWS's own tools look: in the environment, which takes
+ * precedence, and in the user's two files. Only plain keys are supported, not roles, programs that
+ * print keys, or services that issue them. Memory that held a file is wiped after parsing. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -29,7 +28,7 @@ const char *acr_aws_profile(void)
     return profile ? profile : "default";
 }
 
-/* Whether the line begins the profile's section: "[NAME]", or "[profile NAME]" in the config
+/* Whether the line begins the section of `profile`: "[NAME]", or "[profile NAME]" in the config
  * file. */
 static bool begins_profile(char *line, const char *profile)
 {
@@ -49,7 +48,7 @@ static bool begins_profile(char *line, const char *profile)
     return strcmp(name, profile) == 0;
 }
 
-/* Reads a line of the form "KEY = value # comment". */
+/* Reads a line of the form "KEY = value # comment" into `out`. */
 static void take_setting(AcrAwsCredentials *out, char *line)
 {
     const struct {
@@ -78,7 +77,8 @@ static void take_setting(AcrAwsCredentials *out, char *line)
     }
 }
 
-/* Reads the profile's section. Skips indented lines, which are nested settings. */
+/* Reads the settings of the profile's section into `out`. Skips indented lines, which are nested
+ * settings. */
 static void take_profile(AcrAwsCredentials *out, char *text)
 {
     const char *profile = acr_aws_profile();
@@ -92,7 +92,7 @@ static void take_profile(AcrAwsCredentials *out, char *text)
     }
 }
 
-/* Reads a file's settings; treats a missing file as empty. Errors: AUTH. */
+/* Reads a file's settings into `out`; treats a missing file as empty. Errors: AUTH. */
 static bool read_credentials_file(const char *variable, const char *name, AcrAwsCredentials *out,
                                   GError **error)
 {
@@ -119,7 +119,8 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     return true;
 }
 
-/* Takes a complete pair of keys with its session token, unless `out` already has a pair. */
+/* Moves a complete pair of keys and its session token from `from` to `out`, unless `out` already
+ * has a pair. */
 static void take_keys(AcrAwsCredentials *out, AcrAwsCredentials *from)
 {
     if (out->access_key || !from->access_key || !from->secret_key)

@@ -1,7 +1,7 @@
-/* OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a
+/* Reaches OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a
  * deployment. If OPENAI_API_VERSION is set, the dated API is used, whose paths contain the
- * deployment; otherwise the v1 API, whose requests are the same as OpenAI's. If the environment
- * has both a bearer token and a key, the token is used. */
+ * deployment; otherwise the v1 API, whose requests are the same as OpenAI's. If the environment has
+ * both a bearer token and a key, the token is used. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 #define V1_PATH "/openai/v1"
 #define DATED_PATH "/openai"
 
-/* Makes the URL; the base URL may or may not include the path that both APIs append to it. */
+/* Makes the URL of the requests. The base URL may or may not include the path that both APIs append
+ * to it. */
 static char *url_of(const AcrEndpoint *endpoint, const char *version)
 {
     const char *base = endpoint->base_url;

@@ -1,7 +1,8 @@
-/* The broker of batch interfaces: a server on loopback takes requests, and one thread pools
- * them, sends the batches and polls their state. The broker's file gets a line for each batch
- * before the batch is sent, another with its id afterwards, and one for each result. A new
- * broker reads that file, so nothing is lost or sent twice after the program is killed. */
+/* The broker of batch interfaces: a server on loopback receives requests, and one thread pools the
+ * requests, sends the batches and polls the state of the batches. The broker's file gets a line for
+ * each batch before the batch is sent, a second line with the batch's id afterwards, and a line for
+ * each result. A new broker reads the file, so nothing is lost or sent twice after the program is
+ * killed. */
 #include "llm/batch_broker.h"
 
 #include <errno.h>
@@ -16,34 +17,34 @@
 
 #define POOL_STEPS 2
 #define POLL_STEPS 15
-#define MAX_CALLS 10000u /* of a batch */
+#define MAX_CALLS 10000u /* maximum number of calls in a batch */
 /* maximum sum of the sizes of a batch's bodies, in bytes */
 #define MAX_BYTES ((gsize)90 * 1024 * 1024)
 /* maximum number of batches in which a call is sent before the broker gives up */
 #define MAX_SENDS 3u
-#define MAX_BODY ((gsize)64 * 1024 * 1024) /* of one call */
+#define MAX_BODY ((gsize)64 * 1024 * 1024) /* maximum size of the body of one call, in bytes */
 #define MAX_FILE ((gsize)4 << 30)
 /* number of failed polls in a row after which the broker gives up a batch */
 #define MAX_FAILURES 20u
-#define NO_DISK 599 /* not an HTTP status: the results could not be saved */
+#define NO_DISK 599 /* not an HTTP status: means that the results could not be saved */
 
 /* A request that waits for its result. */
 typedef struct {
-    AcrBatchCall *sent; /* shared with the batch in which the call was sent */
+    AcrBatchCall *sent; /* shared with the batch in which the call is sent */
     char *model, **headers;
     AcrHttpIncoming *incoming;
     guint sends;
     gint64 since_us;
-    struct Batch *batch; /* NULL if the call was not sent yet */
+    struct Batch *batch; /* NULL until the call is sent */
 } Call;
 
 typedef struct Batch {
     /* `id` is NULL while it is unknown whether the provider accepted the batch */
     char *nonce, *id, *url;
-    /* the headers of one of the batch's calls; after a restart NULL, until one of the calls is
+    /* the headers of one of the batch's calls; NULL after a restart, until one of the calls is
      * repeated */
     char **headers;
-    GHashTable *keys; /* of its calls */
+    GHashTable *keys; /* keys of the batch's calls */
     gint64 sent_s, next_us;
     guint failures;
     bool is_over;
@@ -100,9 +101,9 @@ static void tell_user(const AcrBatchBroker *broker, const char *format, ...)
         broker->options.on_note(broker->options.ctx, line);
 }
 
-/* ---- The file ---- */
+/* ---- The broker's file ---- */
 
-/* Appends a line (taken) to the file and syncs it. */
+/* Appends the JSON object `line` (taken) to the broker's file and syncs the file. */
 static bool write_line(const AcrBatchBroker *broker, AcrJson *line, GError **error)
 {
     g_autoptr(AcrJson) owned = line;
@@ -141,7 +142,7 @@ static void keep_answer(AcrBatchBroker *broker, const char *key, int status, con
     g_hash_table_replace(broker->answers, answer->key, answer);
 }
 
-/* Takes a line of the file. Ignores an incomplete last line. */
+/* Restores the state that a line of the broker's file records. Ignores an incomplete last line. */
 static void take_kept(AcrBatchBroker *broker, const AcrJson *line)
 {
     const char *nonce = acr_json_get_string(line, "nonce"), *url = acr_json_get_string(line, "url"),
@@ -193,14 +194,15 @@ static void answer_pooled(Call *call, int status, const char *body)
     acr_http_incoming_answer(call->incoming, status, "application/json", body, strlen(body));
 }
 
-/* Refuses a call; the model then sends it to the standard interface. */
+/* Refuses a call, so that the model sends the call to the provider's standard interface. */
 static void refuse_call(Call *call, const char *why)
 {
     g_autofree char *printed = acr_batch_refusal(why);
     answer_pooled(call, ACR_BATCH_NO_ANSWER, printed);
 }
 
-/* The batch that contains the call with that key, but has no result for it yet. */
+/* Returns the batch that contains the call with the key `key` and has no result for the call yet;
+ * NULL if there is none. */
 static Batch *batch_of(const AcrBatchBroker *broker, const char *key)
 {
     for (guint i = 0; i < broker->batches->len; i++) {
@@ -231,8 +233,8 @@ static Call *read_envelope(AcrHttpIncoming *incoming)
     return call;
 }
 
-/* Called in the server's thread. Answers a request from the file if possible; otherwise the
- * request waits for its batch, or to be pooled. */
+/* Runs in the server's thread. Answers a request from the file if possible; otherwise lets the
+ * request wait for its batch, or until it is pooled. */
 static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;
@@ -256,7 +258,8 @@ static void take_pooled(void *ctx, AcrHttpIncoming *incoming)
     pthread_mutex_unlock(&broker->lock);
 }
 
-/* Forgets a client that has disconnected, because it will send its request again. */
+/* Forgets the request of a client that has disconnected, because the client will send the request
+ * again. */
 static void forget_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrBatchBroker *broker = ctx;
@@ -269,8 +272,8 @@ static void forget_request(void *ctx, AcrHttpIncoming *incoming)
 
 /* ---- Sending ---- */
 
-/* The oldest call that was not sent, if no new call has arrived for a while; otherwise NULL.
- * Call it with the lock held. */
+/* Returns the oldest call that was not sent, if no new call has arrived for a while or the oldest
+ * has waited long; otherwise NULL. Call it with the lock held. */
 static Call *find_ripe_call(const AcrBatchBroker *broker, gint64 now_us)
 {
     Call *first = NULL;
@@ -296,8 +299,9 @@ static bool goes_with(const Call *call, const Call *first)
            g_strv_equal((const char *const *)call->headers, (const char *const *)first->headers);
 }
 
-/* Makes a batch of the calls that have waited long enough; NULL if there are none. *out_calls
- * holds references, because clients may disconnect meanwhile. Call it with the lock held. */
+/* Makes a batch of the calls that have waited long enough; returns NULL if there are none.
+ * *out_calls holds references, because clients may disconnect meanwhile. Call it with the lock
+ * held. */
 static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
 {
     const Call *first = find_ripe_call(broker, g_get_monotonic_time());
@@ -321,8 +325,9 @@ static Batch *begin_batch(AcrBatchBroker *broker, GPtrArray **out_calls)
     return batch;
 }
 
-/* Ends a batch. Calls without a result are sent again, but refused if they were sent too often.
- * If `why` gives a reason, all of them are refused. Call it with the lock held. */
+/* Ends a batch. Its calls without a result are sent again, unless `status` is an error that another
+ * try cannot mend or a call was sent too often; then the call is refused for the reason `why`. Call
+ * it with the lock held. */
 static void end_batch(AcrBatchBroker *broker, Batch *batch, int status, const char *why)
 {
     batch->is_over = true;
@@ -357,7 +362,7 @@ static AcrBatchWire wire_of(const AcrBatchBroker *broker, char **headers)
                           broker->options.interrupt};
 }
 
-/* Sends a batch. If no response comes, we do not know yet whether the provider has accepted the
+/* Sends a batch. If no response arrives, it is unknown whether the provider has accepted the
  * batch. */
 static void send_batch(AcrBatchBroker *broker, Batch *batch, const GPtrArray *calls)
 {
@@ -395,7 +400,7 @@ static void send_batch(AcrBatchBroker *broker, Batch *batch, const GPtrArray *ca
 
 /* ---- Results ---- */
 
-/* Finds out whether the provider has accepted a batch whose id we do not know. */
+/* Asks the provider whether it has accepted a batch whose id we do not know. */
 static bool find_again(AcrBatchBroker *broker, Batch *batch, GError **error)
 {
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
@@ -422,7 +427,7 @@ static bool find_again(AcrBatchBroker *broker, Batch *batch, GError **error)
     return ok;
 }
 
-/* Saves a result, and answers the calls that wait for it. */
+/* Saves a result, and answers the calls that wait for the result. */
 static bool take_answer_of(AcrBatchBroker *broker, const Batch *batch, const AcrBatchAnswer *answer,
                            GError **error)
 {
@@ -477,7 +482,7 @@ static bool poll_batch(AcrBatchBroker *broker, Batch *batch, GError **error)
     return true;
 }
 
-/* ---- The thread ---- */
+/* ---- The broker's thread ---- */
 
 static Batch *find_due_batch(const AcrBatchBroker *broker)
 {

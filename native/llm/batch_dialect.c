@@ -45,7 +45,7 @@ bool acr_batch_url_is_known(const char *url)
            g_str_has_suffix(url, "/responses");
 }
 
-/* The URL with `path` in place of the interface's name at its end; owned. */
+/* Returns `url` with `path` in place of the interface's name at its end; owned. */
 static char *openai_url(const char *url, const char *path)
 {
     gsize len = strlen(url) -
@@ -55,7 +55,8 @@ static char *openai_url(const char *url, const char *path)
 
 /* ---- Exchanges ---- */
 
-/* The headers of the calls, but with another content type; owned. */
+/* Returns the headers of the calls with the content type `type` (NULL: without a content type);
+ * owned. */
 static GPtrArray *headers_with(const AcrBatchWire *wire, const char *type)
 {
     GPtrArray *headers = g_ptr_array_new_with_free_func(g_free);
@@ -69,8 +70,8 @@ static GPtrArray *headers_with(const AcrBatchWire *wire, const char *type)
     return headers;
 }
 
-/* Performs an exchange and returns the body of a 2xx response, owned; *out_status is 0 if no
- * response came. */
+/* Performs an exchange and returns the body of a 2xx response (owned), otherwise NULL with an
+ * error. *out_status is 0 if no response arrived. */
 static GBytes *exchange(const AcrBatchWire *wire, const char *url, const char *type,
                         const char *body, int *out_status, GError **error)
 {
@@ -98,7 +99,7 @@ static GBytes *exchange(const AcrBatchWire *wire, const char *url, const char *t
                                   shown));
 }
 
-/* Like exchange, but parses the response as JSON. */
+/* Performs an exchange like `exchange`, but parses the response as JSON. */
 static AcrJson *exchange_json(const AcrBatchWire *wire, const char *url, const char *type,
                               const char *body, int *out_status, GError **error)
 {
@@ -106,13 +107,14 @@ static AcrJson *exchange_json(const AcrBatchWire *wire, const char *url, const c
     return bytes ? acr_json_parse_bytes(bytes, error) : NULL;
 }
 
-/* A required string member of a response; owned. */
+/* Returns the member "id" of a response, owned. Fails if the id is missing or has other characters
+ * than letters, digits, "-" and "_". */
 static char *take_id(const AcrJson *json, GError **error)
 {
     const char *id = acr_json_get_string(json, "id");
     for (const char *at = id; at && *at; at++)
         if (!g_ascii_isalnum(*at) && *at != '-' && *at != '_')
-            id = NULL; /* the id becomes a part of a path */
+            id = NULL; /* a path contains the id, so other characters are not allowed */
     if (id && *id)
         return g_strdup(id);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
@@ -227,8 +229,8 @@ static void add_answer(GPtrArray *out, const char *key, int status, AcrJson *bod
     g_ptr_array_add(out, answer);
 }
 
-/* Takes a line of OpenAI's files of results. The response in it names the tier of single calls,
- * which we replace by the batch tier. */
+/* Appends the result in a line of OpenAI's result file. The response in the line names the service
+ * tier of single calls, which we replace by "batch". */
 static void take_openai(const AcrJson *line, GPtrArray *out)
 {
     const AcrJson *response = acr_json_get(line, "response"),
@@ -257,7 +259,7 @@ static void take_anthropic(const AcrJson *line, GPtrArray *out)
                body ? acr_json_copy(body) : NULL);
 }
 
-/* Reads a stream of results. Skips lines that are not results; the calls without a result are
+/* Reads a stream of results. Skips lines that are not results, because calls without a result are
  * sent again. */
 static bool read_results(const AcrBatchWire *wire, const char *url,
                          void (*take)(const AcrJson *line, GPtrArray *out), GPtrArray *out,

@@ -1,4 +1,4 @@
-/* Wraps a request, so that it is sent to the broker of batch interfaces instead of the provider. */
+/* Redirects a request to the broker of batch interfaces instead of the provider. */
 #include "llm/batch_broker.h"
 
 #include <string.h>

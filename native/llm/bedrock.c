@@ -1,14 +1,14 @@
-/* AWS Bedrock's Converse dialect. Answers are always streamed, in AWS's binary frames. Requests
- * carry a bearer key, or are signed with AWS keys from the environment or the user's files. A
- * stream ends with the stop reason (messageStop) and then the usage (metadata); without both,
- * the stream is incomplete. Cache marks are sent to models that are known to accept them. This
+/* Implements AWS Bedrock's Converse dialect. Answers are always streamed, in AWS's binary frames.
+ * Requests contain a bearer key, or are signed with AWS keys from the environment or the user's
+ * files. A stream ends with the stop reason (messageStop) and then the usage (metadata); a stream
+ * without both is incomplete. Cache marks are sent to models that are known to accept them. This
  * file sends nothing. */
 #include <string.h>
 
 #include "llm/llm_private.h"
 #include "llm/provider.h"
 
-/* the service's name in signatures; the names of its hosts begin with bedrock-runtime */
+/* the service's name in signatures; the names of the service's hosts begin with bedrock-runtime */
 #define SERVICE "bedrock"
 #define OWN_HOST "https://bedrock-runtime"
 
@@ -56,8 +56,8 @@ static bool fail_without_region(GError **error)
         acr_aws_profile());
 }
 
-/* The base URL of a region. If AWS's own variable asks for it, this is the URL of the FIPS 140
- * endpoint. */
+/* Returns the base URL of a region; owned. If AWS_USE_FIPS_ENDPOINT is "true", returns the URL of
+ * the FIPS 140 endpoint. */
 static char *bedrock_base(GError **error)
 {
     g_auto(AcrAwsCredentials) settings = {0};
@@ -81,7 +81,7 @@ static bool is_own_host(const char *base_url)
            !strpbrk(base_url + strlen("https://"), "/:");
 }
 
-/* Keeps the AWS keys for bedrock_sign. */
+/* Reads the AWS keys into the endpoint for bedrock_sign. */
 static bool take_keys(AcrEndpoint *endpoint, GError **error)
 {
     AcrAwsCredentials *keys = &endpoint->aws;
@@ -94,7 +94,7 @@ static bool take_keys(AcrEndpoint *endpoint, GError **error)
     acr_endpoint_secret(endpoint, keys->access_key);
     acr_endpoint_secret(endpoint, keys->secret_key);
     acr_endpoint_secret(endpoint, keys->session_token);
-    /* identifies the account for the shared rate limits */
+    /* the access key identifies the account for the shared rate limits */
     endpoint->key = g_strdup(keys->access_key);
     return true;
 }
@@ -104,7 +104,8 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
     g_autofree char *model = g_uri_escape_string(endpoint->model, NULL, FALSE);
     endpoint->url = g_strconcat(endpoint->base_url, "/model/", model, "/converse-stream", NULL);
     endpoint->is_own = is_own_host(endpoint->base_url);
-    if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user gave this header */
+    if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user gave the header
+                                                              * Authorization */
         return true;
     if (!endpoint->key)
         return take_keys(endpoint, error);
@@ -123,9 +124,8 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
-/* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. The ARN of an
- * inference profile does not show the model, so we send marks, and omit them after they were
- * rejected. */
+/* Whether to send cache marks. Anthropic's models and Amazon's Nova accept cache marks. The ARN of
+ * an inference profile does not show the model, so we send marks until the server rejects them. */
 static bool may_cache(const AcrDialect *dialect)
 {
     static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
@@ -145,7 +145,7 @@ static void mark_prefix(AcrTurns *turns)
         acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
-/* Bedrock expects the schema as a string inside the JSON. */
+/* Makes the output format for a schema. Bedrock expects the schema as a string inside the JSON. */
 static AcrJson *format_of(const AcrJson *schema)
 {
     g_autofree char *text = acr_json_print(schema);
@@ -187,9 +187,9 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
                        ACR_IF(dialect->tier, acr_json_of("type", ACR_TIER(dialect), NULL)), NULL);
 }
 
-/* inputTokens excludes tokens read from the cache or written to it; totalTokens may or may not
- * include them. If totalTokens matches neither sum, the counters mean something else, so none is
- * used. */
+/* Reads the usage. inputTokens excludes tokens read from the cache or written to it; totalTokens
+ * may or may not include them. If totalTokens matches neither sum, the counters have an unknown
+ * meaning, so none is used. */
 static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
@@ -213,7 +213,7 @@ static void take_usage(AcrPartial *partial, const AcrJson *metadata)
     read_bedrock_usage(partial, acr_json_get(metadata, "usage"));
 }
 
-/* The name of an exception is in the frame's headers, not in the JSON. */
+/* Fails with the exception in an event, whose name is in the frame's headers, not in the JSON. */
 static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -225,8 +225,8 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     return acr_partial_fail_json(partial, error, event->data);
 }
 
-/* Takes a `reasoningContent` or a piece of one. Thoughts must be sent back unchanged with the
- * calls. */
+/* Adds a `reasoningContent`, or a piece of it, to the partial answer. Thoughts must be sent back
+ * unchanged with the calls. */
 static void take_thoughts(AcrPartial *partial, const AcrJson *thoughts)
 {
     const AcrJson *whole = acr_json_get(thoughts, "reasoningText");
@@ -250,8 +250,8 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* Takes a block, the beginning of one, or a piece; the input of a piece is text. Returns false
- * if the text is too long. */
+/* Adds a block, the beginning of a block, or a piece of a block to the partial answer; the tool
+ * input of a piece is text. Returns false if the text is too long. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *use = acr_json_get(block, "toolUse"),
@@ -269,7 +269,8 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     return acr_partial_add(partial, acr_json_get_string(block, "text"));
 }
 
-/* The metadata event comes last. It does not complete the stream if no stop reason preceded it. */
+/* Handles an event. The metadata event comes last; it completes the stream only if a stop reason
+ * preceded it. */
 static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     static const char *const known[] = {"contentBlockStart", "contentBlockDelta",
@@ -311,7 +312,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     return ACR_PARSE_DONE;
 }
 
-/* Learns from an error of the model behind Bedrock, which describes in its own words which part
+/* Learns from an error of the model behind Bedrock, whose message says in its own words which part
  * of the request it rejects. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {

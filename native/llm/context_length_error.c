@@ -1,12 +1,13 @@
-/* Recognises errors that say that the prompt is too long. No two servers share an error code for
- * this, so we look in the message for a noun (what is too long) together with a verb or
- * adjective (that says "too long"). Most messages also say how many tokens fit; with that number
- * the next prompt is shortened in advance. */
+/* Recognises errors that say that the prompt is too long. No two servers share an error code for a
+ * prompt that is too long, so we look in the message for a noun such as "prompt" together with
+ * words such as "too long". Most messages also say how many tokens fit; the caller uses this number
+ * to shorten the next prompt. */
 #include "llm/failure.h"
 
 #include <string.h>
 
-#define MAX_BETWEEN 24u /* maximum number of bytes between these words and their number */
+/* maximum number of bytes between the words of BEFORE_WINDOW and the number */
+#define MAX_BETWEEN 24u
 #define MAX_NUMBERS 16u /* maximum number of numbers that are read in one message */
 
 /* Words before the number that states the size of the window. */
@@ -29,7 +30,7 @@
 #define OTHERS                                                                                     \
     "per minute|per day|rate limit|quota|credit|balance|tools|budget|tpm|api key|stop|"            \
     "schema|image"
-/* An error code that alone shows that the prompt is too long. */
+/* Error codes that alone show that the prompt is too long. */
 #define CODES                                                                                      \
     "contextwindowexceedederror|exceed_context_size_error|context_length_exceeded|"                \
     "tokens_limit_reached|model_max_prompt_tokens_exceeded"
@@ -55,7 +56,7 @@ guint acr_numbers_in(const char *text, gint64 *out, guint max)
     return n;
 }
 
-/* The number that follows shortly after the words; 0 if there is none. */
+/* Returns the number that follows `words` in the text at a short distance; 0 if there is none. */
 static gint64 number_behind(const char *text, const char *words)
 {
     const char *at = strstr(text, words);
@@ -68,7 +69,7 @@ static gint64 number_behind(const char *text, const char *words)
     return acr_numbers_in(at, &number, 1) && g_ascii_isdigit(*at) ? number : 0;
 }
 
-/* The number of tokens that fit; 0 if the text does not say. */
+/* Returns the number of tokens that fit, as the text states it; 0 if the text does not state it. */
 static gint64 window_in(const char *text)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, next = 0;
@@ -81,7 +82,7 @@ static gint64 window_in(const char *text)
     for (char **words = before; *words; words++)
         if ((most = number_behind(text, *words)) > 1)
             return most;
-    /* if a number is smaller than the number of tokens sent, it may be the window */
+    /* the largest number is the number of tokens sent; the next smaller number may be the window */
     for (guint i = 0; i < n; i++) {
         next = numbers[i] > most ? most : MAX(next, numbers[i] < most ? numbers[i] : 0);
         most = MAX(most, numbers[i]);

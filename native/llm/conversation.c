@@ -1,5 +1,5 @@
-/* A conversation: messages in order, under a name. All text in it is valid UTF-8, so that later
- * code need not check it before sending, recording or comparing. */
+/* Implements conversations: named lists of messages. All text in a conversation is valid UTF-8, so
+ * that later code need not check it before sending, recording or comparing. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -57,8 +57,8 @@ const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
     return size ? acr_json_get(message_at(conversation, size - 1)->tools, "calls") : NULL;
 }
 
-/* The results of the tool calls `asked`: call n gets text n, or the first call gets the whole
- * message. */
+/* Returns the results of the tool calls in `asked`: call n gets text n of `texts`. Without a text,
+ * the first call gets the whole message. */
 static AcrJson *answer_calls(const AcrJson *asked, const char *content, const GPtrArray *texts)
 {
     AcrJson *results = acr_json_new_array();
@@ -85,7 +85,8 @@ void acr_conversation_add(AcrConversation *conversation, AcrRole role, const cha
     g_array_append_val(conversation->messages, message);
 }
 
-/* Appends a call in Python's syntax, except for JSON's true, false and null. */
+/* Appends a call in Python's syntax, except that values are written with JSON's true, false and
+ * null. */
 static void append_call(GString *out, const AcrJson *call)
 {
     g_autoptr(AcrJson) arguments = acr_tool_arguments(call);
@@ -128,8 +129,8 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
         answer_calls(message_at(conversation, last - 1)->tools, message->content, texts);
 }
 
-/* Turns a message into plain text. Also does that to the message that holds the matching calls
- * or results. */
+/* Turns message `n` into plain text, and also the message that holds the matching calls or
+ * results. */
 static void flatten(AcrConversation *conversation, gsize n)
 {
     AcrMessage *message = message_at(conversation, n);
@@ -162,7 +163,7 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation, 
 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
 {
-    /* made before the old content is freed, because `content` may point to it */
+    /* copy the new text before the old content is freed, because `content` may point into it */
     char *text = acr_utf8_repair(content, strlen(content));
     AcrMessage *message = message_at(conversation, n);
     flatten(conversation, n);

@@ -1,5 +1,6 @@
 /* Learns from an error message which part of the request a model or server rejects, so that the
- * next request omits that part. All providers use this file, and each adds words of its own. */
+ * next request omits that part. All providers share this file, and each adds the words of its own
+ * error messages. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@ static bool is_name_char(char c)
     return g_ascii_isalnum(c) || c == '_';
 }
 
-/* Whether the text before `at` ends in a word that introduces a name, such as "parameter". */
+/* Whether the text ends before `at` with a word that introduces a name, such as "parameter ". */
 static bool follows_a_noun(const char *text, const char *at)
 {
     static const char *const nouns[] = {
@@ -69,7 +70,7 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so)
     return true;
 }
 
-/* An error that names no parameter may be about the tools, so we retry once without them. */
+/* Retries once without tools, because an error that names no parameter may be about the tools. */
 static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
 {
     bool names_tools = acr_failure_says(failure, "tool|function");
@@ -81,8 +82,8 @@ static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_tools, true);
 }
 
-/* The templates of some models have no system role, or require user and assistant to alternate.
- * Their servers reject other requests, or fail. */
+/* Learns that the template of the model has no system role, or requires user and assistant to
+ * alternate. The server then rejects the conversation, or fails. */
 static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(&dialect->no_system,
@@ -100,7 +101,7 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 #define MAX_NUMBERS 16u /* maximum number of numbers that are read in a message */
 #define LEAST_LIMIT 256 /* a smaller limit leaves no room for an answer */
 
-/* Collects the numbers in an error message, except the HTTP status. */
+/* Collects the numbers in an error message, except the HTTP status; returns how many there are. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
 {
     const char *text = failure->message ? failure->message : "";
@@ -108,8 +109,9 @@ static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS
                           MAX_NUMBERS);
 }
 
-/* Lowers an answer limit that exceeds the model's limit. We assume that the largest smaller
- * number in the message is the allowed limit; without such a number, we halve the limit. */
+/* Lowers the answer limit if an error says that it exceeds the model's limit. The largest number in
+ * the message that is smaller than the sent limit is probably the allowed limit; without such a
+ * number, half of the sent limit is tried. */
 static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, sent = dialect->sent_limit;
@@ -131,9 +133,8 @@ static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
     return true;
 }
 
-/* Handles the error that prompt and answer limit together exceed the window. The message says
- * how many tokens the prompt leaves for the answer, and this number becomes the limit of this
- * call. */
+/* Handles an error which says that prompt and answer limit together exceed the window. The limit of
+ * this call becomes the number of tokens that the prompt leaves for the answer. */
 static bool correct_room(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], sent = dialect->sent_limit, prompt = 0;
@@ -177,8 +178,9 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
            correct_tools(dialect, failure);
 }
 
-#define MAX_TOKEN_BYTES 8    /* maximum number of bytes of text per token, except in repetitions */
-#define LEAST_CUT_TOKENS 500 /* a smaller token count is a placeholder */
+/* maximum number of bytes of text per token; repeated bytes are not counted */
+#define MAX_TOKEN_BYTES 8
+#define LEAST_CUT_TOKENS 500 /* a smaller token count is only a placeholder of the server */
 
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure)

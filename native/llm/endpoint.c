@@ -1,6 +1,6 @@
-/* Determines where and how requests are sent: the base URL (from an option, the environment or
- * the provider), the socket of a unix: address, the key and the headers. It lists all secrets,
- * so that they can be removed from every text and wiped at the end. */
+/* Determines where and how requests are sent: the base URL (from an option, the environment or the
+ * provider), the socket of a unix: address, the key and the headers. All secrets are listed, so
+ * that they can be removed from every text and wiped at the end. */
 #include "llm/endpoint.h"
 
 #include <string.h>
@@ -8,14 +8,15 @@
 #include "http/http.h"
 #include "llm/provider.h"
 
-#define MIN_SECRET_BYTES 8u   /* shorter header values are assumed to be ordinary words */
+/* shorter header values are assumed to be ordinary words, not secrets */
+#define MIN_SECRET_BYTES 8u
 #define MAX_GIVEN_HEADERS 100 /* maximum number of headers in one environment variable */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
     for (guint i = 0; i < endpoint->headers->len; i++) {
-        /* the list ends in NULL after the endpoint is made */
+        /* the list ends with NULL once the endpoint is complete */
         const char *line = endpoint->headers->pdata[i];
         if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + strlen(": ");
@@ -49,7 +50,7 @@ static void keep_value(AcrEndpoint *endpoint, const char *value)
         acr_endpoint_secret(endpoint, value);
 }
 
-/* Whether the header's value is public and may occur in answers. Names are in lower case. */
+/* Whether the value of the header `name` is public and may occur in answers. */
 static bool is_public(const char *name)
 {
     static const char *const names[] = {
@@ -59,8 +60,8 @@ static bool is_public(const char *name)
     return g_strv_contains(names, lower);
 }
 
-/* Adds a header that the user gave, "Name: value". The value and each of its words may be
- * secret: a server may return the KEY of "Bearer KEY" alone. */
+/* Adds the user's header `line`, "Name: value". The value and each of its words may be secret: a
+ * server may return the KEY of "Bearer KEY" alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
     g_auto(GStrv) pair = g_strsplit(line, ":", 2);
@@ -99,7 +100,8 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     memset(endpoint, 0, sizeof *endpoint);
 }
 
-/* The path of the provider's own base URL. Servers behind a unix socket use the same path. */
+/* Returns the path of the provider's own base URL. Servers behind a unix socket use the same
+ * path. */
 static const char *own_path(const AcrProvider *provider)
 {
     const char *host = provider->base_url ? strstr(provider->base_url, "://") : NULL;
@@ -107,8 +109,8 @@ static const char *own_path(const AcrProvider *provider)
     return path ? path : "";
 }
 
-/* Parses unix:PATH and unix://PATH, either of which :/v1 may follow, and
- * http+unix://PERCENT-ENCODED/v1. */
+/* Parses a base URL of the form unix:PATH, unix://PATH (either may be followed by :/v1) or
+ * http+unix://PERCENT-ENCODED/v1. Returns false if the URL has another form. */
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
     bool is_coded = g_str_has_prefix(base, "http+unix://");
@@ -133,7 +135,8 @@ static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
                          endpoint->shown_name);
 }
 
-/* Removes the path from a base URL that is the URL of the POST request, which users often give. */
+/* Removes the request's path, such as "/chat/completions", from the end of a base URL, because
+ * users often give the whole URL. */
 static void cut_path(char *base)
 {
     static const char *const ends[] = {"/chat/completions", "/completions", "/responses",
@@ -161,7 +164,7 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
 }
 
 /* Appends the path that all servers of the endpoint's kind share, because users often give an
- * address without it. */
+ * address without a path. */
 static void add_path(AcrEndpoint *endpoint)
 {
     const char *host = strstr(endpoint->base_url, "://");
@@ -248,7 +251,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
                          endpoint->shown_name, names ? names : "its variable");
 }
 
-/* Adds "user:password", and the password alone, to the secrets. */
+/* Adds a text of the form "user:password", and the password alone, to the secrets. */
 static void keep_credentials(AcrEndpoint *endpoint, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -292,7 +295,8 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
-    /* The user's own headers override ours. If several have the same name, the last one counts. */
+    /* The user's own headers override ours. The last of several headers with the same name counts,
+     * so it is added first. */
     for (guint i = options->headers ? g_strv_length((char **)options->headers) : 0; i > 0; i--)
         add_given_header(out, options->headers[i - 1]);
     acr_endpoint_header(out, "Content-Type", "application/json");

@@ -5,7 +5,7 @@
 
 typedef struct AcrProvider AcrProvider;
 
-/* Made once for each model. Clearing it wipes the keys. */
+/* The endpoint of a model. acr_endpoint_clear wipes the keys. */
 typedef struct {
     const AcrProvider *provider;
     const char *shown_name; /* borrowed; the model's name as the user gave it, for messages */
@@ -13,13 +13,13 @@ typedef struct {
     char *base_url;         /* owned; without a trailing slash */
     char *url;              /* owned; the URL to which requests are posted */
     char *unix_socket;      /* owned; NULL: TCP */
-    /* array of owned strings "Name: value"; ends in NULL after the endpoint is made */
+    /* array of owned strings "Name: value"; ends with NULL once the endpoint is complete */
     GPtrArray *headers;
-    char *key; /* owned; NULL: none */
-    /* static; name of the variable that held the key; NULL: the key came from an option, or
-     * there is no key */
+    char *key; /* owned; NULL: there is no key */
+    /* static; name of the variable that held the key; NULL: the key came from an option, or there
+     * is no key */
     const char *key_variable;
-    GPtrArray *secrets; /* array of owned strings that are never shown: the key and others */
+    GPtrArray *secrets; /* array of owned strings that are never shown, such as the key */
     bool is_own;        /* the requests go to the provider's own address, over TLS */
     /* no base URL was given, so the server knows the newer names of parameters */
     bool is_official_dialect;
@@ -31,15 +31,17 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
                        const AcrModelOptions *options, AcrEndpoint *out,
                        GError **error) ACR_MUST_USE;
 void acr_endpoint_clear(AcrEndpoint *endpoint);
-/* Adds a header, unless the user gave a header with that name. */
+/* Adds a header, unless the user gave a header with the name `name`. */
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
 /* Adds the headers that the user gave in an environment variable, one "Name: value" a line. */
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
-/* The value of a header, borrowed until another header is set; NULL if it is not set. */
+/* Returns the value of a header, borrowed until another header is set; NULL if the header is not
+ * set. */
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
 /* Adds the header "Authorization: Bearer KEY", if there is a key. */
 void acr_endpoint_bearer(AcrEndpoint *endpoint);
-/* Whether requests carry neither a key nor a header that the user gave, which could contain one. */
+/* Whether requests carry neither a key nor a header that the user gave, which could contain a
+ * key. */
 bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
 /* Fails with AUTH if a key is needed but not set; the message names the provider's variables.
  * Servers on this machine, and kinds of servers that people usually run themselves, need no key. */
@@ -49,32 +51,35 @@ void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 
 /* ---- Environment and keys (api_key.c) ---- */
 
-/* The value of an environment variable; NULL if it is unset or empty. */
+/* Returns the value of an environment variable; NULL if it is unset or empty. */
 const char *acr_variable(const char *name);
-/* The value of the first variable that is set and not empty; NULL if there is none. `names` is
- * NULL-terminated, or NULL. */
+/* Returns the value of the first variable that is set and not empty; NULL if there is none. `names`
+ * is NULL-terminated, or NULL. */
 const char *acr_first_variable(const char *const *names);
 #define ACR_STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define ACR_KEY_MAX_BYTES (16u * 1024)
-#define ACR_KEY_COMMAND_TIMEOUT_MS 60000 /* the time is shorter if --max-time ends earlier */
-/* maximum number of bytes on each stream; a command that writes more is killed */
+/* timeout of the key command; shorter if --max-time ends earlier */
+#define ACR_KEY_COMMAND_TIMEOUT_MS 60000
+/* maximum number of bytes on each stream of the key command; a command that writes more is
+ * killed */
 #define ACR_KEY_COMMAND_MAX_OUTPUT (1024u * 1024)
 
-/* The key from the command or file that the options name; *out_key is owned (wiped by acr_wipe),
- * or NULL if neither option is given. Errors: AUTH (the command fails or prints nothing; the
- * file is missing, readable by others, or not a regular file). Error messages contain nothing of
- * the output or the file. */
+/* Gets the key from the command or file that the options name; *out_key is owned (wiped by
+ * acr_wipe), or NULL if neither a command nor a file is named. Errors: AUTH (the command fails or
+ * prints nothing; the file is missing, readable by others, or not a regular file). Error messages
+ * contain nothing of the output or the file. */
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
                           GError **error) ACR_MUST_USE;
-/* Returns the key in a string, which is modified: removes surrounding blanks, quotes (as in .env
- * files) and the word Bearer. */
+/* Removes surrounding blanks, quotes (as in .env files) and the word Bearer from a key, in place.
+ * Returns `text`. */
 char *acr_key_bare(char *text);
 /* Whether a key can be sent in a header; if not, fails with AUTH and names `source`
  * ("OPENAI_API_KEY"). */
 bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST_USE;
 
-/* Implements `reach` of AcrModelOps. If `ca_file` is NULL, the system's certificates are used. */
+/* Sends a GET to the endpoint's base URL; implements `reach` of AcrModelOps. If `ca_file` is NULL,
+ * the system's certificates are used. */
 bool acr_endpoint_reach(const AcrEndpoint *endpoint, const char *ca_file, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, int *out_status,
                         GError **error) ACR_MUST_USE;

@@ -1,9 +1,9 @@
-/* application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message
- * consists of its length, the length of its headers and a CRC-32 of both (4 bytes each, big
- * endian), its headers, its payload, and a CRC-32 of everything before. Bytes may be cut
- * anywhere and are collected until a message is complete. We use a length only after we have
- * checked its checksum and its limit, and memory grows with the bytes that arrived, not with the
- * announced length. This file does not parse payloads. */
+/* Parses application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A
+ * message consists of its length, the length of its headers and a CRC-32 of both (4 bytes each, big
+ * endian), its headers, its payload, and a CRC-32 of all preceding bytes. Bytes may be cut anywhere
+ * and are collected until a message is complete. We use a length only after we have verified its
+ * checksum and compared it with the limit, and memory grows with the bytes that arrived, not with
+ * the announced length. This file does not parse payloads. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -70,7 +70,8 @@ static guint32 crc32_of(const guint8 *data, gsize len)
     return (guint32)crc32_z(0, data, len);
 }
 
-/* Takes `n` bytes from the front. Returns NULL if there are fewer. */
+/* Takes `n` bytes from the front of `left`, and returns them. Returns NULL if `left` has fewer
+ * bytes. */
 static const guint8 *take_bytes(Value *left, gsize n)
 {
     const guint8 *at = left->data;
@@ -81,10 +82,12 @@ static const guint8 *take_bytes(Value *left, gsize n)
     return at;
 }
 
-/* Takes a header value of that type. Returns false if the type is unknown or bytes are missing. */
+/* Takes a header value of the type `type` from `left`. Returns false if the type is unknown or
+ * bytes are missing. */
 static bool take_value(Value *left, guint8 type, Value *out)
 {
-    static const guint8 sizes[] = {0, 0, 1, 2, 4, 8, 0, 0, 8, 16}; /* by type */
+    /* size of a value in bytes, by type */
+    static const guint8 sizes[] = {0, 0, 1, 2, 4, 8, 0, 0, 8, 16};
     const guint8 *size = NULL;
     if (type >= G_N_ELEMENTS(sizes))
         return false;
@@ -99,9 +102,9 @@ static bool take_value(Value *left, guint8 type, Value *out)
     return out->data;
 }
 
-/* Reads the headers of type string into a table, name -> value; owned. NULL if the headers are
- * malformed, a name occurs twice, or one of the format's own headers (":message-type", …) is not
- * a string. */
+/* Reads the headers of type string into a table, name -> value; owned. Returns NULL if the headers
+ * are malformed, a name occurs twice, or one of the format's own headers (":message-type", …) is
+ * not a string. */
 static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -129,8 +132,8 @@ static const char *text_of_header(GHashTable *headers, const char *name)
     return text ? text : "";
 }
 
-/* Passes the message to on_event. `payload` is followed by a NUL. If an error has no payload,
- * its text is in a header, which then replaces the payload. */
+/* Passes a message to on_event. `payload` is followed by a NUL. An error without a payload has its
+ * text in a header, which then replaces the payload. */
 static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *payload, gsize len)
 {
     const char *type = text_of_header(headers, ":message-type");
@@ -178,7 +181,7 @@ static bool read_message(AcrEventStream *stream)
     g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
     if (!headers)
         return fail_stream(stream, "an event's headers are malformed");
-    data[end] = '\0'; /* overwrites the checksum */
+    data[end] = '\0'; /* the NUL after the payload overwrites the checksum */
     if (!give_out(stream, headers, (char *)payload, (gsize)(data + end - payload)))
         return false;
     g_byte_array_set_size(stream->message, 0);

@@ -1,8 +1,8 @@
-/* Classifies an error, whichever provider sent it. First it looks up, in one table, the words
- * that providers put into code, type, status, details or a header; then it reads the error's
- * prose (context_length_error.c); then it uses the status. Each word has a rank: a precise word
- * outranks the status ("insufficient_quota" with 429), a vague one does not
- * ("invalid_request_error" with 401). */
+/* Classifies the errors of all providers: first by the words that providers put into code, type,
+ * status, details or a header, which are looked up in one table; then by the error's prose
+ * (context_length_error.c); then by the status. Each word has a rank: a precise word outranks the
+ * status ("insufficient_quota" with 429), a vague one does not ("invalid_request_error" with
+ * 401). */
 #include "llm/failure.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ typedef enum {
     RANK_NONE,
     RANK_WEAK,   /* a status with a meaning of its own outranks the word */
     RANK_STRONG, /* the word outranks the status */
-    RANK_MONEY,  /* the word is the actual reason, and outranks strong words */
+    RANK_MONEY,  /* the word is the actual reason, and outranks even strong words */
 } Rank;
 
 typedef struct {
@@ -26,10 +26,10 @@ typedef struct {
     const char *words[20]; /* NULL-terminated */
 } Words;
 
-/* Words are compared case-insensitively, because event streams and headers spell exceptions
- * differently. */
+/* The words that classify an error. They are compared case-insensitively, because event streams and
+ * headers spell exceptions differently. */
 static const Words table[] = {
-    /* limits on concurrent requests; they pass by themselves */
+    /* limits on concurrent requests; they need no action, because they end by themselves */
     {ACR_LLM_ERROR_RATE_LIMIT,
      RANK_MONEY,
      {"in_flight_budget_exhausted", "openrouter_in_flight_budget"}},
@@ -43,7 +43,7 @@ static const Words table[] = {
       "insufficient_credits", "weight_exceeds_budget", "openrouter_credits", "openrouter_key_limit",
       "openrouter_guardrail_budget", "openrouter_workspace_budget"}},
     {ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-     RANK_STRONG, /* Zhipu uses numbers as codes */
+     RANK_STRONG, /* "1261" is Zhipu's code, which is a number */
      {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded",
       "1261"}},
     /* LiteLLM's no_db_connection means that the key is not the master key and the server has no
@@ -87,7 +87,7 @@ static const Words table[] = {
     {ACR_LLM_ERROR_TIMEOUT, RANK_WEAK, {"timeout_error", "DEADLINE_EXCEEDED"}},
 };
 
-/* Phrases, in lower case, in which some servers explain errors only in prose. */
+/* Phrases, in lower case, that classify errors of servers that explain them only in prose. */
 static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,
@@ -133,7 +133,7 @@ guint acr_failure_retries(AcrLlmError code)
     return (guint)code < ACR_LLM_ERRORS ? retries[code] : 0;
 }
 
-/* Whether a code or status means success; some servers send such a code with each answer. */
+/* Whether a code or status means success; some servers send a success code with each answer. */
 static bool is_success(const AcrJson *object)
 {
     static const char *const members[] = {"code", "status_code", "error_code"};
@@ -186,8 +186,8 @@ const char *acr_header_request_id(GHashTable *headers)
     return id;
 }
 
-/* The bare name of an exception, which may follow a namespace ("com.amazon…#Name") or precede a URL
- * ("Name:http…"). */
+/* Returns the bare name of an exception (owned), which may follow a namespace ("com.amazon…#Name")
+ * or precede a URL ("Name:http…"). */
 static char *bare_word(const char *word)
 {
     const char *hash = strrchr(word, '#');
@@ -203,7 +203,7 @@ static void add_word(GPtrArray *found, const char *word)
         g_ptr_array_add(found, bare_word(word));
 }
 
-/* Collects all words of the error that may be in the table, beginning with the most precise;
+/* Collects all words of the error that may be in the table, beginning with the most precise word;
  * owned. */
 static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 {
@@ -224,7 +224,7 @@ static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
     return found;
 }
 
-/* The prose of the error, in lower case; owned. */
+/* Returns the prose of the error, in lower case; owned. */
 static char *prose_of(const AcrJson *error, const char *text, gsize len)
 {
     const char *message = message_of(error);
@@ -236,7 +236,8 @@ static char *prose_of(const AcrJson *error, const char *text, gsize len)
     return g_ascii_strdown(all, -1);
 }
 
-/* The status that gateways put into the body of a response with status 200; 0 if there is none. */
+/* Returns the status that gateways put into the body of a response with status 200; 0 if there is
+ * none. */
 static int number_of(const AcrJson *error)
 {
     static const char *const members[] = {"code", "status", "statusCode"};
@@ -251,7 +252,8 @@ static int number_of(const AcrJson *error)
     return 0;
 }
 
-/* The class of a status; ACR_LLM_ERRORS if no more than its first digit has a meaning. */
+/* Returns the class of a status; ACR_LLM_ERRORS if only the first digit of the status has a
+ * meaning. */
 static AcrLlmError class_of_status(int status)
 {
     static const struct {
@@ -271,7 +273,8 @@ static AcrLlmError class_of_status(int status)
     return ACR_LLM_ERRORS;
 }
 
-/* The first row with the highest rank; its rank is NONE if no word is in the table. */
+/* Returns the first row of the table with the highest rank of all words found; its rank is NONE if
+ * no word is in the table. */
 static const Words *best_row(const GPtrArray *found)
 {
     static const Words none = {.code = ACR_LLM_ERRORS};
@@ -285,8 +288,8 @@ static const Words *best_row(const GPtrArray *found)
     return best;
 }
 
-/* Whether the error is about a daily quota. If so, the wait that the server states is not the
- * time until the quota is renewed. */
+/* Whether the error is about a daily quota. If the quota is daily, the wait that the server states
+ * is not the time until the quota is renewed. */
 static bool is_of_the_day(const char *text)
 {
     return acr_says_any(text, "per day|per-day|per_day|perday|daily");
@@ -302,7 +305,7 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
                                                           : ACR_LLM_ERRORS;
 }
 
-/* The class that the body indicates; ACR_LLM_ERRORS if the body is not more precise than
+/* Returns the class that the body indicates; ACR_LLM_ERRORS if the body is not more precise than
  * `status`. */
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
@@ -316,7 +319,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     if (strstr(prose, "did not allow prompt caching"))
         return ACR_LLM_ERROR_BAD_REQUEST;
     if (acr_json_get(acr_json_get(error, "metadata"),
-                     "flagged_input")) /* from content moderation */
+                     "flagged_input")) /* the member comes from content moderation */
         return ACR_LLM_ERROR_CONTENT_FILTER;
     if (best->rank >= RANK_STRONG && best->code != ACR_LLM_ERROR_BAD_REQUEST)
         return best->code;
@@ -337,14 +340,14 @@ static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
     bool is_servers = status >= 500 || status < 300;
     if (code == ACR_LLM_ERRORS)
         code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
-    /* "true" means that the server calls the error its own */
+    /* the header's value "true" means that the server considers the error its own fault */
     return by_body == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
                    g_ascii_strcasecmp(should_retry, "true") == 0
                ? ACR_LLM_ERROR_SERVER
                : code;
 }
 
-/* The word that names the error in messages; owned; NULL if there is none. */
+/* Returns the word that names the error in messages, owned; NULL if there is none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
     const char *type = acr_http_header(headers, "x-amzn-errortype");

@@ -9,7 +9,7 @@
 #define ACR_LLM_MAX_MESSAGE 1024u
 #define ACR_LLM_BACKOFF_BASE_MS 1000
 #define ACR_LLM_BACKOFF_CAP_MS 60000
-/* in tokens; if an error message states a larger window, that is ignored */
+/* in tokens; a larger window in an error message is ignored */
 #define ACR_MAX_WINDOW ((gint64)1000000000)
 #define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* longer waits are shortened to a day */
 
@@ -27,18 +27,18 @@ typedef struct {
 } AcrFailure;
 void acr_failure_clear(AcrFailure *failure);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFailure, acr_failure_clear)
-/* Fills *out (the class determines whether a retry makes sense); always returns false. `message`
+/* Fills *out, whose class determines whether a retry makes sense; always returns false. `message`
  * is copied. */
 bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 
-/* The error in a body: its "error" member, or the body itself if it has a message and no answer.
- * NULL if there is none, or if its code means success. */
+/* Returns the error in a body: its "error" member, or the body itself if it has a message and no
+ * answer; NULL if there is no error, or if its code means success. Borrowed. */
 const AcrJson *acr_failure_in_body(const AcrJson *body);
 /* Classifies a failed response. `body` is NULL if the response is not JSON; the message then
  * quotes `text`. */
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
                              GHashTable *headers, AcrFailure *out);
-/* The maximum number of retries for a class of failure, whatever the option says; 0: such
+/* Returns the maximum number of retries for a class of failure, whatever the option says; 0: such
  * failures are never retried. */
 guint acr_failure_retries(AcrLlmError code);
 /* Whether a message (in lower case) says that the prompt is too long. If so, *out_window is the
@@ -56,24 +56,24 @@ static inline bool acr_says_any(const char *text, const char *words)
             return true;
     return false;
 }
-/* The request id in the server's headers; borrowed; NULL if there is none. */
+/* Returns the request id in the server's headers, borrowed; NULL if there is none. */
 const char *acr_header_request_id(GHashTable *headers);
 
 /* ---- When to retry (retry.c) -------- */
 
-/* The duration at the start of a text in milliseconds; -1 if there is none. Examples: "6m0s",
- * "88ms", "1.5s", "2 minutes", or a bare number of seconds. */
+/* Returns the duration at the start of a text, in milliseconds; -1 if there is none. Examples:
+ * "6m0s", "88ms", "1.5s", "2 minutes", or a bare number of seconds. */
 gint64 acr_duration_ms(const char *text);
-/* The wait in ms that an error asks for in words; -1 if it asks for none. `prose` is the error's
- * text in lower case. */
+/* Returns the wait, in milliseconds, that an error's words ask for; -1 if they ask for none.
+ * `prose` is the error's text in lower case. */
 gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
-/* The wait that the headers ask for: retry-after-ms, else retry-after (seconds or an HTTP date;
- * `now_unix` in seconds), else x-amz-retry-after. -1 if no header is sent or readable. At most
- * ACR_MAX_RETRY_AFTER_MS. */
+/* Returns the wait that the headers ask for, in milliseconds: retry-after-ms, else retry-after
+ * (seconds or an HTTP date; `now_unix` in seconds), else x-amz-retry-after. Returns -1 if no header
+ * is sent or can be parsed. At most ACR_MAX_RETRY_AFTER_MS. */
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
 
-/* Back-off with full jitter: `u` in [0, 1) times min(cap, base * 2^retry). The wait that the server
- * asked for, plus up to 10 %, is the minimum. */
+/* Returns a back-off with full jitter: `u`, in [0, 1), times min(cap, base * 2^retry). The wait
+ * that the server asked for, plus up to 10 %, is the minimum. */
 gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u);
-/* Waits; returns false if interrupted before `ms` have passed. */
+/* Waits `ms` milliseconds; returns false if interrupted before that. */
 bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt);

@@ -1,17 +1,18 @@
 /* Combines two models into one. If the first fails permanently, for a reason that the second may
- * not share, this call and all later ones go to the second, so that the broken server is retried
- * only once. The report has the tries of both models, each with its model's name. */
+ * not share, the failed call and all later calls go to the second, so that the broken server is
+ * retried only once. The report has the tries of both models; each try has its model's name. */
 #include "llm/failure.h"
 
 typedef struct {
     AcrModel base;
     AcrModel *first, *second; /* owned */
-    bool has_fallen;          /* from now on, only the second model is called */
+    /* the first model has failed permanently, so only the second model is called */
+    bool has_fallen;
     AcrModelReport report;
 } FallbackModel;
 
-/* Whether the other model, which has another key and account, may succeed after this failure.
- * The models themselves retry transient failures. */
+/* Whether the other model, which has another key and account, may succeed after the failure
+ * `error`. The models themselves retry transient failures. */
 static bool may_fall(const GError *error)
 {
     return error->domain == ACR_LLM_ERROR &&
@@ -19,7 +20,7 @@ static bool may_fall(const GError *error)
             acr_failure_retries((AcrLlmError)error->code) > 0);
 }
 
-/* Calls one of the models and adds its tries to the report. */
+/* Calls `model`, one of the two models, and adds its tries to the report. */
 static bool ask_model(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
                       AcrModelAnswer *out, GError **error)
 {
@@ -58,8 +59,8 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     return false;
 }
 
-/* The journal does not say which model gave the answer, so both models skip. That matters only
- * for scripts, which count their lines. */
+/* The journal does not say which model gave the answer, so both models skip the call. Skipping
+ * matters only for scripts, which count their lines. */
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {
     FallbackModel *self = (FallbackModel *)model;

@@ -1,6 +1,7 @@
-/* Google's Gemini dialect. Answers are always streamed, and the URL contains the model. No event
- * ends a stream: it is complete once a finish reason has arrived, but later events may still
- * correct the usage. The answer to a blocked prompt has no candidates. This file sends nothing. */
+/* Implements Google's Gemini dialect. Answers are always streamed, and the URL contains the model.
+ * No event ends a stream: it is complete once a finish reason has arrived, but later events may
+ * still correct the usage. The answer to a blocked prompt has no candidates. This file sends
+ * nothing. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ static bool has_version(const char *base_url)
     return *last == '\0';
 }
 
-/* A model's name may include its folder ("models/…"). */
+/* Returns the path of a request, owned. A model's name may include its folder ("models/…"). */
 static char *path_of_request(const AcrEndpoint *endpoint)
 {
     static const char *const folders[] = {"models/", "tunedModels/"};
@@ -59,8 +60,8 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* Models before the third generation take a token budget for thoughts; later models take a
- * level. */
+/* Makes the thinking settings. Models before the third generation take a token budget for thoughts;
+ * later models take a level. */
 static AcrJson *thinking_of(const AcrDialect *dialect)
 {
     static const struct {
@@ -127,8 +128,8 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
                                 "responsemimetype|response_mime_type|json mode|application/json"));
 }
 
-/* The prompt count includes cached tokens but not the tokens of tools; the candidates' count
- * excludes thoughts. */
+/* Reads the usage. The prompt count includes cached tokens but not the tokens of tools; the
+ * candidates' count excludes thoughts. */
 static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 prompt = acr_partial_counter(partial, usage, "promptTokenCount");
@@ -148,7 +149,7 @@ static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
     acr_partial_use(partial, &said);
 }
 
-/* Takes a candidate's parts. Returns false if there is too much text. */
+/* Adds a candidate's parts to the partial answer. Returns false if there is too much text. */
 static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
 {
     const AcrJson *parts = acr_json_get(acr_json_get(candidate, "content"), "parts");
@@ -192,7 +193,8 @@ static AcrParseStep gemini_event(AcrPartial *partial, const AcrEvent *event, con
     return take_chunk(partial, json);
 }
 
-/* Gemini's finish reason for tool calls is the same as for any other end. */
+/* Sets the finish reason "tool_calls", because Gemini's finish reason for tool calls is the same as
+ * for any other end. */
 static void gemini_settle(AcrPartial *partial)
 {
     if (partial->has_calls && g_strcmp0(partial->finish, "stop") == 0)

@@ -1,7 +1,7 @@
-/* A model that is reached by HTTP. It retries until there is an answer or a permanent failure,
- * or until the retries, the time or the money are used up. The provider (AcrProvider) makes the
- * requests, the reader parses the responses, and spend.c limits the cost. This file handles
- * waits, retries and secrets, which are the same for all providers. */
+/* A model that is reached by HTTP. A call is retried until there is an answer or a permanent
+ * failure, or until the retries, the time or the money are used up. The provider (AcrProvider)
+ * makes the requests, the reader parses the responses, and spend.c limits the cost. This file
+ * handles waits, retries and secrets, which are the same for all providers. */
 #include <string.h>
 
 #include "base/trace.h"
@@ -15,7 +15,7 @@
 #define TRY_TIMEOUT_MS (30ll * 60 * 1000)
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
-/* a call fails if it would have to wait longer than this */
+/* a call fails if it would have to wait longer than MAX_HONOURED_WAIT_MS */
 #define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000)
 #define LIMIT_MS(given, ms, n)                                                                     \
     (self->service == ACR_SERVICE_BATCH  ? ACR_BATCH_MAX_WAIT_MS                                   \
@@ -24,7 +24,7 @@
                                          : (ms))
 #define POSTSCRIPT_MS 5000 /* how long to wait for further events after a complete answer */
 #define ANSWER_EVERY_MS 500
-#define MIN_TRY_MS 100 /* no try begins if less time than this is left */
+#define MIN_TRY_MS 100 /* no try begins if less time than MIN_TRY_MS is left */
 #define MAX_SHRINKS 3u /* how often the answer limit may be lowered to fit the ceiling */
 /* The answer limit for providers that require one: DEFAULT_LIMIT for unknown models, and at most
  * MAX_OWN_LIMIT for known ones, because the limit counts against the key's tokens per minute. */
@@ -50,10 +50,10 @@ typedef struct {
     char *broker;
     char *instance;  /* owned; the id of the benchmark task, or NULL */
     char *authority; /* owned; host and port, or socket, for messages */
-    GRand *random;   /* owned; only for the jitter of waits, on which no answer depends */
+    GRand *random;   /* owned; only for the jitter of waits, which does not change answers */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    /* a request with this key succeeded; the user was told that the tier is refused */
+    /* a request with the key succeeded; the user was told that the tier is refused */
     bool has_answered, has_told_refusal;
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
@@ -69,7 +69,7 @@ typedef struct {
     guint total;
     gint64 wait_ms; /* wait before the next try */
     AcrService service;
-    /* the circuit breaker made the failure, so it must not be reported to the breaker again */
+    /* the circuit breaker caused the failure, which must not be reported to the breaker again */
     bool is_kept_back;
 } Call;
 
@@ -87,7 +87,7 @@ static void http_free(AcrModel *model)
     ACR_FREE(self->instance, self->authority, self->base.name, self->base.remark, self);
 }
 
-/* The rest of the time limit; G_MAXINT64 if there is none. */
+/* Returns the rest of the time limit, in milliseconds; G_MAXINT64 if there is no limit. */
 static gint64 time_left_ms(const HttpModel *self)
 {
     return self->spend.budget ? acr_budget_left_ms(self->spend.budget) : G_MAXINT64;
@@ -105,16 +105,16 @@ static bool fail_too_late(AcrFailure *failure)
                     "--max-time reached; rerun with a higher limit to continue");
 }
 
-/* Reads the response's body as it arrives. */
+/* The state of a response whose body is read as it arrives. */
 typedef struct {
     const HttpModel *self;
     AcrReader *reader; /* NULL before the first byte of a body */
     gint64 received;   /* bytes received so far */
     bool went_silent;
-    gint64 begun_ms, shown_us; /* since 1970; when on_answer was last called */
+    gint64 begun_ms, shown_us; /* times when the request was sent and on_answer was last called */
 } Flow;
 
-/* Calls on_answer, but not too often. */
+/* Calls on_answer, unless it was called less than ANSWER_EVERY_MS ago. */
 static void show_answer(Flow *flow)
 {
     const HttpModel *self = flow->self;
@@ -142,7 +142,7 @@ static AcrHttpNext on_model_body(void *ctx, const AcrHttpHead *head, const char 
     return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
 
-/* Classifies an exchange without a complete response; `flow` may have a part of one. */
+/* Classifies the failure of an exchange without a complete response. */
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
@@ -152,7 +152,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
         [ACR_HTTP_ERROR_INTERRUPTED] = {ACR_LLM_ERROR_INTERRUPTED, true},
         [ACR_HTTP_ERROR_UNREACHABLE] = {ACR_LLM_ERROR_UNREACHABLE, false},
         [ACR_HTTP_ERROR_NETWORK] = {ACR_LLM_ERROR_NETWORK, false},
-        [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* a rejected certificate */
+        [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* certificate rejected */
         [ACR_HTTP_ERROR_TIMEOUT] = {ACR_LLM_ERROR_TIMEOUT, false},
         [ACR_HTTP_ERROR_TOO_BIG] = {ACR_LLM_ERROR_MALFORMED, true},
         [ACR_HTTP_ERROR_LENGTH] = {ACR_LLM_ERROR_TRUNCATED, false},
@@ -178,7 +178,8 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
     return false;
 }
 
-/* Reads the outcome of an exchange: from the response, or from the reason why there is none. */
+/* Reads the outcome of an exchange: the answer, a failure, or the reason why there is no
+ * response. */
 static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GError *error,
                          AcrModelAnswer *out, AcrModelTry *attempt, AcrFailure *failure)
 {
@@ -197,7 +198,7 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
                           failure);
 }
 
-/* The endpoint's headers and the headers that sign this request; owned. */
+/* Returns the endpoint's headers and the headers that sign the body; owned. */
 static GPtrArray *headers_of(const HttpModel *self, const char *body)
 {
     const AcrProvider *provider = self->endpoint.provider;
@@ -266,12 +267,12 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         self->has_answered = true;
     } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
                self->has_answered) {
-        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the prompt, not the key, causes the error */
+        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the key is valid; the prompt is rejected */
     }
     return ok;
 }
 
-/* The answer limit to send; 0 if none is sent. */
+/* Returns the answer limit to send, in tokens; 0 if none is sent. */
 static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
 {
     const AcrDialect *dialect = &self->dialect;
@@ -284,8 +285,8 @@ static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
     return (guint)(limit > 0 && dialect->room > 0 ? MIN(limit, dialect->room) : limit);
 }
 
-/* Reserves the highest possible cost of a try, and makes its body; owned. NULL with the failure
- * if the cost exceeds the ceiling. */
+/* Reserves the highest possible cost of a try, and makes the body of its request; owned. Returns
+ * NULL with the failure if the cost exceeds the ceiling. */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
@@ -313,8 +314,8 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                              "the remaining budget is too small for another call"));
 }
 
-/* Waits for one of the slots that all users of the endpoint and key share. Adds the wait to the
- * try. */
+/* Waits for one of the slots that all users of the endpoint and key share, and adds the duration of
+ * the wait to the call's. */
 static bool enter_try(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -340,7 +341,7 @@ static bool enter_try(Call *call, AcrFailure *failure)
     }
 }
 
-/* Returns the slot, and tells the other users whether the server throttled this try. */
+/* Returns the slot, and tells the other users whether the server throttled the try. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
     bool is_throttled =
@@ -348,7 +349,7 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
         (failure->code == ACR_LLM_ERROR_RATE_LIMIT || failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* no process waits that long; instead, each call fails */
+        hold_ms = 0; /* no process waits that long; each call fails instead */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }
@@ -365,7 +366,8 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
         return fail_too_late(failure);
-    if (!is_pooled && !enter_try(call, failure)) /* a call in a batch may wait for up to a day */
+    /* a call in a batch needs no slot, because it may wait for up to a day */
+    if (!is_pooled && !enter_try(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &said, &id, failure);
@@ -389,7 +391,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* Pauses all users of the key, because the failure concerns all of them. */
+/* Pauses all users of the key if the failure concerns the key or its account. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
@@ -418,8 +420,7 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
                                     : "");
 }
 
-/* Waits before the next try. If there is no next try, makes the failure permanent and returns
- * false. */
+/* Waits before the next try. Returns false if there is no next try, or if interrupted. */
 static bool wait_for_retry(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -439,8 +440,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
-    /* A server that has failed often closes the connection a moment later. A request on that
-     * connection would cost money, and its answer would be lost. */
+    /* A server that has failed often closes the connection a moment later. On the old connection,
+     * the next request would cost money, and its answer would be lost. */
     acr_http_client_free(self->client);
     self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))
@@ -449,8 +450,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
 }
 
-/* If the tier is refused or too slow, continues this call at the standard tier. If the model
- * does not have the tier at all, later calls use the standard tier too. */
+/* Continues the call at the standard tier if the requested tier is refused or too slow. If the
+ * model does not have the tier at all, later calls use the standard tier too. */
 static bool leave_tier(Call *call, const AcrFailure *failure)
 {
     HttpModel *self = call->self;

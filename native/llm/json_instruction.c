@@ -1,5 +1,5 @@
-/* Asks for JSON in words if the server has no parameter for JSON, or rejected the parameter: a
- * sentence for the system prompt, followed by the schema. */
+/* Asks for JSON in words if the server has no parameter for JSON, or rejected the parameter. The
+ * words are a sentence for the system prompt, followed by the schema. */
 #include "llm/provider.h"
 
 #include <string.h>

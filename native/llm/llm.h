@@ -47,31 +47,31 @@ typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
 
 /* A message. `content` is the whole message as text, including tool calls and results; servers
- * without tools and other models get this text. `tools` holds the tool calls or results in
- * structured form; NULL if the message is only text. From the assistant: {"by": model, "text",
- * "calls": [{"id" (may be null), "name", "arguments": JSON as text}], "kept": items that must be
- * sent back to the provider unchanged}. From the user, for all calls of the previous message:
- * {"by", "results": [{"id", "name", "text"}]}. */
+ * without tools, and models other than the one that made the calls, get this text. `tools` holds
+ * the tool calls or results in structured form; NULL if the message is only text. The assistant's
+ * `tools` are {"by": model, "text", "calls": [{"id" (may be null), "name", "arguments": JSON as
+ * text}], "kept": items that must be sent back to the provider unchanged}. The user's `tools`, for
+ * all calls of the previous message, are {"by", "results": [{"id", "name", "text"}]}. */
 typedef struct {
     AcrRole role;
     char *content;  /* owned; valid UTF-8 */
     AcrJson *tools; /* owned, or NULL */
 } AcrMessage;
 
-/* Messages in order. The conversation has a name that is unique within a run
- * ("attempt_0/search"). */
+/* A named list of messages. The name is unique within a run ("attempt_0/search"). */
 typedef struct AcrConversation AcrConversation;
 AcrConversation *acr_conversation_new(const char *name) ACR_MUST_USE; /* owned */
 void acr_conversation_free(AcrConversation *conversation);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConversation, acr_conversation_free)
 const char *acr_conversation_name(const AcrConversation *conversation);
 void acr_conversation_add(AcrConversation *conversation, AcrRole role,
-                          const char *content); /* copied, and repaired if not valid UTF-8 */
-/* The tool calls of the last message, as an array; borrowed; NULL if there are none. */
+                          /* `content` is copied, and repaired if it is not valid UTF-8 */
+                          const char *content);
+/* Returns the tool calls of the last message, as an array; borrowed; NULL if there are none. */
 const AcrJson *acr_conversation_calls(const AcrConversation *conversation);
 gsize acr_conversation_size(const AcrConversation *conversation);
 gsize acr_conversation_bytes(
-    const AcrConversation *conversation); /* sum of the bytes of all messages */
+    const AcrConversation *conversation); /* the number of bytes of all messages together */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
 /* Replaces a message's text, for example to shorten a result. The message's tool calls or
@@ -79,7 +79,7 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content);
 /* Removes `n` messages, beginning with number `first`. */
 void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n);
-/* An array of {"role","content"}, beginning with message `from`. */
+/* Returns an array of {"role","content"}, beginning with message `from`; owned. */
 AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize from) ACR_MUST_USE;
 
 /* ---- Request and answer ---- */
@@ -92,10 +92,10 @@ typedef struct {
     const char *label; /* purpose of the call; a script has one queue of answers per label */
     guint step;        /* number of the step, from 1; 0 if the call belongs to no step */
     const AcrConversation *conversation;
-    /* the tools that may be called: [{"name", "description", "schema"}]; NULL: none. Not sent to
-     * a server that rejects tools */
+    /* the tools that may be called: [{"name", "description", "schema"}]; NULL: none. They are not
+     * sent to a server that rejects tools */
     const AcrJson *tools;
-    /* added to the system prompt if tools are sent; NULL: nothing */
+    /* text to add to the system prompt if tools are sent; NULL: nothing */
     const char *tools_hint;
     bool json; /* use the provider's JSON mode, or ask for JSON in words */
     /* raise a low temperature, because the model has already answered the same question */
@@ -125,14 +125,16 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrModelAnswer, acr_model_answer_clear)
 /* Moves the thoughts in the text to `thoughts` (see acr_thoughts_split). Call it once, after the
  * answer has arrived. */
 void acr_model_answer_split(AcrModelAnswer *answer);
-/* Why an answer is incomplete, such as "it was cut off …"; static; NULL if it is complete. */
+/* Returns why an answer is incomplete, such as "it was cut off …"; static. Returns NULL if the
+ * answer is complete. */
 const char *acr_model_answer_problem(const AcrModelAnswer *answer);
-/* The answer's text, followed by its calls as `name(argument="value")`; owned (g_free). */
+/* Returns the answer's text, followed by its calls as `name(argument="value")`; owned (g_free). */
 char *acr_model_answer_text(const AcrModelAnswer *answer) ACR_MUST_USE;
 /* Adds an answer. If the answer calls tools, the user's next message answers all calls: its whole
  * text becomes the result of the first call, unless acr_conversation_set_results divides it. */
 void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer);
-/* Sets the results of the tool calls that the user's last message answers: call n gets text n. */
+/* Sets the results of the tool calls that the user's last message answers: call n gets text n of
+ * `texts`. */
 void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray *texts);
 
 /* ---- Model ---- */
@@ -141,10 +143,10 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
 typedef struct {
     /* name of the model that was called, if there are several; borrowed from the model */
     const char *model;
-    bool ok;          /* this request brought the answer */
+    bool ok;          /* the request of this try brought the answer */
     bool sent;        /* a part of the request may have reached the server */
     bool streamed;    /* an answer began to arrive */
-    AcrLlmError code; /* why it failed */
+    AcrLlmError code; /* class of the try's failure */
     int status;       /* HTTP status; 0 if there was no response */
     char *request_id; /* owned, or NULL */
     /* how long the try waited before its request, for back-off and for a slot */
@@ -154,16 +156,16 @@ typedef struct {
     AcrUsage usage;
     gint64 reserved_pico, reserved_tokens; /* 0 if there is no budget */
     gint64 charged_pico, charged_tokens;   /* the amounts charged to the budget */
-    /* the service tier that was asked for, and the tier that served the request; ANY if no tier
-     * is named */
+    /* the service tier that was requested, and the tier that served the request; ANY if no tier is
+     * named */
     AcrService asked, served;
     /* the cost at the standard tier; -1 if it is unknown or no tier was named */
     gint64 standard_pico;
 } AcrModelTry;
 
-void acr_model_try_clear(gpointer attempt); /* to free the elements of a GArray of tries */
+void acr_model_try_clear(gpointer attempt); /* frees the members of a try; for a GArray of tries */
 
-/* What happened in the model's last call, even if it failed. */
+/* Reports what happened in the model's last call, even if the call failed. */
 typedef struct {
     GArray *tries; /* array of AcrModelTry, in order; NULL or empty if no request was needed */
     /* after CONTEXT_OVERFLOW: number of tokens that fit, or 0 if the server does not say */
@@ -176,8 +178,8 @@ typedef struct {
     /* source of the key: the name of a variable, or "option"; NULL: there is no key */
     const char *key;
     AcrPrice price; /* price at which calls are charged */
-    bool has_price; /* false if the price is unknown, so that `price` is an assumption */
-    bool is_free;   /* it costs nothing */
+    bool has_price; /* false if the price is unknown; `price` is then an assumption */
+    bool is_free;   /* calls cost nothing */
     /* calls go to the provider's own server, and its models are trained to call tools */
     bool calls_tools;
 } AcrModelFacts;
@@ -188,12 +190,13 @@ typedef struct {
     bool (*complete)(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                      GError **error);
     void (*free)(AcrModel *model);
-    /* Called instead of `complete` if the journal has answered: the backend changes its state as
-     * if it had given the answer. May be NULL. */
+    /* Replaces `complete` for a call that the journal has answered: changes the backend's state as
+     * if the backend had given the answer. May be NULL. */
     void (*skip)(AcrModel *model, const AcrModelRequest *request);
-    /* The report is borrowed until the next call. May be NULL if there is nothing to report. */
+    /* Returns the report, borrowed until the next call. May be NULL if there is nothing to
+     * report. */
     const AcrModelReport *(*report)(AcrModel *model);
-    /* Both are NULL for a script. */
+    /* `facts` and `reach` are NULL for a script. */
     void (*facts)(AcrModel *model, AcrModelFacts *out);
     bool (*reach)(AcrModel *model, gint64 timeout_ms, int *out_status, GError **error);
 } AcrModelOps;
@@ -206,13 +209,13 @@ struct AcrModel {
     bool is_varied;
 };
 
-/* Makes one call; the backend retries failed requests. One thread at a time. Errors: any
- * AcrLlmError. */
+/* Makes one call; the backend retries failed requests. Only one thread at a time may call it.
+ * Errors: any AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error) ACR_MUST_USE;
 /* Tells the model that the journal has answered this call, so that a script skips its line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
-/* What the model did in its last call; borrowed until the next call; never NULL. */
+/* Returns what the model did in its last call; borrowed until the next call; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
 guint acr_report_sent(const AcrModelReport *report); /* number of requests that were sent */
 /* Reports facts about the model without sending anything. A fallback model must be asked through
@@ -236,9 +239,9 @@ typedef struct {
     const char *const *labels;
     double temperature; /* negative: not sent */
     AcrService service; /* the service tier to request; its price must be known */
-    const char *broker; /* address of a batch broker (llm/batch_broker.h); NULL: none */
+    const char *broker; /* address and token of a batch broker (llm/batch_broker.h); NULL: none */
     const char *effort; /* reasoning effort ("low", "medium", "high", …); NULL: not sent */
-    /* base URL; NULL: from the environment, else the provider's own. May be unix:PATH[:/v1] or
+    /* base URL; NULL: from the environment, else the provider's own; may be unix:PATH[:/v1] or
      * http+unix://PERCENT-ENCODED-PATH/v1 */
     const char *base_url;
     /* additional request headers, "Name: value", NULL-terminated; or NULL */
@@ -270,39 +273,40 @@ typedef struct {
     /* called before each wait, and with -1 ms when a tier is refused; may be NULL */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
-    /* Called when a request is sent, and at most twice a second while its answer arrives; may be
-     * NULL. `begun_ms` is when the request was sent, in ms since 1970; `tokens` is the length of
-     * the answer so far, estimated if the server does not count. */
+    /* Reports progress when a request is sent, and at most twice a second while its answer arrives;
+     * may be NULL. `begun_ms` is the time when the request was sent, in ms since 1970; `tokens` is
+     * the length of the answer so far, estimated if the server does not count. */
     void (*on_answer)(void *ctx, gint64 begun_ms, gint64 tokens);
     void *on_answer_ctx;
 } AcrModelOptions;
 #define ACR_LLM_RETRIES 8
 
-/* Makes a model. `name` is PROVIDER/NAME ("openai/gpt-4.1"), a NAME that only one provider has,
- * or "script:FILE". Sends nothing, but fails if the key is missing. Owned. Errors: USAGE, AUTH. */
+/* Makes a model; owned. `name` is PROVIDER/NAME ("openai/gpt-4.1"), a NAME that only one provider
+ * has, or "script:FILE". Sends nothing, but fails if the key is missing. Errors: USAGE, AUTH. */
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
                         GError **error) ACR_MUST_USE;
 
 /* Whether `name` is a valid name of a model. Errors: USAGE. */
 bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
-/* "PROVIDER (VARIABLE)" for each provider whose key is in the environment; owned (g_strfreev). */
+/* Returns "PROVIDER (VARIABLE)" for each provider whose key is in the environment; owned
+ * (g_strfreev). */
 char **acr_llm_keys_set(void) ACR_MUST_USE;
-/* For each provider {"name", "keys", "addresses"}, where keys and addresses are the environment
- * variables that hold the provider's key and address; owned. */
+/* Returns an array with, for each provider, {"name", "keys", "addresses"}, where keys and addresses
+ * are the environment variables that hold the provider's key and address; owned. */
 AcrJson *acr_llm_describe_providers(void) ACR_MUST_USE;
-/* Removes the variables that hold providers' keys from the environment (taken), for starting
+/* Returns the environment (taken) without the variables that hold providers' keys, for starting
  * another program; owned (g_strfreev). */
 char **acr_llm_without_keys(char **environment) ACR_MUST_USE;
 /* Whether both names belong to providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 
-/* A model that calls `first` until it fails permanently for a reason that `second` may not
+/* Makes a model that calls `first` until it fails permanently for a reason that `second` may not
  * share. From then on it always calls `second`. Both are taken. The model has the name of
  * `first`. */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
 
-/* If processes that share the folder are paused after a failure of the key or the account,
- * returns the reason: one line, owned (g_free). Otherwise NULL. */
+/* Returns the reason of a pause, if processes that share the folder are paused after a failure of
+ * the key or the account: one line, owned (g_free). Otherwise returns NULL. */
 char *acr_llm_paused(const char *shared_dir) ACR_MUST_USE;
 /* Ends the pause that acr_llm_paused reports. Call it when new work begins. */
 bool acr_llm_resume(const char *shared_dir, GError **error) ACR_MUST_USE;

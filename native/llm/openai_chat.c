@@ -1,6 +1,6 @@
-/* OpenAI's chat completions API, which many servers imitate: the request's JSON, the events of a
- * stream, the JSON of a whole answer, and corrections after an error. This file sends nothing. A
- * stream is complete when [DONE] arrives. */
+/* Implements OpenAI's chat completions API, which many servers imitate: the request's JSON, the
+ * events of a stream, the JSON of a whole answer, and corrections after an error. This file sends
+ * nothing. A stream is complete when [DONE] arrives. */
 #include "llm/provider.h"
 
 #include <math.h>
@@ -33,8 +33,8 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* Appends a message. An assistant message without text gets a placeholder, because servers
- * reject an empty text. */
+/* Appends a message to the list of messages. An assistant message without text gets a placeholder,
+ * because servers reject an empty text. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     bool is_blank = content && !content[strspn(content, " \t\r\n")];
@@ -82,7 +82,8 @@ static AcrJson *chat_tools(const AcrDialect *dialect, const AcrJson *tools)
     return list;
 }
 
-/* Merges consecutive messages (taken) of one role, and turns system messages into user messages. */
+/* Merges consecutive messages (taken) of one role, and turns system messages into user messages if
+ * the server rejected the system role. */
 static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
 {
     AcrJson *merged = acr_json_new_array(), *last = NULL;
@@ -106,7 +107,8 @@ static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
     return merged;
 }
 
-/* The conversation as JSON; appends `words` (may be NULL) to its first system message. */
+/* Returns the conversation as JSON, with `words` (may be NULL) appended to its first system
+ * message; owned. */
 static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *request,
                             const char *words)
 {
@@ -180,15 +182,16 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* The first of the two members that exists. */
+/* Returns the member `key`, or the member `other` if `key` does not exist. */
 static const AcrJson *either(const AcrJson *object, const char *key, const char *other)
 {
     const AcrJson *member = acr_json_get(object, key);
     return member ? member : acr_json_get(object, other);
 }
 
-/* The cost that a gateway states. If OpenRouter used the user's own key for the model's
- * provider, `cost` is only OpenRouter's fee, and another member states the provider's price. */
+/* Returns the cost that a gateway states, in dollars; negative if it states none. If OpenRouter
+ * used the user's own key for the model's provider, `cost` is only OpenRouter's fee, and another
+ * member states the provider's price. */
 static double stated_cost(const AcrJson *usage)
 {
     double cost = acr_json_get_double(usage, "cost", -1);
@@ -222,7 +225,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
     acr_usage_set_cost(&partial->usage, stated_cost(usage));
 }
 
-/* Adds the content of a message: a string, or a list of parts, of which only the texts are used. */
+/* Adds the content of a message: a string, or the texts in a list of parts. */
 static bool add_content(AcrPartial *partial, const AcrJson *content)
 {
     if (acr_json_type(content) != ACR_JSON_ARRAY)
@@ -234,8 +237,8 @@ static bool add_content(AcrPartial *partial, const AcrJson *content)
     return true;
 }
 
-/* Takes calls, or pieces of calls, by their index. If a server sends no index, a piece with a
- * name begins a new call. */
+/* Adds calls, or pieces of calls, by their index. If a server sends no index, a piece with a name
+ * begins a new call. */
 static void take_calls(AcrPartial *partial, const AcrJson *calls)
 {
     for (const AcrJson *call = acr_json_first(calls); call; call = acr_json_next(call)) {
@@ -253,7 +256,8 @@ static void take_calls(AcrPartial *partial, const AcrJson *calls)
     }
 }
 
-/* Takes a message or a piece of one. Returns false if the text is too long. */
+/* Adds a message, or a piece of a message, to the partial answer. Returns false if the text is too
+ * long. */
 static bool take_chat_message(AcrPartial *partial, const AcrJson *message)
 {
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
@@ -271,7 +275,7 @@ static bool take_chat_message(AcrPartial *partial, const AcrJson *message)
     return add_content(partial, acr_json_get(message, "content"));
 }
 
-/* Whether an earlier call has the same id. */
+/* Whether a call before call `number` has the same id. */
 static bool is_taken(const AcrPartial *partial, guint number)
 {
     const AcrToolCall *call = partial->calls->pdata[number];

@@ -1,16 +1,17 @@
-/* Servers that speak OpenAI's chat API. Each has one row, with its address, the variables for
- * key and address, and its few peculiarities. openai_chat.c handles peculiarities that any such
- * server may have, such as reasoning beside the content, other counters, and errors with status
- * 200. */
+/* Lists the servers that speak OpenAI's chat API. Each server has one row, with its address, the
+ * variables for key and address, and its few peculiarities. openai_chat.c handles peculiarities
+ * that any of these servers may have, such as reasoning beside the content, other counters, and
+ * errors with status 200. */
 #include "llm/provider.h"
 
 #include <string.h>
 
 #define OLLAMA_PORT "11434"
 
-/* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL,
- * whose default port is that of its scheme. 0.0.0.0 and ::, on which servers listen, mean this
- * machine. Invalid values are rejected later, together with other invalid addresses. */
+/* Reads the base URL from OLLAMA_HOST, which is "host", "host:port", ":port", "[address]:port", a
+ * bare IPv6 address, or a URL, whose default port is that of its scheme. 0.0.0.0 and ::, on which
+ * servers listen, mean this machine. Invalid values are rejected later, together with other invalid
+ * addresses. */
 static char *ollama_base(GError **error)
 {
     const char *given = acr_variable("OLLAMA_HOST");
@@ -62,8 +63,8 @@ SERVER(deepseek, "https://api.deepseek.com/v1", ACR_STRINGS("DEEPSEEK_API_KEY"),
        ACR_STRINGS("DEEPSEEK_BASE_URL"), .base_path = "/v1", .has_no_schema = true, IMITATOR);
 SERVER(openrouter, "https://openrouter.ai/api/v1", ACR_STRINGS("OPENROUTER_API_KEY"),
        ACR_STRINGS("OPENROUTER_BASE_URL"), IMITATOR);
-/* A gateway that people run themselves. is_local is false, because the models behind the gateway
- * cost money. */
+/* LiteLLM is a gateway that people run themselves. is_local is false, because the models behind the
+ * gateway cost money. */
 SERVER(litellm, "http://127.0.0.1:4000/v1", ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
        ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"), OWN_SERVER);
 SERVER(vllm, "http://127.0.0.1:8000/v1", ACR_STRINGS("VLLM_API_KEY"), ACR_STRINGS("VLLM_BASE_URL"),

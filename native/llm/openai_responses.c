@@ -1,8 +1,8 @@
-/* OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole
- * answer. The server stores nothing of the conversation (store: false). Each event has a `type`.
- * The last event completes the stream and contains the whole response, whose text, status and
- * tokens replace those of the pieces. Even if the HTTP status is 200, an event may report a
- * failure. */
+/* Implements OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a
+ * whole answer. The server stores nothing of the conversation (store: false). Each event has a
+ * `type`. The last event completes the stream and contains the whole response, whose text, status
+ * and tokens replace the text, status and tokens of the pieces. Even if the HTTP status is 200, an
+ * event may report a failure. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* The text of the first message if that is a system message, which is then not sent as an item;
- * otherwise NULL. */
+/* Returns the text of the first message if it is a system message, which is then not sent as an
+ * item; otherwise NULL. */
 static const char *system_of(const AcrConversation *conversation)
 {
     const AcrMessage *first =
@@ -33,8 +33,8 @@ static AcrJson *text_of_part(const AcrJson *schema)
     return acr_json_of("format", format, NULL);
 }
 
-/* Appends an answer with calls as the items in which it arrived, including its encrypted
- * thoughts. */
+/* Appends an answer with calls, as the items in which the answer arrived (including encrypted
+ * thoughts), or the results of calls. */
 static void append_items(AcrJson *input, const AcrJson *tools)
 {
     for (const AcrJson *at = acr_json_first(acr_json_get(tools, "kept")); at;
@@ -47,7 +47,7 @@ static void append_items(AcrJson *input, const AcrJson *tools)
     }
 }
 
-/* The API rejects a tool without "parameters" or "strict". */
+/* Makes the list of tools. The API rejects a tool without "parameters" or "strict". */
 static AcrJson *responses_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
@@ -121,7 +121,7 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* Takes a message item. Returns false if the text is too long. */
+/* Adds a message item to the partial answer. Returns false if the text is too long. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *content = acr_json_get(message, "content");
@@ -142,7 +142,7 @@ static bool is_call(const AcrJson *item)
     return type && g_str_has_suffix(type, "_call");
 }
 
-/* Takes a complete item. It is sent back with the calls, and may itself be a call. */
+/* Adds a complete item, which is sent back with the calls and may itself be a call. */
 static void take_item(AcrPartial *partial, const AcrJson *item)
 {
     const char *type = acr_json_get_string(item, "type");
@@ -176,7 +176,7 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
     return true;
 }
 
-/* Takes a failure that was sent with status 200. The usage in it is final. */
+/* Reads a failure that was sent with status 200. The usage of the response is final. */
 static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
@@ -187,7 +187,7 @@ static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
     return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER, "the response failed without a reason");
 }
 
-/* Takes a response that has ended, even if it failed. */
+/* Reads a response that has ended, even if it failed. */
 static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
 {
     const char *status = acr_json_get_string(response, "status");

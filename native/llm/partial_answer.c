@@ -1,6 +1,6 @@
-/* An answer that is still arriving, and helpers for all dialects. They collect text up to a
- * limit, and read finish reasons, counters that a server may omit or get wrong, and errors
- * inside a stream. */
+/* Handles an answer that is still arriving, for all dialects. The functions collect text up to a
+ * limit, and read finish reasons, counters that a server may omit or get wrong, and errors inside a
+ * stream. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 #define PICO_PER_USD 1e12
 /* maximum size of a call's arguments in bytes */
 #define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS)
-#define MAX_STATED_USD 1e6 /* a stated cost of one call above this is ignored */
+/* maximum plausible cost of one call in dollars; a higher stated cost is ignored */
+#define MAX_STATED_USD 1e6
 
 static void free_call(gpointer data)
 {
@@ -50,7 +51,7 @@ void acr_partial_touch(AcrPartial *partial)
     partial->content_us = g_get_monotonic_time();
     partial->has_said = true;
     partial->pieces++;
-    /* an earlier output count does not include the new text */
+    /* an earlier output count does not include the new content */
     partial->usage.output = partial->usage.reasoning = -1;
 }
 
@@ -92,8 +93,8 @@ void acr_partial_add_refusal(AcrPartial *partial, const char *text)
     append_bounded(partial->refusal, text);
 }
 
-/* The last call with that index. If the id differs, it is another call, even with the same
- * index. */
+/* Returns the last call with the index `index`; NULL if there is none, or if its id differs from
+ * `id`. A different id means another call, even with the same index. */
 static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const char *id)
 {
     for (guint i = partial->calls->len; i-- > 0;) {
@@ -196,7 +197,7 @@ void acr_partial_set(char **word, const char *value)
     *word = acr_text_shorten(value, ACR_LLM_MAX_MESSAGE);
 }
 
-/* The finish reasons of all dialects, compared case-insensitively. */
+/* The finish reasons of all dialects, compared case-insensitively, and our words for them. */
 static const struct {
     const char *ours;
     const char *words[20]; /* NULL-terminated */

@@ -24,10 +24,10 @@ typedef struct {
     bool began;          /* the server has begun to answer */
     bool has_said;       /* text, thoughts or calls have arrived */
     bool is_complete;    /* the event that ends the provider's stream has arrived */
-    bool has_calls;      /* tool calls */
+    bool has_calls;      /* the answer has tool calls */
     bool calls_too_much; /* there are too many calls, or calls that are too long */
     GPtrArray *calls;    /* array of owned AcrToolCall, as far as they have arrived */
-    AcrJson *kept;       /* owned; an array of items that the provider wants back unchanged */
+    AcrJson *kept;       /* owned; array of items that the provider wants back unchanged */
     /* owned; text and signature of the thoughts that are still arriving, for `kept` */
     GString *thoughts, *signature;
     GString *shown_thoughts; /* owned; all thoughts that arrived as text */
@@ -68,10 +68,10 @@ void acr_partial_show_thoughts(AcrPartial *partial, const char *thoughts);
 void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature);
 /* Drops calls and kept items, because the server sends all of them again in one piece. */
 void acr_partial_forget_calls(AcrPartial *partial);
-/* The calls in the form of AcrModelAnswer, without "by"; owned; NULL if there are none. */
+/* Returns the calls in the form of AcrModelAnswer, without "by", owned; NULL if there are none. */
 AcrJson *acr_partial_tools(const AcrPartial *partial) ACR_MUST_USE;
-/* The number of tokens that have arrived. If the server does not count them, this is an
- * estimate: the number of pieces, or a quarter of the bytes if that is more. */
+/* Returns the number of tokens that have arrived. If the server does not count them, estimates it
+ * as the number of pieces, or a quarter of the bytes if a quarter is more. */
 gint64 acr_partial_tokens(const AcrPartial *partial);
 /* Records that content other than text (thoughts, calls) has arrived, and drops an earlier
  * output count. */
@@ -84,19 +84,19 @@ void acr_partial_finish(AcrPartial *partial, const char *word);
 #define ACR_FINISH_WINDOW "model_context_window_exceeded"
 AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message);
 /* Classifies an error that arrived in a stream; `text` is everything that arrived. Returns
- * FAILED. */
+ * ACR_PARSE_FAILED. */
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text);
 
 #define ACR_MAX_COUNTER ((gint64)1 << 53) /* larger numbers are not exact in JSON */
-/* Reads a counter; -1 if it is missing or invalid. An invalid counter also sets `is_nonsense`. */
+/* Returns a counter; -1 if it is missing or invalid. An invalid counter also sets `is_nonsense`. */
 gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key);
 /* Makes a usage from the counters of a server whose prompt count includes the tokens read from
  * and written to the cache (-1: unknown). Subtracts the cache counts, and leaves the other
  * members unknown. If the cache counts exceed the prompt count, all are invalid. */
 AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, gint64 written);
-/* Merges the counters of an event. They are cumulative, so each counter keeps the largest value;
- * missing counters change nothing. */
+/* Merges the counters of an event into the usage. Counters are cumulative, so each counter keeps
+ * its largest value; missing counters change nothing. */
 void acr_partial_use(AcrPartial *partial, const AcrUsage *said);
-/* Sets the cost that the server states. If it states several, the highest counts; an invalid
- * cost changes nothing. */
+/* Sets the cost that the server states, in dollars. Of several costs, the highest counts; an
+ * invalid cost changes nothing. */
 void acr_usage_set_cost(AcrUsage *usage, double usd);

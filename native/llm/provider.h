@@ -1,5 +1,5 @@
-/* A provider is a const struct in a file of its own, and is listed in providers.c. This header
- * also declares what providers share. */
+/* Declares providers. A provider is a const struct in a file of its own, and is listed in
+ * providers.c. This header also declares what providers share. */
 #pragma once
 
 #include "llm/endpoint.h"
@@ -25,17 +25,18 @@ typedef struct {
     gint64 room;
     guint sent_limit; /* the answer limit of the last request; 0: none */
     bool asks_schema; /* the current request contains a schema */
-    /* schemas or JSON mode were rejected, so the prompt asks for JSON in words */
+    /* schemas or JSON mode were rejected, so the prompt asks for a schema or JSON in words */
     bool no_schema, no_json;
     bool no_stream_options;
     bool no_stream; /* ask for the whole answer in one response, not for a stream */
     bool no_cache;  /* cache marks or the key of the cache were rejected */
     /* borrowed; requests with the same beginning have the same key; NULL: not sent */
     const char *cache_key;
-    bool asks_tools, no_tools; /* the current request contains tools; tools were rejected */
-    bool no_strict;            /* strict schemas of tools were rejected */
-    bool no_encrypted;         /* the request for encrypted thoughts was rejected */
-    bool no_system;            /* the system role was rejected, so its text is sent as the user's */
+    /* whether the current request contains tools; whether tools were rejected */
+    bool asks_tools, no_tools;
+    bool no_strict;    /* strict schemas of tools were rejected */
+    bool no_encrypted; /* the request for encrypted thoughts was rejected */
+    bool no_system;    /* the system role was rejected, so its text is sent as the user's */
     /* two consecutive messages of one role were rejected, so such messages are merged */
     bool takes_turns;
 } AcrDialect;
@@ -47,7 +48,7 @@ struct AcrProvider {
     /* NULL-terminated list of variables for the base URL, or NULL; the first that is set is used */
     const char *const *base_variables;
     const char *base_url;  /* the provider's own URL; NULL: the user must give one */
-    const char *base_path; /* appended to an address without a path; NULL: nothing */
+    const char *base_path; /* appended to an address without a path; NULL: nothing is appended */
     /* the server imitates OpenAI's, and may know only the older name of the answer limit */
     bool is_imitator;
     /* the server does not support schemas, so the prompt describes the schema in words */
@@ -55,7 +56,7 @@ struct AcrProvider {
     bool needs_no_key; /* users run such servers themselves, without a key */
     bool needs_limit;  /* every request must limit the answer */
     /* What completes a stream: only the event that ends it (BY_EVENT); that event, or an orderly
-     * end after a finish reason, since many servers omit the event (IN_ORDER); or the finish
+     * end after a finish reason, because many servers omit the event (IN_ORDER); or the finish
      * reason alone. */
     enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
     bool calls_tools; /* the provider's models are trained to call tools */
@@ -64,15 +65,15 @@ struct AcrProvider {
     const char *services[ACR_SERVICES];
     bool is_local; /* the server runs on the user's machine and costs nothing */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
-    /* Finds the base URL if neither an option nor a variable gives one and the provider has
-     * none. Owned; NULL without an error if not found. The member may be NULL. */
+    /* Finds the base URL if neither an option nor a variable gives one and the provider has none.
+     * Returns it, owned; NULL without an error if not found. The member may be NULL. */
     char *(*base)(GError **error);
     /* Completes an endpoint whose base_url, model and key (may be NULL) are set: adds the URL
      * and the headers. Errors: USAGE, AUTH. */
     bool (*prepare)(AcrEndpoint *endpoint, GError **error);
     /* Appends headers that depend on the body and the time; may be NULL. */
     void (*sign)(const AcrEndpoint *endpoint, const char *body, gsize len, GPtrArray *headers);
-    /* The request's body; owned (acr_json_free). */
+    /* Makes the request's body; owned (acr_json_free). */
     AcrJson *(*request)(const AcrDialect *dialect, const AcrModelRequest *request);
     /* Reads one event of a stream; the event is not an error. `json` is the event's data, an
      * object, or NULL for [DONE]. */
@@ -86,13 +87,14 @@ struct AcrProvider {
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
 };
 
-const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: unknown */
+/* NULL if the provider is unknown */
+const AcrProvider *acr_provider_find(const char *name, gsize len);
 extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure,
     acr_provider_anthropic, acr_provider_gemini, acr_provider_bedrock, acr_provider_groq,
     acr_provider_deepseek, acr_provider_openrouter, acr_provider_litellm, acr_provider_vllm,
     acr_provider_llamacpp, acr_provider_ollama;
 
-/* A model that is reached by HTTP (http_model.c); owned (acr_model_free). `name` is the name
+/* Makes a model that is reached by HTTP (http_model.c); owned (acr_model_free). `name` is the name
  * that the user gave, `model` the name at the provider. Errors: USAGE, AUTH. */
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
                              const AcrModelOptions *options, GError **error) ACR_MUST_USE;
@@ -130,25 +132,26 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
  * that API of the same server. */
 bool acr_move_to_responses(AcrEndpoint *endpoint, const AcrFailure *failure);
 /* Whether the server silently truncated the prompt, as Ollama does if the prompt exceeds the
- * window. We notice it because the server's token count is too small for the text that was sent.
- * Sets the failure CONTEXT_OVERFLOW. */
+ * window. The function notices it because the server's token count is too small for the text that
+ * was sent. Sets the failure CONTEXT_OVERFLOW. */
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure);
 
-/* Whether the error is about that parameter: the error's `param` names it, or the message quotes
- * it. */
+/* Whether the error is about the parameter `param`: the failure's `param` names it, or the message
+ * quotes it. */
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
 /* Whether the message, in lower case, contains one of the `words`, which are separated by '|'. */
 bool acr_failure_says(const AcrFailure *failure, const char *words);
 bool acr_learn(bool *flag, bool is_so);
-/* If `is_so`, stops sending the temperature or the effort. Returns whether that changes the
+/* Stops sending the temperature (or the effort) if `is_so`. Returns whether the change alters the
  * request. */
 bool acr_drop_temperature(AcrDialect *dialect, bool is_so);
 bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 
 /* ---- Service tiers (service_tier.c) ---- */
 
-/* The service tier that the provider's word (may be NULL) in an answer names. */
+/* Returns the service tier that the provider's word (may be NULL) in an answer names; ANY if the
+ * word is unknown. */
 AcrService acr_service_of(const char *word);
 /* Whether the failure concerns the requested service tier: the server refuses the tier for now
  * or for this model, or is too slow at flex. The same request may succeed at the standard tier. */
@@ -157,41 +160,43 @@ bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked);
 /* ---- JSON mode by instruction (json_instruction.c) ---- */
 
 #define ACR_JSON_INSTRUCTION "Answer with one JSON object and nothing else."
-/* A sentence for the system prompt that asks for JSON, or for the schema. Needed if the server
- * has no parameter for that, or requires the words too. Owned (g_free); NULL if not needed. */
+/* Returns a sentence for the system prompt that asks for JSON or for the schema, owned (g_free);
+ * NULL if no sentence is needed. A sentence is needed if the server has no parameter for JSON, or
+ * requires the word JSON in the prompt. */
 char *acr_json_instruction(const AcrModelRequest *request, bool has_json,
                            bool has_schema) ACR_MUST_USE;
-/* Whether one of the messages from number `from` on mentions JSON; servers reject JSON mode
+/* Whether message number `from` or a later message mentions JSON. Servers reject JSON mode
  * otherwise. */
 bool acr_mentions_json(const AcrConversation *conversation, gsize from);
 
 /* ---- Tools (tool_calls.c) ---- */
 
-/* The message's calls or results, if the request has tools and this model made the calls; NULL
- * if the message must be sent as text. */
+/* Returns the message's calls or results, borrowed, if the request has tools and this model made
+ * the calls; NULL if the message must be sent as text. */
 const AcrJson *acr_message_tools(const AcrDialect *dialect, const AcrModelRequest *request,
                                  const AcrMessage *message);
-/* A tool with name and description; owned. `schema` is the name of the member for the tool's
- * schema, or NULL. With `has_strict`, the member "strict" is added. */
+/* Makes a tool with name and description; owned. `schema` is the name of the member for the tool's
+ * schema, or NULL. With `has_strict`, adds the member "strict" if the tool has it. */
 AcrJson *acr_tool_new(const AcrDialect *dialect, const AcrJson *tool, const char *schema,
                       bool has_strict) ACR_MUST_USE;
-/* A call's arguments as an object, even if the model's arguments are invalid JSON; owned. */
+/* Returns a call's arguments as an object, owned; an empty object if the model's arguments are no
+ * JSON object. */
 AcrJson *acr_tool_arguments(const AcrJson *call) ACR_MUST_USE;
 
 /* ---- Turns of user and assistant (turns.c) ---- */
 
 /* The JSON form in which a provider expects the turns of a conversation. */
 typedef struct {
-    const char *assistant; /* the provider's name for the role of the model */
+    const char *assistant; /* the provider's name for the model's role */
     const char *list;      /* the member of a turn that holds its blocks */
-    bool is_typed;         /* blocks have a type "text" */
+    bool is_typed;         /* blocks of text have the member "type" */
     /* Appends a call or a result to a turn's blocks; returns the block, borrowed. */
     AcrJson *(*append_call)(AcrJson *blocks, const AcrJson *call);
     AcrJson *(*append_result)(AcrJson *blocks, const AcrJson *result);
     bool keeps_all; /* an answer with calls can be sent back only as the `kept` items */
 } AcrTurnForm;
-/* A conversation in turns. The last blocks and the lists are borrowed, so that a provider's code
- * can mark them for the cache; NULL if there are none. */
+/* A conversation in turns. The blocks and lists other than `system` and `messages` are borrowed
+ * (NULL: none), so that a provider's code can mark them for the cache. */
 typedef struct {
     AcrJson *system, *messages; /* owned arrays */
     AcrJson *system_end;

@@ -40,7 +40,8 @@ static char *provider_names(void)
     return g_string_free(names, FALSE);
 }
 
-/* The provider that a model's name denotes; NULL if it is unknown or the name denotes a script. */
+/* Returns the provider that a model's name denotes; NULL if it is unknown or the name denotes a
+ * script. */
 static const AcrProvider *provider_of(const char *name)
 {
     const char *slash = strchr(name, '/');

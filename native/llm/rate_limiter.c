@@ -1,10 +1,10 @@
-/* The limits that all processes with one endpoint and key share. Each pair of endpoint and key
- * has a small file in a shared folder. The file says until when no process may send (the hold).
- * Slots for concurrent requests are locks (of open file descriptions) on bytes of the file; the
- * kernel frees them when a process is killed. After a throttled request no process may send
- * during the hold; then one slot becomes free, and one more every few seconds, until the server
- * throttles again. If a second file exists, the circuit breaker is open: no process sends. The
- * names of both files contain a hash, not the key. If a file cannot be locked, read or written,
+/* Enforces the limits that all processes with the same endpoint and key share. Each pair of
+ * endpoint and key has a small file in a shared folder. The file says until when no process may
+ * send (the hold). Slots for concurrent requests are locks (of open file descriptions) on bytes of
+ * the file; the kernel frees them when a process is killed. After a throttled request no process
+ * may send during the hold; then one slot becomes free, and one more every few seconds, until the
+ * server throttles again. If a second file exists, the circuit breaker is open: no process sends.
+ * The names of both files contain a hash, not the key. If a file cannot be locked, read or written,
  * only the server's own limits apply. */
 #include "llm/llm_private.h"
 
@@ -16,10 +16,11 @@
 
 #include "llm/failure.h"
 
-#define HOLD_DIGITS 20 /* number of digits of the time in the file */
+#define HOLD_DIGITS 20 /* number of decimal digits of the hold in the file */
 #define SLOTS_AT 2048  /* offset of the first slot's byte */
 #define MAX_SLOTS 64
-#define MAX_HOLD_MS ((gint64)3600 * 1000) /* if a hold is longer than this, the clock has jumped */
+/* a longer hold is ignored, because it means that the clock has jumped */
+#define MAX_HOLD_MS ((gint64)3600 * 1000)
 /* length of the hold if the server does not say how long to wait */
 #define USUAL_HOLD_MS 2000
 #define GRADUAL_MS 4000         /* time between two slots that are freed after throttling */
@@ -50,8 +51,8 @@ static int lock_slot(int fd, short type, int slot)
     return rc == 0 ? 0 : errno;
 }
 
-/* Reads until when no process may send, in milliseconds since the epoch; 0 if there is no hold,
- * or if the file's contents are invalid. */
+/* Reads the hold: the time until which no process may send, in milliseconds since the epoch; 0 if
+ * there is no hold, or if the file's contents are invalid. */
 static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
     char text[HOLD_DIGITS + 1] = "";
@@ -61,8 +62,8 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
     return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
-/* Best effort: if the write fails, the server throttles the next process. If two processes write
- * at the same time, one hold may be lost. */
+/* Writes the hold. If the write fails, the server throttles the next process. If two processes
+ * write at the same time, one hold may be lost. */
 static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
     g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);
@@ -107,8 +108,8 @@ static char *read_pause(const char *path)
     return g_strdup(*line ? line : "an earlier failure");
 }
 
-/* Tries once to take a slot. Returns true if the limiter got a slot, or if the file system has
- * no locks. *out_hold_ms is the time until a process may send. */
+/* Tries once to take a slot. Returns true if it got a slot, or if the file system has no locks.
+ * *out_hold_ms is the time until a process may send. */
 static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
 {
     gint64 now = now_ms();
@@ -181,11 +182,11 @@ void acr_limiter_pause(AcrLimiter *limiter, const char *why)
 {
     g_autofree char *line = acr_redact_line(why, NULL, MAX_PAUSE_BYTES - 1);
     g_autofree char *text = g_strconcat(line, "\n", NULL);
-    /* best effort: without the file, each process gets the failure from the server itself */
+    /* ignore errors: without the file, each process gets the failure from the server itself */
     (void)!acr_file_write_atomic(limiter->paused_path, text, strlen(text), 0600, NULL);
 }
 
-/* The paths of all breaker files in the folder; owned. */
+/* Returns the paths of all breaker files in the folder; owned. */
 static GPtrArray *find_pauses(const char *shared_dir)
 {
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);

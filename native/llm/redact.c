@@ -1,7 +1,7 @@
-/* Removes secrets from texts that servers sent, and shortens these texts to one line for
- * messages. Finds a secret as plain text, percent-encoded, and escaped as in JSON. In messages,
- * long parts of a secret are removed too, because servers and our limits cut texts. A secret
- * that the server encodes in another way (base64, hexadecimal) is not found. */
+/* Removes secrets from texts that servers sent, and shortens these texts to one line for messages.
+ * A secret is found as plain text, percent-encoded, and escaped as in JSON. In messages, long parts
+ * of a secret are removed too, because servers and our limits cut texts. A secret that the server
+ * encodes in another way (base64, hexadecimal) is not found. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void acr_wipe(gpointer text)
     g_free(text);
 }
 
-/* The byte that two hexadecimal digits denote; -1 if they are not digits. */
+/* Returns the byte that two hexadecimal digits denote; -1 if they are not digits. */
 static int hex_byte(const char *digits)
 {
     int high = g_ascii_xdigit_value(digits[0]);
@@ -29,8 +29,8 @@ static int hex_byte(const char *digits)
     return low < 0 ? -1 : high * 16 + low;
 }
 
-/* The number of bytes at the start of `text` that encode the character; 0 if it begins
- * otherwise. */
+/* Returns the number of bytes at the start of `text` that encode the character `c`; 0 if `text`
+ * does not begin with the character. */
 static gsize spelled(const char *text, char c)
 {
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
@@ -49,8 +49,8 @@ static gsize spelled(const char *text, char c)
                : 0;
 }
 
-/* The number of characters of the secret with which `text` begins; *out_bytes is the number of
- * bytes that encode them. */
+/* Returns the number of characters of the secret with which `text` begins; *out_bytes is the number
+ * of bytes that encode these characters. */
 static gsize matched(const char *text, const char *secret, gsize *out_bytes)
 {
     gsize n = 0;
@@ -60,8 +60,8 @@ static gsize matched(const char *text, const char *secret, gsize *out_bytes)
     return n;
 }
 
-/* The number of bytes at the start of `text` that are the secret or, with `parts`, a long part
- * of it; 0 if there are none. */
+/* Returns the number of bytes at the start of `text` that are the secret or, with `parts`, a long
+ * part of the secret; 0 if there are none. */
 static gsize found_at(const char *text, const char *secret, bool parts)
 {
     gsize len = strlen(secret);
@@ -76,13 +76,14 @@ static gsize found_at(const char *text, const char *secret, bool parts)
     return most;
 }
 
-/* The text without the secret; owned; NULL if it does not contain the secret. */
+/* Returns the text without the secret, owned; NULL if the text does not contain the secret. With
+ * `parts`, removes long parts of the secret, too. */
 static char *without(const char *text, const char *secret, bool parts)
 {
     GString *out = NULL;
     const char *kept = text; /* the text before this position is already in `out` */
     const char beginnings[] = {*secret, '%', '\\', '\0'};
-    /* Answers are long, so this quickly skips bytes that cannot begin a secret. */
+    /* Answers are long, so the loop quickly skips bytes that cannot begin a secret. */
     for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {
         gsize bytes = found_at(at, secret, parts);
         if (bytes == 0) {
@@ -101,8 +102,8 @@ static char *without(const char *text, const char *secret, bool parts)
     return g_string_free(out, FALSE);
 }
 
-/* The text without any secret of at least `min_len` bytes; owned; NULL if the text contains
- * none. */
+/* Returns the text without any secret of at least `min_len` bytes, owned; NULL if the text contains
+ * no secret. */
 static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
 {
     char *clean = NULL;

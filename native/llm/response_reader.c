@@ -8,7 +8,7 @@
 
 #include "http/http.h"
 
-/* maximum number of bytes that are read of an error response */
+/* maximum number of bytes of an error response that are read */
 #define MAX_ERROR_BYTES (1024u * 1024)
 #define SHOWN 40u /* number of bytes shown of a body that is not JSON */
 
@@ -48,16 +48,17 @@ static void fail_for_good(AcrReader *reader, const char *why)
     reader->partial.failure.retryable = false;
 }
 
-/* Whether `at` is the escape of one half of a surrogate pair: "\u", 'd' and one of `digits`. */
+/* Whether `at` begins with the escape of one half of a surrogate pair: "\u", 'd' and one of
+ * `digits`. */
 static bool is_half(const char *at, const char *digits)
 {
     return at[0] == '\\' && at[1] == 'u' && (at[2] | ' ') == 'd' &&
            strchr(digits, at[3] | (g_ascii_isalpha(at[3]) ? ' ' : 0)) && at[3];
 }
 
-/* Some servers cut an answer between the two escapes of a surrogate pair. Moves the first half
- * from the end of one event's text to the beginning of the next. Returns the event's text,
- * owned. */
+/* Joins surrogate pairs, because some servers cut an answer between the two escapes of a pair.
+ * Moves the first half from the end of one event's text to the beginning of the next event's text.
+ * Returns the event's text, owned. */
 static char *join_halves(AcrReader *reader, const AcrEvent *event)
 {
     GString *text = g_string_new_len(event->data, (gssize)event->len);
@@ -74,7 +75,7 @@ static char *join_halves(AcrReader *reader, const AcrEvent *event)
     return g_string_free(text, FALSE);
 }
 
-/* The JSON object in an event's data; owned; NULL if the data are something else. */
+/* Returns the JSON in an event's data, owned; NULL if the data are not JSON. */
 static AcrJson *parse_event(AcrReader *reader, const AcrEvent *event)
 {
     bool has_half = *reader->half || strstr(event->data, "\\ud") || strstr(event->data, "\\uD");
@@ -107,7 +108,7 @@ static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const A
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     AcrReader *reader = ctx;
-    if (event->len == 0 && reader->sse) /* a heartbeat, or the beginning of an event */
+    if (event->len == 0 && reader->sse) /* the event is a heartbeat or has only a name */
         return true;
     g_autoptr(AcrJson) json = parse_event(reader, event);
     reader->step = read_event(reader, event, json);
@@ -163,8 +164,8 @@ static Body body_of(const AcrReader *reader, char first)
     return first && strchr("deir:", first) ? BODY_SSE : BODY_JSON;
 }
 
-/* Determines the kind of a body after white space before it; returns the number of bytes
- * skipped. */
+/* Skips white space at the beginning of a body, and determines the kind of the body. Returns the
+ * number of bytes skipped. */
 static gsize begin_body(AcrReader *reader, const char *data, gsize len)
 {
     gsize blank = 0;
@@ -268,7 +269,7 @@ static void end_stream(AcrReader *reader, const char *cut)
                       cut ? cut : "the stream ended before the answer was complete");
 }
 
-/* Handles a successful response without a body: a stream that broke off before its first event,
+/* Fails for a successful response without a body: a stream that broke off before its first event,
  * or an empty answer. */
 static void read_nothing(AcrReader *reader, const char *cut)
 {
@@ -316,7 +317,7 @@ static void judge_response(AcrReader *reader)
     }
 }
 
-/* Uses the cost in a gateway's header if the body states none. */
+/* Uses the cost in a gateway's header if the body states no cost. */
 static void read_cost_header(AcrReader *reader)
 {
     const char *text = acr_http_header(reader->headers, "x-litellm-response-cost");
@@ -336,7 +337,7 @@ static void forget_counters(AcrUsage *usage)
     *usage = unknown;
 }
 
-/* The model's thoughts, owned; NULL if the server does not show them. */
+/* Returns the model's thoughts, owned; NULL if the server does not show them. */
 static char *partial_thoughts(AcrPartial *partial)
 {
     return partial->shown_thoughts->len

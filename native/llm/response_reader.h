@@ -3,21 +3,21 @@
 
 #include "llm/provider.h"
 
-/* Has no side effects; reads only the clock. */
+/* A reader of one response. It has no side effects, and reads only the clock. */
 typedef struct AcrReader AcrReader;
-/* `headers` are as in AcrHttpResponse (a reference is kept; may be NULL). Owned
- * (acr_reader_free). */
+/* Makes a reader; owned (acr_reader_free). `headers` are as in AcrHttpResponse (a reference is
+ * kept; may be NULL). */
 AcrReader *acr_reader_new(const AcrProvider *provider, int status,
                           GHashTable *headers) ACR_MUST_USE;
 void acr_reader_free(AcrReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrReader, acr_reader_free)
 /* Returns false if the outcome is known, so that no more bytes are needed. */
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_USE;
-/* Call it after the last byte. Returns true with the answer, or false with *out_failure; sets
- * *out_usage in both cases. `cut` is the reason why the bytes ended early, or NULL. */
+/* Ends the response after its last byte. Returns true with the answer, or false with *out_failure;
+ * sets *out_usage in both cases. `cut` is the reason why the bytes ended early, or NULL. */
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure) ACR_MUST_USE;
-/* What has arrived so far; borrowed. */
+/* Returns the part of the answer that has arrived so far; borrowed. */
 const AcrPartial *acr_reader_partial(const AcrReader *reader);
 /* Whether the answer may be complete, so that later bytes are not needed. */
 bool acr_reader_is_settled(const AcrReader *reader);

@@ -1,4 +1,4 @@
-/* Finds out when a server wants the next try, from headers (seconds, milliseconds, a date),
+/* Finds out how long a server wants us to wait, from headers (seconds, milliseconds, a date),
  * Google's RetryInfo, or sentences in an error's message. Also computes the wait before a retry.
  * Values that cannot be parsed are ignored; a wait of more than a day is shortened to a day. The
  * caller passes the random numbers. */
@@ -26,8 +26,8 @@ static gint64 bounded_ms(double ms)
     return ms >= 0 ? (gint64)MIN(ms, (double)ACR_MAX_RETRY_AFTER_MS) : -1;
 }
 
-/* Reads a decimal number without sign, exponent or words such as "inf"; *out_end points after
- * the number. */
+/* Reads a nonnegative decimal number (-1: none) without sign, exponent or words such as "inf";
+ * *out_end points after the number. */
 static double plain_number(const char *text, const char **out_end)
 {
     char buffer[32] = "";
@@ -36,7 +36,7 @@ static double plain_number(const char *text, const char **out_end)
     if (len == 0 || len >= sizeof buffer || !g_ascii_isdigit(*text))
         return -1;
     memcpy(buffer, text, len);
-    /* in "in 5." the period ends the sentence */
+    /* a period at the end, as in "in 5.", ends the sentence */
     while (buffer[len - 1] == '.')
         buffer[--len] = '\0';
     if (strchr(buffer, '.') != strrchr(buffer, '.'))
@@ -45,8 +45,8 @@ static double plain_number(const char *text, const char **out_end)
     return g_ascii_strtod(buffer, NULL);
 }
 
-/* The milliseconds of the unit of time with which a text begins, and the end of the unit's name;
- * 0 if there is none. */
+/* Returns the number of milliseconds of the unit of time with which a text begins; 0 if there is
+ * none. *out_end points after the unit's name. */
 static double unit_at(const char *text, const char **out_end)
 {
     gsize letters = strspn(text, G_CSET_a_2_z G_CSET_A_2_Z);
@@ -77,8 +77,8 @@ gint64 acr_duration_ms(const char *text)
     return is_read ? bounded_ms(ms) : -1;
 }
 
-/* The time from now to a date such as "Sun, 06 Nov 1994 08:49:37 GMT", the only format that
- * servers may send; -1 if invalid. */
+/* Returns the time from now to a date such as "Sun, 06 Nov 1994 08:49:37 GMT" (the only format that
+ * servers may send), in milliseconds; -1 if the date is invalid. */
 static gint64 until_ms(const char *date, gint64 now_unix)
 {
     struct tm tm = {0};
@@ -152,7 +152,7 @@ bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
         if (acr_interrupted(interrupt))
             return false;
         (void)poll(NULL, 0,
-                   /* a signal ends this wait early, as intended */
+                   /* a signal ends `poll` early, as intended */
                    (int)MIN(left_us / 1000 + 1, SLICE_MS));
     }
     return !acr_interrupted(interrupt);

@@ -1,8 +1,8 @@
-/* Scripted answers: a model that answers from a file of JSON lines, which is read when the model is
- * created. Each label (a line's "agent") has a queue of its lines in file order; a call uses the
- * first line that fits. A line with a "round" is used only for the step with that number. When the
- * step numbers of the calls begin again, a new attempt of the run has begun, and unused lines of
- * the previous attempt are skipped. */
+/* Implements scripted answers: a model that answers from a file of JSON lines, which is read when
+ * the model is created. Each label (a line's "agent") has a queue of its lines in file order; a
+ * call uses the first line that fits. A line with a "round" is used only for the step with that
+ * number. When the step numbers of the calls begin again, a new attempt of the run has begun, and
+ * unused lines of the previous attempt are skipped. */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -18,16 +18,16 @@ typedef struct {
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* line number in the file, from 1 */
     guint step;    /* 0: any step */
-    /* how often the step decreased between two lines of the label up to this line */
+    /* how often the step decreased from one line of the label to the next, up to this line */
     guint pass;
 } Line;
 
 typedef struct {
     GArray *lines;                /* array of Line */
-    guint lines_step, lines_pass; /* "step" and pass of the last script line with a step */
+    guint lines_step, lines_pass; /* step and pass of the last script line with a step */
     guint next;                   /* first unused line */
     guint step;                   /* step of the last request; 0 if there was none */
-    guint pass; /* how often the step of a request was lower than that of the previous request */
+    guint pass; /* how often a request's step was lower than that of the previous request */
 } Queue;
 
 typedef struct {
@@ -57,7 +57,7 @@ static void script_free(AcrModel *model)
     ACR_FREE(model->name, model);
 }
 
-/* The queue of a label, which is created if missing. */
+/* Returns the queue of a label; creates the queue if it is missing. */
 static Queue *queue_of(ScriptModel *script, const char *label)
 {
     Queue *queue = g_hash_table_lookup(script->queues, label);
@@ -127,7 +127,7 @@ static void enqueue(Queue *queue, Line *line)
     memset(line, 0, sizeof *line);
 }
 
-/* Parses one line and queues it if it is for this task. */
+/* Parses one line, and queues it if it is for the task in the options. */
 static bool add_script_line(ScriptModel *script, const char *text, gsize len, guint number,
                             const AcrModelOptions *options, GError **error)
 {
@@ -146,8 +146,8 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
     return ok;
 }
 
-/* Takes the line for the step; NULL if none fits. *out_left is set to whether later lines
- * remain. */
+/* Takes the line for the step from the queue; returns NULL if no line fits. *out_left says whether
+ * later lines remain. */
 static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
@@ -167,7 +167,7 @@ static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
     return line;
 }
 
-/* The messages after the last answer; owned. */
+/* Returns the text of the messages after the model's last answer; owned. */
 static char *newest_text(const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation);
@@ -182,8 +182,8 @@ static char *newest_text(const AcrConversation *conversation)
     return g_string_free(text, FALSE);
 }
 
-/* The length of the longest beginning of `expected` that occurs in the text, in whole
- * characters; *out_end is the position after it in the text. */
+/* Returns the length of the longest beginning of `expected` that occurs in the text `got`, in bytes
+ * of whole characters. *out_end is the position in `got` after the beginning. */
 static gsize find_beginning(const char *got, gsize got_len, const char *expected,
                             const char **out_end)
 {
@@ -201,7 +201,7 @@ static gsize find_beginning(const char *got, gsize got_len, const char *expected
     return low;
 }
 
-/* Shows what the newest messages contain instead of the expected text; owned. */
+/* Describes what the newest messages contain instead of the expected text; owned. */
 static char *describe_difference(const char *got, gsize got_len, const char *expected)
 {
     const char *end = NULL;
@@ -222,7 +222,7 @@ static bool check_expect(const ScriptModel *script, const Line *line,
     g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
     gsize got_len = got ? strlen(got) : 0;
     for (char **e = line->expect; e && *e; e++) {
-        /* memmem, because strstr is quadratic on periodic text */
+        /* use memmem, because strstr is quadratic on periodic text */
         if (!memmem(got, got_len, *e, strlen(*e))) {
             g_autofree char *missing = acr_text_quote(*e, SHOWN),
                             *shown = describe_difference(got, got_len, *e);

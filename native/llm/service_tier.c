@@ -1,5 +1,5 @@
-/* Service tiers: which tiers a provider and a model have, the words by which answers name them,
- * and the errors that say that a tier was refused. Their costs are in spend.c. */
+/* Knows the service tiers of a provider and a model, the words that name tiers in answers, and the
+ * errors that refuse a tier. The costs of tiers are in spend.c. */
 #include "llm/provider.h"
 #include "llm/spend.h"
 
@@ -48,7 +48,7 @@ bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked)
     switch (failure->code) {
     case ACR_LLM_ERROR_OVERLOADED:
         return true;
-    case ACR_LLM_ERROR_TIMEOUT: /* another wait of that length would probably time out too */
+    case ACR_LLM_ERROR_TIMEOUT: /* another flex request would probably time out too */
         return asked == ACR_SERVICE_FLEX;
     case ACR_LLM_ERROR_RATE_LIMIT:
         return acr_failure_says(failure,

@@ -1,9 +1,9 @@
-/* AWS Signature Version 4 of a POST: method, path, headers and the SHA-256 of the body are
- * written in a canonical form, which is signed by a key derived from the secret, the day, the
- * region and the service. In that form, the path is percent-encoded once more than in the
+/* Computes the AWS Signature Version 4 of a POST. Method, path, headers and the SHA-256 of the body
+ * are written in a canonical form; a key signs the form, and is derived from the secret, the day,
+ * the region and the service. In that form, the path is percent-encoded once more than in the
  * request. Only the headers that AWS requires are signed. The caller passes the time. libcurl's
- * signer is not used, because before version 8.9 it did not encode the colon in a model's id,
- * and before 8.14 it did not encode "%3A". */
+ * signer is not used, because before version 8.9 it did not encode the colon in a model's id, and
+ * before 8.14 it did not encode "%3A". */
 #include "llm/llm_private.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #define DAY_LEN (int)(sizeof "20150830" - 1)
 #define SHA256_BYTES 32
 
-/* The URL's host as in a Host header, without the default port; owned. */
+/* Returns the URL's host as in a Host header, without the default port; owned. */
 static char *host_of(const char *authority, gsize len, bool is_tls)
 {
     g_autofree char *host = g_strndup(authority, len);
@@ -23,9 +23,9 @@ static char *host_of(const char *authority, gsize len, bool is_tls)
     return g_strndup(host, len - (g_str_has_suffix(host, port) ? strlen(port) : 0));
 }
 
-/* The canonical request: method, path, query (none), "name:value" of each signed header, an empty
- *   line, the headers' names, and the body's SHA-256.
- * Owned (acr_wipe, because it contains a session token). */
+/* Returns the canonical request: method, path, query (none), "name:value" of each signed header, an
+ * empty line, the headers' names, and the body's SHA-256. Owned (acr_wipe, because it contains a
+ * session token). */
 static char *canonical_request(const char *url, const char *content_type, const char *date,
                                const char *token, const char *names, const void *body, gsize len)
 {
@@ -41,7 +41,7 @@ static char *canonical_request(const char *url, const char *content_type, const 
                            token ? "\n" : "", names, sum);
 }
 
-/* HMAC-SHA256; `out` may be `key`. */
+/* Computes the HMAC-SHA256 of `text`; `out` may be `key`. */
 static void sign_bytes(const guint8 *key, gsize key_len, const char *text,
                        guint8 out[static SHA256_BYTES])
 {

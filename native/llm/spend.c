@@ -1,10 +1,9 @@
-/* Reserves and charges the cost of one try. Before the try, it reserves the worst case: every
- * byte of the body is a token, and the answer is as long as its limit allows. After the try, it
- * charges the usage that the provider states, as far as this is plausible; if the provider
- * states none, it charges the whole reservation. For a model of unknown price, it reserves by
- * the highest known price. A call that does not fit the budget waits while calls in flight hold
- * money that they may release. After that, its answer limit is lowered; if no limit fits, the
- * call is refused. */
+/* Reserves and charges the cost of one try. Before the try, it reserves the worst case: every byte
+ * of the body is a token, and the answer is as long as its limit allows. After the try, it charges
+ * the usage that the provider states, if the usage is plausible; otherwise it charges the whole
+ * reservation. For a model of unknown price, it reserves by the highest known price. A call that
+ * does not fit the budget waits while calls in flight hold money that they may release. After that,
+ * its answer limit is lowered; if no limit fits, the call is refused. */
 #include "llm/spend.h"
 
 #include "http/http.h"
@@ -12,7 +11,8 @@
 
 /* answer limit to send if the server requires one and the model's own limit is unknown */
 #define DEFAULT_LIMIT 8192u
-/* a smaller limit leaves no room for an answer, so it is used only if the caller asked for it */
+/* the smallest limit that leaves room for an answer; smaller limits are used only if the caller
+ * asked for them */
 #define MIN_LIMIT 256u
 #define NO_PRICE                                                                                   \
     "; the price of the model is not known, so the highest is assumed: give --prices FILE"
@@ -67,7 +67,7 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
     return room > 0 ? MIN(usual_limit(spend), MAX(room, MIN_LIMIT)) : usual_limit(spend);
 }
 
-/* The highest cost of the tokens at any tier that reservations include. */
+/* Returns the highest cost of the tokens at any tier that reservations include. */
 static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
 {
     gint64 most = acr_price_at_most(&spend->assumed, sent, received);
@@ -77,8 +77,8 @@ static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
     return most;
 }
 
-/* The most that one request can cost. A request without an answer limit, which is sent only without
- * a ceiling, counts with the model's usual limit. */
+/* Returns the most that one request can cost. A request without an answer limit, which is sent only
+ * if there is no ceiling, counts with the model's usual limit. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
@@ -89,13 +89,13 @@ static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
     };
 }
 
-/* The largest limit below `limit` whose worst case fits into `left`; 0 if that leaves no room
- * for an answer. */
+/* Returns the largest limit below `limit` whose worst case fits into `left`; 0 if the fitting limit
+ * leaves no room for an answer. */
 static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
                            const AcrAmount *left)
 {
     guint low = MIN(MIN_LIMIT, limit);
-    guint high = limit; /* does not fit */
+    guint high = limit; /* a limit that does not fit */
     while (low < high) {
         guint middle = low + (high - low) / 2;
         AcrAmount amount = worst_case(spend, body_len, middle);
@@ -182,23 +182,23 @@ AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service)
     return spend->has_row[service] ? spend->rows[service] : spend->assumed;
 }
 
-/* The cost at a service tier; -1 if a required count is unknown. */
+/* Returns the cost at a service tier; -1 if a required count is unknown. */
 static gint64 cost_at(const AcrSpend *spend, const AcrUsage *usage, AcrService service)
 {
     const AcrPrice price = acr_spend_price(spend, service);
     return acr_price_of_usage(&price, usage);
 }
 
-/* The cost at the tier that the answer names. If it names none, the cost at the requested or the
- * standard tier, whichever is higher. */
+/* Returns the cost at the tier that the answer names. If the answer names none, returns the cost at
+ * the requested or the standard tier, whichever is higher. */
 static gint64 cost_served(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     gint64 named = cost_at(spend, &attempt->usage, attempt->served);
     return attempt->served ? named : MAX(named, cost_at(spend, &attempt->usage, attempt->asked));
 }
 
-/* The cost at the tier that we believe served the answer. Only the provider's own server may
- * name a tier that is cheaper than requested. */
+/* Returns the cost at the tier that we believe served the answer. Only the provider's own server
+ * may name a tier that is cheaper than requested. */
 static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     gint64 asked = cost_at(spend, &attempt->usage, attempt->asked),
@@ -209,8 +209,8 @@ static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
     return MIN(served, MAX(attempt->reserved_pico, MAX(asked, standard)));
 }
 
-/* The amount for a billed try: from the usage if the server states it, otherwise the reserved
- * amount. */
+/* Returns the amount for a billed try: from the usage if the server states it, otherwise the
+ * reserved amount. */
 static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     const AcrUsage *usage = &attempt->usage;
@@ -227,7 +227,7 @@ static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
     return (AcrAmount){MAX(spent.pico, reserved.pico), MAX(spent.tokens, reserved.tokens)};
 }
 
-/* Removes implausible counters and costs. */
+/* Removes implausible counters and costs from the usage. */
 static void judge_spending(const AcrSpend *spend, const AcrExchange *exchange, AcrUsage *usage)
 {
     AcrUsageBounds bounds = acr_usage_bounds(exchange);
@@ -246,8 +246,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
-    /* The request was sent. If the server rejected it, it is billed only by servers that bill
-     * rejected requests. */
+    /* A rejected request is billed only by servers other than the provider's own. */
     bool is_billed = attempt->sent && (attempt->ok || attempt->status < 400 || !spend->is_own);
     g_autoptr(GError) failure = NULL;
     judge_spending(spend, exchange, usage);
@@ -270,8 +269,8 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
         return true;
     if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens)
         return acr_pass_error(error, &failure);
-    /* Charge the whole reservation, so that the ceiling holds, and keep the answer, which was
-     * paid for. */
+    /* Charge the whole reservation, so that the ceiling holds. Keep the answer, because it is paid
+     * for. */
     attempt->charged_pico = attempt->reserved_pico;
     attempt->charged_tokens = attempt->reserved_tokens;
     return true;

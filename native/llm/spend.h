@@ -1,4 +1,4 @@
-/* The cost of one try: it is reserved before the request is sent, and settled after the answer
+/* Reserves the cost of one try before the request is sent, and settles it after the answer
  * (spend.c). */
 #pragma once
 
@@ -11,11 +11,12 @@ typedef struct {
     bool has_price;
     AcrPrice price;   /* the model's price, for reports; unset unless has_price */
     AcrPrice assumed; /* the price used for reservations if the model's price is unknown */
-    /* lowest and highest price for checking a cost that a server states; unset if no prices are
+    /* lowest and highest price to check the cost that a server states; unset if no prices are
      * known */
     AcrPrice lowest, highest;
     /* Prices of the service tiers (valid if has_row), and whether reservations include them.
-     * They include the requested tier, and more expensive tiers that an answer has named. */
+     * Reservations include the requested tier, and more expensive tiers that an answer has
+     * named. */
     AcrPrice rows[ACR_SERVICES];
     bool has_row[ACR_SERVICES], is_reserved[ACR_SERVICES];
     bool is_free; /* the server is the user's own: calls are free unless a price is known */
@@ -33,27 +34,27 @@ bool acr_spend_add_service(AcrSpend *spend, AcrService service);
  * `name` has no such tier, or its price is unknown). */
 bool acr_spend_take_service(AcrSpend *spend, const AcrEndpoint *endpoint, const char *name,
                             const AcrModelOptions *options, GError **error) ACR_MUST_USE;
-/* The prices of a service tier, or the assumed prices if they are unknown. */
+/* Returns the prices of a service tier, or the assumed prices if the tier's prices are unknown. */
 AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service);
-/* The answer limit to send if the request wants `wanted` tokens (0: the request wants no limit).
- * `room` is as in AcrModelRequest. Returns 0 if no limit must be sent. */
+/* Returns the answer limit to send if the request wants `wanted` tokens (0: the request wants no
+ * limit). `room` is as in AcrModelRequest. Returns 0 if no limit is to be sent. */
 guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room);
 /* Reserves the highest possible cost of a request with a body of `body_len` bytes and the answer
- * limit *limit, and notes it in `attempt`. If only a smaller limit fits the budget, lowers
- * *limit, sets *again and returns false: the caller must then print the body again. If no limit
- * fits, fails with CEILING. acr_spend_settle needs *out_id. */
+ * limit *limit, and records the reservation in `attempt`. If only a smaller limit fits the budget,
+ * lowers *limit, sets *out_again and returns false: the caller must then print the body again. If
+ * no limit fits, fails with CEILING. acr_spend_settle needs *out_id. */
 bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
                        AcrModelTry *attempt, guint64 *out_id, AcrFailure *failure) ACR_MUST_USE;
 /* Settles the try in `attempt`: removes implausible counters and costs from its usage
- * (acr_usage_judge), then sets the charged amounts and usage.cost. A cost that the server states
- * is plausible if it lies between the fewest tokens at the model's lowest price (the lowest of
- * all models if its price is unknown) and the most tokens at the highest price of all models. So
- * a cost of 0 is believed only for a model whose known price is 0. Tokens are charged at the
- * price of the tier that the answer names; if the answer names no tier, at the price of the
- * requested or the standard tier, whichever is higher. The budget is charged at least the price
- * of the requested tier, unless the provider's own server served a cheaper one. For a tier that
- * was not requested, the budget is charged at most the reserved amount, so that an answer cannot
- * make it exceed a ceiling; later reservations then include that tier. If the settlement cannot
- * be written, the reservation stays and is charged; the call fails only if the try cost more. */
+ * (acr_usage_judge), then sets the charged amounts and usage.cost. A cost that the server states is
+ * plausible if it lies between the fewest tokens at the model's lowest price (the lowest of all
+ * models if its price is unknown) and the most tokens at the highest price of all models. Therefore
+ * a cost of 0 is believed only for a model whose known price is 0. Tokens are charged at the price
+ * of the tier that the answer names; if the answer names no tier, at the price of the requested or
+ * the standard tier, whichever is higher. The budget is charged at least the price of the requested
+ * tier, unless the provider's own server served a cheaper tier. For a tier that was not requested,
+ * the budget is charged at most the reserved amount, so that an answer cannot make the charge
+ * exceed a ceiling; later reservations then include that tier. If the settlement cannot be written,
+ * the reservation stays and is charged; the call fails only if the try cost more. */
 bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
                       AcrModelTry *attempt, GError **error) ACR_MUST_USE;

@@ -1,6 +1,6 @@
-/* Helpers with which the dialects send tools: they decide which messages are sent as calls and
- * results, and make the members of a tool and the arguments of a call. If a server rejects
- * tools, calls and results are sent as text, which each message also contains. */
+/* Helps the dialects to send tools. The functions decide which messages are sent as calls and
+ * results, and make the members of a tool and the arguments of a call. If a server rejects tools,
+ * calls and results are sent as text, which each message also contains. */
 #include "llm/provider.h"
 
 #include <string.h>

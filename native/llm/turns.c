@@ -1,26 +1,27 @@
 /* Converts a conversation for servers that accept only alternating turns of user and assistant.
- * System messages are collected separately, consecutive messages of one side become one turn
- * with several blocks, and the first turn is the user's. Omits blank texts, because such servers
+ * System messages are collected separately, consecutive messages of one side become one turn with
+ * several blocks, and the first turn is the user's. Blank texts are omitted, because the servers
  * reject them. */
 #include "llm/provider.h"
 
 #include <string.h>
 
-#define OPENING "Begin." /* the user's first turn, if the conversation does not begin with one */
+/* text of the user's first turn, if the conversation begins with an answer or is empty */
+#define OPENING "Begin."
 
 static bool is_blank_turn(const char *text)
 {
     return text[strspn(text, " \t\r\n\v\f")] == '\0';
 }
 
-/* Appends a block of text to a list, which owns it. */
+/* Appends a block of text to a list of blocks; returns the block, borrowed. */
 static AcrJson *append_text(AcrJson *blocks, const AcrTurnForm *form, const char *text)
 {
     return acr_json_add(blocks, "type", form->is_typed ? ACR_TEXT("text") : NULL, "text",
                         ACR_TEXT(text));
 }
 
-/* Appends a turn without text; returns its list of blocks, which belongs to the turn. */
+/* Appends a turn without text; returns its list of blocks, borrowed from the turn. */
 static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole role)
 {
     AcrJson *blocks = acr_json_new_array();
@@ -29,8 +30,8 @@ static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole 
     return blocks;
 }
 
-/* Appends the blocks of an answer with calls, or of the results of calls; returns the last
- * block. */
+/* Appends the blocks of an answer with calls, or of the results of calls; returns the last block
+ * with a call or result. */
 static AcrJson *append_tools(AcrJson *blocks, const AcrTurnForm *form, const AcrJson *tools)
 {
     const AcrJson *results = acr_json_get(tools, "results");
@@ -55,7 +56,7 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
                     const AcrTurnForm *form)
 {
     const AcrConversation *conversation = request->conversation;
-    AcrRole speaker = ACR_ROLE_SYSTEM; /* role of the last turn; SYSTEM if there is none yet */
+    AcrRole speaker = ACR_ROLE_SYSTEM; /* role of the last turn; SYSTEM if there is no turn yet */
     AcrJson *blocks = NULL;            /* blocks of the last turn */
     *turns = (AcrTurns){.system = acr_json_new_array(), .messages = acr_json_new_array()};
     for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
