@@ -1,8 +1,9 @@
 /* Applies an answer's edits, and makes an overlay and a diff, or a refusal.
  *
  * All edits are located in the snapshot's text, as the model saw it, and applied together. If the
- * code of an edit is not in that text, it is searched for again in the result of the other edits of
- * that file. Quoted regions may overlap, but changed lines may not. An edit that the answer repeats
+ * code of an edit is not in the snapshot's text, it is searched for again in the result of the
+ * other edits of the file. Quoted regions may overlap, but changed lines may not. An edit that the
+ * answer repeats
  * is applied once. The overlay is written only if every edit that was not dropped has a place. */
 #include <string.h>
 
@@ -76,7 +77,8 @@ static char *near_names(const GPtrArray *near)
     return g_strdup(text->str);
 }
 
-/* Whether the file can be edited by lines at this point. If not, refuses the edit. */
+/* Whether edit `number` can change lines of the file. If the file is deleted or not text, refuses
+ * the edit. */
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (file->gone)
@@ -89,7 +91,7 @@ static bool is_editable(const Work *work, guint number, const File *file)
     return false;
 }
 
-/* Why the quoted code was not found; owned. */
+/* Returns why the quoted code was not found; owned. */
 static char *why_missing(const Work *work, guint number, const File *file)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -102,7 +104,8 @@ static char *why_missing(const Work *work, guint number, const File *file)
     return g_strdup_printf("%s is not in %s", quote, file->path);
 }
 
-/* Searches for an edit's code in the result of the other edits, and applies the edit there. */
+/* Searches for an edit's code in the result of the other edits, and applies the edit to the
+ * result. */
 static bool place_second(Work *work, guint number, File *file, bool *out_missing, GError **error)
 {
     g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
@@ -155,9 +158,9 @@ static bool quotes_nothing(const AcrEdit *edit)
     return nothing;
 }
 
-/* Why a file is not created in a folder that does not exist: the folder is named like a file
- * ("a.py/b"), or the block has only a bare name and may just show code. Owned; NULL if the file
- * is created. */
+/* Returns why a file is not created in a folder that does not exist, owned; NULL if the file may be
+ * created. Either an existing file has the same base name in a folder of the same name, or a code
+ * block below a file name may only be an illustration. */
 static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
                        const GPtrArray *near)
 {
@@ -178,8 +181,8 @@ static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
         "illustration: to create the file, write its name in <file> and an empty <original>");
 }
 
-/* Handles an edit whose path may be written: the snapshot's file `path` or, if that is NULL, the
- * new file `clean`. */
+/* Handles an edit whose path may be written: `path`, a file of the snapshot, or, if `path` is NULL,
+ * the new file `clean`. */
 static bool take_allowed(Work *work, guint number, const char *path, const char *clean,
                          const GPtrArray *near, GError **error)
 {
@@ -208,8 +211,8 @@ static bool take_allowed(Work *work, guint number, const char *path, const char 
     return true;
 }
 
-/* The snapshot's file that an edit names, by its path or by the new name from an earlier edit.
- * Owned; NULL if there is none. */
+/* Returns the snapshot's file that an edit names, by its path or by the new name from an earlier
+ * edit; owned; NULL if there is none. */
 static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, GPtrArray **out_near)
 {
     const File *file = g_hash_table_lookup(work->by_path, clean);
@@ -219,8 +222,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Whether a path is that of a test. A file that product code imports, or that is one of the run's
- * bug locations, does not count as a test. */
+/* Whether `path` is the path of a test. A file that product code imports, or that is one of the
+ * run's bug locations, does not count as a test. */
 static bool is_test(Work *work, const char *path)
 {
     const AcrPatchContext *context = work->context;
@@ -233,8 +236,8 @@ static bool is_test(Work *work, const char *path)
     return !context->index || acr_index_is_test(context->index, path);
 }
 
-/* Locates one edit; returns false only if the snapshot cannot be read. Opens the file even if
- * the edit is unusable, so that the feedback can show its code. */
+/* Locates one edit; returns false only if the snapshot cannot be read. Opens the file even if the
+ * edit is unusable, so that the feedback can show the file's code. */
 static bool take_edit(Work *work, guint number, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -283,8 +286,8 @@ static bool second_step(Work *work, File *file, GError **error)
     return true;
 }
 
-/* Ignores a block with the whole text of an existing file if that text is the result of the
- * other edits of the file. */
+/* Counts a block with the whole text of an existing file as applied if its text is the result of
+ * the other edits of the file. */
 static void take_shown(const Work *work)
 {
     for (guint i = 0; i < work->edits->len; i++) {
@@ -322,7 +325,7 @@ static bool finish_files(Work *work, GError **error)
     return true;
 }
 
-/* The number of edits that can be tried: complete edits of files that are not tests. */
+/* Returns the number of edits that can be tried: complete edits of files that are not tests. */
 static guint count_tried(const Work *work)
 {
     guint n = 0;
@@ -414,8 +417,8 @@ static void parse(Work *work)
     work->edits = acr_patch_parse(plain, strlen(plain));
 }
 
-/* In an answer with other edits: whether a block that names an existing file without its folder
- * only shows lines of that file. */
+/* Whether an edit is a block that names an existing file without its folder and only shows lines of
+ * the file. */
 static bool is_talk(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;

@@ -1,6 +1,6 @@
-/* Handles the files that an answer edits, each with its edits. An edit that the answer repeats,
- * even in another form (tags, and a diff of the same change), is applied once. Edits that change
- * each other's lines are refused. This file also creates, deletes and renames whole files. */
+/* Manages the files that an answer edits. An edit that the answer repeats, even in another form
+ * (tags, and a diff of the same change), is applied once. Edits that change each other's lines are
+ * refused. This file also creates, deletes and renames whole files. */
 #include <string.h>
 
 #include "patch/apply_private.h"
@@ -117,7 +117,7 @@ static AcrEditForm form_of(const Work *work, const Located *located)
 }
 
 /* Appends to `text` the result of the edits of other forms that lie inside the span of edit `i`.
- * Returns false if there are none, or if one crosses the border of the span. */
+ * Returns false if there are no such edits, or if such an edit crosses the border of the span. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
 {
     const Located *whole = file->located->pdata[i];
@@ -181,8 +181,8 @@ void acr_patch_settle(const Work *work, File *file)
     }
 }
 
-/* The text of a new file. Its last line gets a line end unless a diff says otherwise. Texts from
- * diffs lack the last line end. */
+/* Returns the text of a new file, owned. The last line gets a line end unless a diff says that it
+ * has none; texts from diffs lack the last line end. */
 static GBytes *new_text(const AcrEdit *edit)
 {
     bool ends = edit->form != ACR_EDIT_DIFF && g_str_has_suffix(edit->patched, "\n");
@@ -233,7 +233,7 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     file->mode = edit->executable ? ACR_MODE_EXEC : 0;
 }
 
-/* Why an edit with an empty quote cannot be applied to this file. */
+/* Returns why an edit with an empty quote cannot be applied to an existing file; owned. */
 static char *why_not_filled(const AcrEdit *edit)
 {
     if (edit->form == ACR_EDIT_WHOLE_FILE)
@@ -247,7 +247,7 @@ static char *why_not_filled(const AcrEdit *edit)
                            acr_edit_quote_name(edit));
 }
 
-/* Fills a file that contains only blanks. In such a file, nothing can be quoted. */
+/* Fills a file that contains only blanks, because nothing in the file can be quoted. */
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -353,7 +353,7 @@ bool acr_patch_shows(const AcrEdit *block, GBytes *text)
     return true;
 }
 
-/* Why a file cannot be renamed to `to`; owned; NULL if it can. */
+/* Returns why a file cannot be renamed to `to`, owned; NULL if the file can be renamed. */
 static char *why_not_called(const Work *work, const File *file, const char *to)
 {
     char *why = acr_file_name_refusal(work->names, work->overlay, to);

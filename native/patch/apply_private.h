@@ -1,4 +1,5 @@
-/* The state of applying an answer: its files, and the edits for which a place was found. */
+/* The state of applying an answer: the files that it edits, and the edits for which a place was
+ * found. */
 #pragma once
 
 #include <string.h>
@@ -10,7 +11,7 @@
 
 typedef struct {
     guint number;     /* number of the edit in the answer, from 0 */
-    GArray *readings; /* owned array of AcrSplice arrays; has at least one */
+    GArray *readings; /* owned array of AcrSplice arrays, one for each reading; not empty */
     /* owned; the match from which the readings are made; without places if unknown */
     AcrMatch match;
     AcrPlace place;    /* borrowed from `match` */
@@ -18,7 +19,8 @@ typedef struct {
     gsize first, last; /* [first, last): the bytes of the text that the readings touch */
 } Located;
 
-Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
+/* owned (acr_patch_located_free) */
+Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE;
 void acr_patch_located_free(gpointer located);
 
 /* The input for choosing the readings of the edits of one file. The edits are sorted and do not
@@ -27,13 +29,13 @@ typedef struct {
     const AcrSource *source;
     Located *const *edits;
     gsize n;
-    GBytes **out_after; /* receives the result, owned */
+    GBytes **out_after; /* receives the file's new contents, owned */
 } AcrChoice;
 
-/* Chooses a reading for every edit and makes the files. The referee drops the combinations of
- * readings that do not compile. If several are left in a file, one lint run selects the best.
- * The first combination is used if the linter cannot decide, if there are too many bytes to
- * lint, if there is no referee, and for files that are not Python. Errors: FAILED (as
+/* Chooses a reading for every edit and makes the new contents of the files. The referee drops the
+ * combinations of readings that do not compile. If several are left in a file, one lint run selects
+ * the best. The first combination is used if the linter cannot decide, if there are too many bytes
+ * to lint, if there is no referee, and for files that are not Python. Errors: FAILED (as
  * acr_splices_apply; the referee failed on all readings; the linter failed). */
 bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
                                GError **error) ACR_MUST_USE;
@@ -70,7 +72,7 @@ typedef struct {
     bool gone;          /* an edit deletes the file */
     char *to;           /* owned; the new name if an edit renames the file; otherwise NULL */
     GPtrArray *located; /* array of Located */
-    /* array of guint: numbers of the edits whose quotes are not in the snapshot's text */
+    /* array of guint: the numbers of the edits whose quotes are not in the snapshot's text */
     GArray *waiting;
     GBytes *after; /* the contents with the edits applied */
     /* owned; why the result does not compile, although the file compiled before; otherwise NULL */
@@ -89,12 +91,13 @@ static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
 
 /* Sets the outcome of an edit; `why` is taken. */
 void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
-/* The word for an edit's quoted part in messages to the model. */
+/* Returns the words that name an edit's quoted part in messages to the model; static. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
-/* Opens a file of the snapshot; borrowed; NULL with `error` if it cannot be read. */
+/* Opens a file of the snapshot, and returns it, borrowed; NULL with `error` if the file cannot be
+ * read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
 void acr_patch_file_free(gpointer file);
-/* The number of edits with that outcome. */
+/* Returns the number of edits with the outcome `status`. */
 guint acr_patch_count(const Work *work, AcrEditStatus status);
 
 static inline bool acr_is_blank_text(const char *text)
@@ -104,7 +107,8 @@ static inline bool acr_is_blank_text(const char *text)
 
 /* ---- HTML escapes (escapes.c) ---------------------------------------------------------------- */
 
-/* `text` with HTML escapes of ASCII characters decoded; owned; NULL if it has none. */
+/* Returns `text` with HTML escapes of ASCII characters decoded, owned; NULL if it has no
+ * escapes. */
 char *acr_text_unescape(const char *text) ACR_MUST_USE;
 /* Decodes the escapes in all edits if the answer was escaped. Otherwise refuses edits with escapes
  * in new Python code. */
@@ -112,17 +116,17 @@ void acr_patch_unescape(const Work *work);
 
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
-/* Finds the place of one edit in a text; owned. NULL if the edit was refused, or if its code was
- * not found (*out_missing is set). If the edit has several readings, moves the reading that was
- * found to the front. */
+/* Finds the place of one edit in a text, and returns it, owned. Returns NULL if the edit was
+ * refused, or if its code was not found (sets *out_missing). If the edit has several readings,
+ * moves the reading that was found to the front. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
                                 bool *out_missing) ACR_MUST_USE;
-/* Whether the limit on searched bytes allows another search. If not, acr_patch_choose_place
- * finds nothing. */
+/* Whether the limit on searched bytes allows another search. Without another search,
+ * acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
-/* If the replacement is a whole function that contains the place, widens the match to that
- * function (sets *out_widened), or refuses the edit and returns false. */
+/* If the replacement is a whole function that contains the place, widens the match to the function
+ * (sets *out_widened), or refuses the edit and returns false. */
 bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
                                    AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 
@@ -131,8 +135,8 @@ bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *so
 /* Sorts the edits of a file, drops repeated edits, and refuses edits that change each other's
  * lines. */
 void acr_patch_settle(const Work *work, File *file);
-/* Each of these functions handles one edit of a path that may be written. Returns false if the
- * file cannot be read (sets `error`). */
+/* Handle one edit of a path that may be written. Return false if the file cannot be read (set
+ * `error`). */
 void acr_patch_create_file(Work *work, guint number, const char *path);
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
@@ -142,5 +146,5 @@ bool acr_patch_set_mode(Work *work, guint number, const char *path, GError **err
  * elisions. */
 bool acr_patch_shows(const AcrEdit *block, GBytes *text);
 
-/* The feedback for the model; "" if there is nothing to say. Owned. */
+/* Returns the feedback for the model, owned; "" if there is nothing to say. */
 char *acr_patch_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;

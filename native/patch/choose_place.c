@@ -1,15 +1,15 @@
 /* Finds the place of an edit in a file: searches for the edit's readings level by level, chooses
- * one place, and fits the replacement to that place. If several places are equal, the class and
- * function that the answer names near the edit decide, and then the run's bug locations. The
- * choice is never a guess: if none of these decides, the edit is refused. */
+ * one place, and fits the replacement to the place. If several places are equal, the class and
+ * function that the answer names near the edit decide, and then the run's bug locations. If none of
+ * these clues decides, the edit is refused. */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
 /* maximum number of bytes that are searched without success, over all files */
 #define MAX_SEARCHED (40u * 1024 * 1024)
-/* A quote may be longer than its file, because of line numbers and escapes. A quote that is more
- * than this many times as long as the file is not searched for. */
+/* A quote that is more than 16 times as long as its file is not searched for. A quote may be longer
+ * than its file, because of line numbers and escapes. */
 #define MAX_TIMES_FILE 16u
 
 /* The clues by which one of several places is chosen. All members are borrowed. */
@@ -18,7 +18,7 @@ typedef struct {
     const AcrEdit *edit;
     const char *path;
     gssize file;       /* number of the file in the index, or -1 */
-    const char *words; /* the text of the answer between the previous edit and this one */
+    const char *words; /* the text of the answer between the previous edit and the current edit */
 } Clues;
 
 static bool follows(const char *words, const char *at, const char *before)
@@ -42,7 +42,7 @@ static bool is_named(const char *words, const char *name)
     return false;
 }
 
-/* Whether the words name the symbol, or an enclosing symbol of the same kind. */
+/* Whether the text before the edit names symbol `id`, or an enclosing symbol of the same kind. */
 static bool chain_is_named(const Clues *clues, gint32 id)
 {
     const AcrSymbol *symbol = id < 0 ? NULL : acr_index_symbol(clues->context->index, (guint32)id);
@@ -55,7 +55,8 @@ static bool chain_is_named(const Clues *clues, gint32 id)
     return false;
 }
 
-/* Returns 2 if the words name the function around the place, 1 if they name its class. */
+/* Returns 3 if the text before the edit names both the function and the class around the place, 2
+ * if only the function, 1 if only the class, otherwise 0. */
 static guint score_by_words(const Clues *clues, const AcrPlace *place)
 {
     gint32 class_id = -1, func = -1;
@@ -66,13 +67,13 @@ static guint score_by_words(const Clues *clues, const AcrPlace *place)
     return 2 * chain_is_named(clues, func) + chain_is_named(clues, class_id);
 }
 
-/* Returns 1 if the hunk begins at the line number that the diff states. */
+/* Returns 1 if the place begins at the line number that the diff states, otherwise 0. */
 static guint score_by_line(const Clues *clues, const AcrPlace *place)
 {
     return clues->edit->line == place->first + 1;
 }
 
-/* Returns 1 if the place is inside one of the run's locations. */
+/* Returns 1 if the place is inside one of the run's bug locations, otherwise 0. */
 static guint score_by_hints(const Clues *clues, const AcrPlace *place)
 {
     for (gsize k = 0; k < clues->context->n_hints; k++) {
@@ -84,7 +85,8 @@ static guint score_by_hints(const Clues *clues, const AcrPlace *place)
     return 0;
 }
 
-/* The index of the place with the highest score; -1 if no place or several have it. */
+/* Returns the index of the place with the highest score above 0; -1 if several places or none have
+ * that score. */
 static gssize best_place(const Clues *clues, const AcrMatch *match,
                          guint (*score)(const Clues *clues, const AcrPlace *place))
 {
@@ -137,7 +139,7 @@ static bool is_firm(const AcrMatch *match)
 }
 
 /* Searches the file for the quoted code of one reading. A quote that is many times longer than the
- * file cannot match, and comparing it would take long, so it is skipped. */
+ * file cannot match, and the comparison would take long, so the search is skipped. */
 static void find_reading(const AcrSource *source, const char *original, const char *patched,
                          AcrMatch *out)
 {
@@ -146,9 +148,9 @@ static void find_reading(const AcrSource *source, const char *original, const ch
 }
 
 /* Searches for all readings of an edit, and moves the best one to the front. If a search/replace
- * block can be cut in several ways, the best is the one with the longest quote that is in the
- * file, since shorter cuts of the same quote are found too. Of a hunk's readings, the best is
- * the one that was found at the most exact level. */
+ * block can be cut in several ways, the best is the one with the longest quote that is in the file,
+ * because shorter cuts of the same quote are found too. Of a hunk's readings, the best is the
+ * reading that was found at the most exact level. */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
     guint n = edit->others ? edit->others->len : 0;
@@ -188,9 +190,10 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
                             "with <file>, <original> and <patched>");
 }
 
-/* The index of the place that the edit's line number or the answer's words select. If they
- * select none, the run's bug locations decide. Returns -1 if nothing decides. If line number and
- * words contradict each other, neither decides. Without an index the words are not used. */
+/* Returns the index of the place that the edit's line number or the answer's words select. If
+ * neither selects a place, the run's bug locations decide. Returns -1 if nothing decides. If line
+ * number and words contradict each other, neither decides. Without an index the words are not
+ * used. */
 static gssize decide(const Work *work, guint number, const AcrSource *source, const AcrMatch *match)
 {
     const AcrEdit *edit = edit_at(work, number);

@@ -1,6 +1,6 @@
 /* Chooses the right reading of each replacement. The combinations of readings of a file are tried
- * in order. Combinations that do not compile are dropped. Of the others, the one with the fewest
- * new lint errors is chosen, or the first of several such. One lint run handles all files.
+ * in order. Combinations that do not compile are dropped. Of the others, the first combination with
+ * the fewest new lint errors is chosen. One lint run handles all files.
  *
  * The result depends only on the texts and the linter's answer. The number of bytes to lint is
  * limited. If the linter fails, the first combination that compiles is kept. */
@@ -13,8 +13,8 @@
 /* Maximum size in bytes of a text that is compiled, because Python needs about 300 times as much
  * memory. For a longer text, the first reading is used without compiling it. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Maximum total size of the texts in one lint run, in bytes. For this size pylint takes about 5
- * s, well within its deadline. */
+/* Maximum total size of the texts in one lint run, in bytes. Pylint takes about 5 s for a text of
+ * this size, well within its deadline. */
 #define MAX_LINT_BYTES (512u * 1024)
 
 /* Whether the file is a .py file, or a script without extension whose first line names Python. */
@@ -38,8 +38,8 @@ static bool is_data(const char *path, GBytes *bytes)
     return false;
 }
 
-/* Moves to the next combination; readings of later edits change first. After the last
- * combination, returns false and selects the first one again. */
+/* Moves to the next combination; readings of later edits change first. After the last combination,
+ * returns false and selects the first combination again. */
 static bool next_combination(const AcrChoice *choice)
 {
     for (gsize i = choice->n; i-- > 0;) {
@@ -50,7 +50,7 @@ static bool next_combination(const AcrChoice *choice)
     return false;
 }
 
-/* Builds the file with the readings that are currently chosen. */
+/* Builds the file with the chosen readings; owned. */
 static GBytes *build(const AcrChoice *choice, GError **error)
 {
     g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, choice->n + 1);
@@ -88,8 +88,8 @@ static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArra
     return false;
 }
 
-/* The combinations of one file that compile. Only the first combination if none compiles, or if
- * there is no choice. Owned; NULL with `error`. */
+/* Returns the combinations of one file that compile, as contents; only the first combination if
+ * none compiles or if there is no choice. Owned; NULL with `error`. */
 static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choice, GError **error)
 {
     g_autoptr(GPtrArray) sound = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
@@ -119,8 +119,8 @@ static gsize bytes_of(const AcrRefereeFile *file)
     return bytes;
 }
 
-/* The files for the linter: all versions of each file with a choice, as far as the limit allows,
- * and one version of each other file. *out_asked is the number of files with a choice. */
+/* Returns the files for the linter: all versions of each file with a choice, as far as the limit
+ * allows, and one version of each other file. *out_asked is the number of files with a choice. */
 static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, gsize *out_asked)
 {
     GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrRefereeFile));
@@ -140,7 +140,7 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
     return files;
 }
 
-/* The index of the best version: the first one with the fewest errors, or 0 if a count is
+/* Returns the index of the best version: the first one with the fewest errors, or 0 if a count is
  * unknown. */
 static gsize best_of(const guint *worse, gsize n)
 {
@@ -189,8 +189,8 @@ bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gs
     return lint(referee, choices, versions, error);
 }
 
-/* Whether an error occurs in `after` more often than in `before`, regardless of line numbers.
- * Both have the form "line 3: …; line 9: …". */
+/* Whether an error occurs in `after` more often than in `before`, regardless of line numbers. Both
+ * texts have the form "line 3: …; line 9: …". */
 static bool has_new_error(const char *before, const char *after)
 {
     g_auto(GStrv) old = g_strsplit(before, "; ", -1);

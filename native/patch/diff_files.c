@@ -3,7 +3,7 @@
 
 #include "patch.h"
 
-#define HEADER "diff --git " /* not confused with lines of a hunk, which begin with a mark */
+#define HEADER "diff --git " /* cannot be confused with lines of a hunk, which begin with a mark */
 
 GPtrArray *acr_patch_files(GBytes *diff)
 {

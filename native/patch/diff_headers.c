@@ -1,7 +1,7 @@
-/* Reads the headers of a diff: which file the following hunks change, and whether that file is new,
+/* Reads the headers of a diff: which file the following hunks change, and whether the file is new,
  * deleted or renamed. Handles headers of unified diffs, of git, and of patches that begin with "***
- * Begin Patch" ("*** Update File: a.py", "*** Add File: ", "*** Delete File: ", "*** Move to: ").
- */
+ * Begin Patch" ("*** Update File: a.py", "*** Add File: ", "*** Delete File: ", "*** Move to:
+ * "). */
 #include "patch/parse_diff_private.h"
 
 Line acr_diff_line_at(const Diff *diff, gsize off)
@@ -27,13 +27,13 @@ typedef enum {
 } NameKind;
 
 typedef struct {
-    char *name[N_NAMES]; /* owned */
+    char *name[N_NAMES]; /* owned; NULL if there is no such header */
     bool git;
 } Headers;
 
 static const char *const stars[] = {"*** Update File: ", "*** Add File: ", "*** Delete File: "};
 
-/* The header of the "***" form with which a line begins; NULL if there is none. */
+/* Returns the header of the "***" form with which a line begins; NULL if there is none. */
 static const char *const *find_star(const Line *line)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(stars); i++)
@@ -54,7 +54,8 @@ static void headers_clear(Headers *headers)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Headers, headers_clear)
 
-/* The length of a name without the date or the remark in brackets that follows it. */
+/* Returns the length of a name without the date, or the remark in brackets, that follows the
+ * name. */
 static gsize without_remark(const char *s, gsize len)
 {
     const char *tab = memchr(s, '\t', len);
@@ -66,7 +67,8 @@ static gsize without_remark(const char *s, gsize len)
     return len;
 }
 
-/* The name after `skip` bytes of a line, decoded from git's quotes and escapes; owned. */
+/* Returns the name after the first `skip` bytes of a line, decoded from git's quotes and escapes;
+ * owned. */
 static char *name_in(const Line *line, gsize skip)
 {
     skip = acr_skip_blanks(line->s, skip, line->len);
@@ -78,7 +80,7 @@ static char *name_in(const Line *line, gsize skip)
     return acr_utf8_repair(plain, strlen(plain));
 }
 
-/* "a/X b/X" -> X; NULL if the halves differ. Owned. */
+/* Returns X for "a/X b/X", owned; NULL if the halves differ. */
 static char *name_of_both(const Line *line, gsize skip)
 {
     const char *s = line->s + skip;
@@ -95,7 +97,8 @@ static void keep(char **slot, char *name)
     *slot = name;
 }
 
-/* Reads a header line that only git writes, after "diff --git". */
+/* Reads a header line that only git writes, after "diff --git". Returns false if the line has
+ * another form. */
 static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
 {
     static const char *const passed[] = {"index ", "similarity index ", "dissimilarity index ",
@@ -126,7 +129,8 @@ static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
     return true;
 }
 
-/* The length of the prefix of a path: a/, b/, or another prefix that git or people use. */
+/* Returns the length of a path's prefix: a/, b/, or another prefix that git or people use; 0 if
+ * there is none. */
 static gsize mark_length(const char *name)
 {
     static const char *const marks[] = {"a/", "b/", "c/", "i/", "o/", "w/", "old/", "new/"};
@@ -136,7 +140,8 @@ static gsize mark_length(const char *name)
     return 0;
 }
 
-/* Whether "--- X" names another file than the rename in the lines above. */
+/* Whether a line "--- X" names another file than `renamed`, the file that the lines above rename
+ * (may be NULL). */
 static bool names_another(const Line *line, const char *renamed)
 {
     g_autofree char *name = name_in(line, strlen("--- "));
@@ -197,7 +202,7 @@ static bool is_null(const char *name)
     return name && strcmp(name, "/dev/null") == 0;
 }
 
-/* Removes the prefixes if both names have one, or if there is only one name. */
+/* Removes the prefixes of both names if both have one, or of the only name. */
 static void strip_marks(Headers *headers)
 {
     char **old_name = &headers->name[OLD_NAME], **new_name = &headers->name[NEW_NAME];
@@ -244,8 +249,8 @@ static void decide_name(const Headers *headers, FileHeader *file)
     file->name = g_strdup(name ? name : headers->name[BOTH]);
 }
 
-/* Reads "*** Update File: a.py" and the lines that belong to it. Returns false if there is no
- * such header. */
+/* Reads "*** Update File: a.py" and the header lines that belong to the file. Returns false if
+ * there is no such header. */
 static bool read_stars(const Diff *diff, gsize *at, FileHeader *out)
 {
     Line line = acr_diff_line_at(diff, *at);

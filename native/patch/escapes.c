@@ -1,8 +1,8 @@
-/* Handles HTML escapes in the code of an answer ("a &lt; b"). Whether the model escaped its
- * answer is decided once for the whole answer. The model did if a quote is found in its file
- * only after unescaping, or if new Python code has escapes where only an operator can stand and
- * the answer contains no unescaped character. If the model did not, an edit with escapes in new
- * code is refused, because such code can compile and mean something else. */
+/* Handles HTML escapes in the code of an answer ("a &lt; b"). Whether the model escaped its answer
+ * is decided once for the whole answer. The model escaped it if a quote is found in its file only
+ * after unescaping, or if new Python code has escapes where only an operator can stand and the
+ * answer contains no unescaped character. Otherwise an edit with escapes in new code is refused,
+ * because such code can compile and mean something else. */
 #include "patch/apply_private.h"
 
 static const struct {
@@ -12,7 +12,8 @@ static const struct {
                {"&#34;", '"'}, {"&#x27;", '\''}, {"&#x22;", '"'}, {"&#60;", '<'},   {"&#62;", '>'},
                {"&#38;", '&'}, {"&nbsp;", ' '},  {"&amp;", '&'}};
 
-/* The length of the escape at `at`; 0 if there is none. */
+/* Returns the length of the escape at `at`, and sets *out_plain to its character; 0 if there is no
+ * escape. */
 static gsize escape_at(const char *at, char *out_plain)
 {
     for (gsize i = 0; *at == '&' && i < G_N_ELEMENTS(escapes); i++) {
@@ -92,7 +93,8 @@ static bool has_parts(const AcrEdit *edit)
     return edit->kind == ACR_EDIT_CHANGE && edit->original && edit->patched;
 }
 
-/* Whether the quote occurs in its file only after unescaping. */
+/* Whether the edit's quote occurs in its file only after unescaping, which proves that the answer
+ * is escaped. */
 static bool is_proof(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;

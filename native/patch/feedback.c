@@ -1,7 +1,7 @@
-/* Writes the feedback on a whole answer: a headline with the answer's status, each edit that was
- * not applied, with the real code near it, errors of files that do not compile, the expected
- * form of edits if the answer had none, and the code of the bug locations again. Each part has a
- * limit in bytes. */
+/* Writes the feedback on a whole answer: a headline with the answer's status; each edit that was
+ * not applied, with the real code near its place; errors of files that do not compile; the expected
+ * form of edits, if the answer has no edits; and the code of the bug locations again. Each part has
+ * a limit in bytes. */
 #include <string.h>
 
 #include "patch/feedback_private.h"
@@ -9,8 +9,9 @@
 /* maximum number of refused edits that are shown with code; further edits get one line */
 #define MAX_DETAILED 12u
 #define LOCATED_BYTES (10u * 1024) /* number of bytes reserved for the code of the bug locations */
-#define ROOM 1024u                 /* if fewer bytes than this are left, no more code is added */
-#define BRIEF 120u                 /* bytes of the line about an edit that is shown without code */
+#define ROOM 1024u                 /* if fewer than ROOM bytes are left, no more code is added */
+/* maximum number of bytes of the line about an edit that is shown without code */
+#define BRIEF 120u
 
 /* Shows the code of the bug locations again, as far as there is room. */
 static void show_hints(AcrFeedback *feedback)
@@ -104,7 +105,7 @@ static const char form[] =
     "shown:\n<file>package/module.py</file>\n<original>\n    return left - "
     "right\n</original>\n<patched>\n    return left + right\n</patched>\n";
 
-/* The edits that were not applied; owned array of AcrRefusal. */
+/* Returns the edits that were not applied; owned array of AcrRefusal. */
 static GArray *list_refusals(const Work *work)
 {
     GArray *refusals = g_array_new(FALSE, TRUE, sizeof(AcrRefusal));

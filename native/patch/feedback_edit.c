@@ -1,5 +1,5 @@
-/* Writes the part of the message about one edit, with real code: which edit was refused and why,
- * the code that it probably means, the lines that differ, and the place of a symbol that is defined
+/* Writes the part of the feedback about one edit: which edit was refused and why, the real code
+ * that the edit probably means, the lines that differ, and the place of a symbol that is defined
  * elsewhere.
  *
  * Code that the model may quote is shown unchanged between fences, with its line numbers in the
@@ -13,8 +13,8 @@
 #define MAX_DIFFERENCES 12u
 #define MAX_DIFFERING 200u /* maximum number of bytes shown of a line that differs */
 #define MAX_SHOWN_PLACES 4u
-#define MAX_SYMBOLS 4u /* maximum number of symbols shown for one name */
-#define MAX_NAMES 3u   /* maximum number of names taken from one quote */
+#define MAX_SYMBOLS 4u /* maximum number of symbols that are shown for one name */
+#define MAX_NAMES 3u   /* maximum number of names that are taken from one quote */
 #define MAX_OUTLINE 60u
 #define AROUND 3u
 #define AROUND_UNLIKE 8u /* number of lines shown around code that is hardly similar to the quote */
@@ -31,8 +31,8 @@ static char *shown_line(const AcrLine *line)
     return acr_text_shorten(all, MAX_SHOWN_LINE);
 }
 
-/* Returns " in Class.method", which names the innermost definition that contains all of these
- * lines; owned. */
+/* Returns ", in Class.method", which names the innermost definition that contains lines [first,
+ * last); "" if there is none. Owned. */
 static char *holder(const AcrPatchContext *context, const char *path, gsize first, gsize last)
 {
     gssize file = context->index ? acr_index_find_file(context->index, path) : -1;
@@ -93,7 +93,7 @@ static void append_line(GString *text, const AcrLine *line)
     g_string_append_printf(text, "|%.*s%s\n", (int)len, line->s, len < line->len ? "…" : "");
 }
 
-/* Shows the lines in which quote and region differ, in order. */
+/* Shows, in order, the lines in which the quote and the region differ. */
 static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
                             const AcrSource *source, const AcrRegion *region)
 {
@@ -128,7 +128,7 @@ static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
                                shown >= MAX_DIFFERENCES ? "  …\n" : "");
 }
 
-/* The name that a `def` or `class` line defines; owned; NULL if there is none. */
+/* Returns the name that a `def` or `class` line defines, owned; NULL if the line defines none. */
 static char *defined_name(const AcrLine *line)
 {
     const char *s = line->s + line->lead, *end = s + line->core;
@@ -143,7 +143,8 @@ static char *defined_name(const AcrLine *line)
     return s < to ? g_strndup(s, (gsize)(to - s)) : NULL;
 }
 
-/* The symbols of that name, beginning with those in file `path`; owned array of const AcrSymbol. */
+/* Returns the symbols with the name `name`, beginning with the symbols in file `path`; owned array
+ * of const AcrSymbol. */
 static GPtrArray *symbols_named(const AcrIndex *index, const char *name, const char *path)
 {
     static const AcrSymbolKind kinds[] = {ACR_SYMBOL_CLASS, ACR_SYMBOL_FUNCTION, ACR_SYMBOL_METHOD};
@@ -203,7 +204,8 @@ bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefus
     return true;
 }
 
-/* Shows the definitions of the names that the quote defines; returns whether there are any. */
+/* Shows the definitions of the names that the quote defines; returns whether such definitions
+ * exist. */
 static bool show_symbols(AcrFeedback *feedback, const AcrRefusal *refusal)
 {
     guint n = 0;
@@ -257,7 +259,7 @@ static void show_places(AcrFeedback *feedback, const AcrSource *source, const GA
     }
 }
 
-/* Shows the regions of the named file that are most similar to the quote. */
+/* Shows the regions of the edit's file that are most similar to the quote. */
 static void show_closest(AcrFeedback *feedback, const AcrRefusal *refusal)
 {
     AcrRegion best = g_array_index(refusal->regions, AcrRegion, 0);

@@ -1,14 +1,14 @@
-/* The feedback to the model while it is being written, and what is known about a refused edit. */
+/* The feedback to the model while it is being written, and the facts about a refused edit. */
 #pragma once
 
 #include "patch/apply_private.h"
 
 #define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* maximum number of bytes of the part about one edit */
-#define ACR_FEEDBACK_MIN 0.4              /* a region with a similarity below this is not shown */
-/* a region with at least this similarity counts as found, even if some words differ */
+#define ACR_FEEDBACK_MIN 0.4              /* a region with a lower similarity is not shown */
+/* a region with at least this similarity counts as the quoted code, even if some words differ */
 #define ACR_FEEDBACK_FOUND 0.8
 
-/* The growing message; code is not added beyond `limit` bytes. */
+/* The feedback while it is written; code is not added beyond `limit` bytes. */
 typedef struct {
     GString *text; /* owned */
     gsize limit;
@@ -17,16 +17,16 @@ typedef struct {
 
 /* The region of another file that is most similar to a quote. */
 typedef struct {
-    AcrSource *source; /* owned; NULL: none */
+    AcrSource *source; /* owned; NULL if there is no similar region */
     AcrRegion region;
 } AcrElsewhere;
 
-/* A refused edit, and the code that it may mean. */
+/* A refused edit, and the code that the edit may mean. */
 typedef struct {
     guint number; /* number of the edit, from 1 */
     const AcrEdit *edit;
     const AcrEditOutcome *outcome;
-    const AcrSource *source; /* borrowed; NULL if there is no such file */
+    const AcrSource *source; /* borrowed; NULL if the edit's file does not exist */
     const GArray *places;    /* array of AcrPlace if the edit was ambiguous; otherwise NULL */
     AcrLines quote;          /* lines of the edit's quote; views into the edit */
     GArray *regions;         /* owned array of AcrRegion in `source`; may be NULL */
@@ -34,8 +34,8 @@ typedef struct {
 } AcrRefusal;
 
 /* Fills `regions` and `elsewhere` of `n` refusals. `elsewhere` comes from any other Python file
- * that contains a third of the quote's lines. Its time is linear in the bytes of the repository,
- * and bounded. */
+ * that contains a third of the quote's lines. Takes time linear in the bytes of the repository, up
+ * to a limit. */
 void acr_refusals_search(const AcrPatchContext *context, AcrRefusal *refusals, gsize n);
 void acr_refusal_clear(AcrRefusal *refusal);
 
@@ -43,8 +43,9 @@ void acr_refusal_clear(AcrRefusal *refusal);
 void acr_feedback_edit(AcrFeedback *feedback, const AcrRefusal *refusal, bool detailed);
 /* Appends lines [first, last) unchanged, under a heading with file, lines and enclosing symbol. */
 void acr_feedback_code(AcrFeedback *feedback, const AcrSource *source, gsize first, gsize last);
-/* Appends numbered lines around `line` (1-based), and marks that line. */
+/* Appends numbered lines around `line` (1-based), and marks `line`. */
 void acr_feedback_around(AcrFeedback *feedback, const AcrSource *source, gsize line);
-/* Appends where symbols of that name are defined, and the code of the first of them, preferably
- * from the file of `refusal` (may be NULL). Returns whether there is such a symbol. */
+/* Appends the places where symbols with the name `name` are defined, and the code of the first
+ * symbol, preferably from the file of `refusal` (may be NULL). Returns whether there is such a
+ * symbol. */
 bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefusal *refusal);

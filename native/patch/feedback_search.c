@@ -1,12 +1,11 @@
-/* Searches for the code that an edit probably means, in the file that the edit names and in
- * other files. One pass over all Python files counts, with a table of line hashes, how many
- * lines of each quote a file contains. Only the files with the most lines are then compared by
- * similarity. */
+/* Searches for the code that an edit probably means, in the file that the edit names and in other
+ * files. One pass over all Python files counts, with a table of line hashes, how many lines of each
+ * quote a file contains. Only the files with the most lines are then compared by similarity. */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-/* if the named file has a region that is at least this similar, other files are not searched */
+/* other files are searched only if no region of the edit's file is at least this similar */
 #define SAME 0.98
 #define MAX_SEARCHED_BYTES (96u * 1024 * 1024)
 #define MAX_COMPARED 8u /* maximum number of files compared for each quote */
@@ -22,9 +21,9 @@ typedef struct {
 /* A quote that is searched for in other files. */
 typedef struct {
     AcrRefusal *refusal; /* borrowed */
-    guint lines;         /* number of the quote's lines that are in the table of lines */
-    guint hits;          /* number of these lines that the current file contains */
-    GArray *candidates;  /* owned array of Candidate, beginning with the most lines */
+    guint lines;         /* number of lines of the quote that are in the table of lines */
+    guint hits;          /* number of the quote's lines that the current file contains */
+    GArray *candidates;  /* owned array of Candidate; the file with the most lines comes first */
 } Quote;
 
 /* An entry of the table of lines; the key is the line's hash. */
@@ -104,7 +103,7 @@ static void keep_candidate(GArray *candidates, Candidate candidate)
     g_array_set_size(candidates, MIN(candidates->len, MAX_COMPARED));
 }
 
-/* Makes the file a candidate for each quote if it contains a third of the quote's lines. */
+/* Makes the file a candidate for each quote of which it contains a third of the lines. */
 static void take_counts(GArray *quotes, gsize entry, const char *path)
 {
     for (guint i = 0; i < quotes->len; i++) {

@@ -1,13 +1,15 @@
-/* Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that
- * a name is only compared with possible paths. If the first part of a name is not a folder of
- * the snapshot (git's a/ and b/, the repository's own name), it is removed if the rest is a
- * path. The location of the repository is not used, so that a run can be repeated elsewhere. */
+/* Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that a
+ * name is compared only with paths that are possible. If the first part of a name is not a folder
+ * of the snapshot (git's a/ and b/, the repository's own name), the first part is removed if the
+ * rest is a path. The location of the repository is not used, so that a run can be repeated
+ * elsewhere. */
 #include <string.h>
 
 #include "patch/source_private.h"
 
 #define MAX_NEAR 5u
-#define MAX_PART 255u /* maximum length of a part of a new path in bytes, as in file systems */
+/* maximum length of a part of a new path in bytes; file systems have the same limit */
+#define MAX_PART 255u
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
@@ -69,7 +71,7 @@ static bool ends_in(const char *path, const char *name)
     return n <= len && strcmp(path + len - n, name) == 0 && (n == len || path[len - n - 1] == '/');
 }
 
-/* The number of bytes at the end that two paths have in common, in whole parts. */
+/* Returns the number of bytes at the end that two paths have in common, in whole parts. */
 static gsize shared_tail(const char *a, const char *b)
 {
     gsize n = 0, i = strlen(a), j = strlen(b);
@@ -87,8 +89,8 @@ static int by_likeness(gconstpointer a, gconstpointer b, gpointer name)
     return sx != sy ? (sx > sy ? -1 : 1) : strcmp(*x, *y);
 }
 
-/* If no file has that base name, lists the files in a folder of the same name whose base names
- * begin similarly. */
+/* Lists files whose base name and the base name of `name` begin alike and have the same extension.
+ * Used if no file has the same base name. */
 static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrArray *near)
 {
     const char *base = base_of(name), *dot = strrchr(base, '.');
@@ -115,8 +117,8 @@ bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder)
     return false;
 }
 
-/* The name without its first part, if that part is not a folder of the repository or occurs
- * twice in a row; NULL if the first part belongs to the name. */
+/* Returns the name without its first part if the first part is not a folder of the repository or
+ * occurs twice in a row; otherwise NULL. */
 static const char *without_first_part(const AcrFileNames *names, const char *name)
 {
     const char *rest = strchr(name, '/');
@@ -132,8 +134,8 @@ static const char *without_first_part(const AcrFileNames *names, const char *nam
     return acr_file_names_has_folder(names, first) ? NULL : rest + 1;
 }
 
-/* The path that equals `name`, or ends in it by whole parts. Borrowed; NULL if no path or
- * several do. */
+/* Returns the path that equals `name`, or that ends in `name` by whole parts; borrowed. Returns
+ * NULL if there is no such path, or if there are several. *out_n is their number. */
 static const char *path_that_ends_in(const AcrFileNames *names, const char *name, guint *out_n)
 {
     const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(name));
@@ -221,7 +223,7 @@ static bool has_part(const char *path, const char *what)
     return false;
 }
 
-/* Whether a path part becomes .git on another system, such as ".git .", ".git::$DATA" or
+/* Whether a part of a path means .git on another system, such as ".git .", ".git::$DATA" or
  * "git~1"; git rejects such paths. */
 static bool is_like_git(const char *part)
 {
@@ -233,7 +235,8 @@ static bool is_like_git(const char *part)
     return part[n] == ':' || part[n + strspn(part + n, " .")] == '\0';
 }
 
-/* Whether the name contains an invisible character, or one that some systems do not allow. */
+/* Whether the name contains an invisible character or a backslash, which some systems do not
+ * allow. */
 static bool has_odd_character(const char *name)
 {
     for (const char *at = name; *at; at = g_utf8_next_char(at)) {
@@ -244,7 +247,8 @@ static bool has_odd_character(const char *name)
     return false;
 }
 
-/* Why no file with that name (valid UTF-8) may be created; owned; NULL if it may. */
+/* Returns why no file with the name `name` (valid UTF-8) may be created, owned; NULL if the file
+ * may be created. */
 static char *why_not_made(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name, "/", -1);

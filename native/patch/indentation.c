@@ -1,5 +1,5 @@
-/* Adapts the indentation of new lines to the file. A model's indentation has three possible
- * readings: in the coordinates of <original>, whose lines are known in the file; relative to the
+/* Adapts the indentation of new lines to the file. The indentation that a model writes has three
+ * possible readings: like that of <original>, whose lines are known in the file; relative to the
  * first line of <patched>; or absolute from the second line on. */
 #include <string.h>
 
@@ -36,7 +36,7 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
 {
     const AcrLines *file = &fit->source->lines;
     bool tabs = memchr(lead, '\t', len) != NULL;
-    if (len == 0) { /* the line is blank, so look at the next one */
+    if (len == 0) { /* the first line is blank, so look at the next line with an indentation */
         gsize next = fit->place->first;
         while (next < file->n && file->line[next].lead == 0)
             next++;
@@ -60,8 +60,8 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
     return g_string_free(out, FALSE);
 }
 
-/* Whether a quote line begins the file line to which it is mapped; several quote lines may be
- * mapped to one file line. */
+/* Whether a quote line begins the file line to which the quote line is mapped; several quote lines
+ * may be mapped to one file line. */
 static bool begins_line(const Fit *fit, gsize j)
 {
     const gssize *map = fit->place->map;
@@ -78,8 +78,8 @@ static bool is_anchor(const Fit *fit, gssize j)
            begins_line(fit, (gsize)j) && !(fit->first_lost && j == 0);
 }
 
-/* The quote line from which the indentation of a new line near quote line `at` is derived: the
- * nearest line of equal width, otherwise the nearest line before, otherwise the nearest line
+/* Returns the quote line from which the indentation of a new line near quote line `at` is derived:
+ * the nearest line of equal width, otherwise the nearest line before, otherwise the nearest line
  * after. -1 if there is none. */
 static gssize find_anchor(const Fit *fit, gssize at, gsize width)
 {
@@ -116,7 +116,8 @@ static char *lead_as_original(const Fit *fit, const AcrLine *line, gssize at)
                                   (gssize)acr_line_width(&fit->match->original.line[j]));
 }
 
-/* The file's line to which the first quoted line of code is mapped. */
+/* Returns the file's line to which the first quoted line of code is mapped; NULL if there is
+ * none. */
 static const AcrLine *first_file_line(const Fit *fit)
 {
     gssize j = first_code(&fit->match->original);
@@ -161,8 +162,8 @@ void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core)
     g_array_append_val(fit->lines, out);
 }
 
-/* Whether both parts lost only the indentation of their first lines, so that their other lines
- * are right. */
+/* Whether quote and replacement lost only the indentation of their first lines, so that the
+ * indentation of their other lines is right. */
 static bool shares_loss(const Fit *fit)
 {
     gssize first = first_code(&fit->match->patched);
@@ -187,10 +188,10 @@ static bool is_left(const Fit *fit)
     return false;
 }
 
-/* Whether the replacement is indented in the quote's coordinates. No line may be indented less
- * than the quote's lines. In addition, both parts must have an identical line (if the quote is
- * not exact, an unindented first line does not count), or both must have lost the indentation of
- * their first lines. */
+/* Whether the replacement's indentation is counted from the same column as the quote's. No line may
+ * be indented less than the quote's lines. In addition, both parts must have an identical line (if
+ * the quote is not exact, an unindented first line does not count), or both must have lost the
+ * indentation of their first lines. */
 static bool shares_coordinates(const Fit *fit)
 {
     if (is_left(fit))
@@ -207,11 +208,11 @@ static bool shares_coordinates(const Fit *fit)
     return false;
 }
 
-/* The order in which readings are tried. A quote that was found exactly has the file's
- * coordinates, and so has its replacement, unless it begins in the first column. If the whole
- * quote was shifted, the replacement may still have the file's coordinates. If the quote's first
- * line lost its indentation, a replacement that begins in the first column is used as written
- * only if another of its lines begins there too. */
+/* Returns the order in which readings are tried. A quote that was found exactly is indented like
+ * the file, and its replacement is too, unless the replacement begins in the first column. If the
+ * whole quote was shifted, the replacement may still be indented like the file. If the quote's
+ * first line lost its indentation, a replacement that begins in the first column is used as written
+ * only if another line of the replacement begins in the first column, too. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n)
 {
     static const Reading orders[][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},

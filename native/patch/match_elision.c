@@ -1,18 +1,19 @@
-/* Level `elision`: finds quotes in which `...` or a comment such as "rest unchanged" stands for
+/* Implements level `elision`: finds quotes in which `...` or a comment such as "rest unchanged"
+ * stands for
  * omitted lines. Each segment between elisions must occur exactly once in the block in which the
  * quote begins, with code on both sides of each elision, and all segments must be shifted by the
  * same indentation (or by none). Otherwise a common first line (`pass`) could match in another
  * block.
  *
- * If a replacement omits code that the quote does not omit, it is refused, because we cannot know
- * which code should stay there. */
+ * A replacement that omits code which the quote does not omit is refused, because it is unknown
+ * which code should stay. */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-/* maximum number of lines of a replacement in which strings are searched for */
+/* maximum number of lines of a replacement that are searched for strings */
 #define MAX_STRING_LINES 2000u
-#define MAX_STRING_LINE 400u /* maximum number of bytes of each of these lines */
+#define MAX_STRING_LINE 400u /* maximum number of bytes of a line that are searched for strings */
 
 typedef struct {
     const AcrLines *file;
@@ -22,14 +23,14 @@ typedef struct {
     bool several; /* a segment occurs more than once in the block */
 } Elided;
 
-/* Whether lines with more indentation follow, because the line is the header of a block or ends
- * in an open bracket. */
+/* Whether lines with more indentation follow, because `line` is the header of a block or ends in an
+ * open bracket. */
 static bool opens(const AcrLine *line)
 {
     return line->core > 0 && strchr(":([{,\\", acr_line_last(line));
 }
 
-/* The minimum indentation of the lines between the segments; a line with less indentation
+/* Returns the minimum indentation of the lines between the segments; a line with less indentation
  * belongs to another block. */
 static gsize block_width(const Elided *e, gsize start)
 {
@@ -47,7 +48,7 @@ static gsize block_width(const Elided *e, gsize start)
     return width > quoted - least ? width - (quoted - least) : 0;
 }
 
-/* The line at which the block of the quote's first line ends. */
+/* Returns the line at which the block of the quote's first line ends. */
 static gsize block_end(const Elided *e, gsize start)
 {
     gsize width = block_width(e, start), i = start + 1;
@@ -71,8 +72,8 @@ static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
     return true;
 }
 
-/* Follows the segments from a start line; each segment must occur exactly once in the rest of
- * the block. Returns the line after the last segment, or 0. */
+/* Follows the segments from a start line; each segment must occur exactly once in the rest of the
+ * block. Returns the line after the last segment, or 0 if a segment does not fit. */
 static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
 {
     gsize limit = block_end(e, start), line = start + first_len, j = first_len;
@@ -142,8 +143,8 @@ static gsize behind_blanks(const AcrLines *lines, gsize k)
     return k;
 }
 
-/* The nearest line above that is indented less than line k, if at most a docstring lies between
- * them; otherwise -1. */
+/* Returns the nearest line above line k that is indented less than line k, if at most a docstring
+ * lies between the two lines; otherwise -1. */
 static gssize header_of(const AcrLines *lines, gsize k)
 {
     gsize width = acr_line_width(&lines->line[k]), at = k;
@@ -159,8 +160,8 @@ static gssize header_of(const AcrLines *lines, gsize k)
     return -1;
 }
 
-/* The first line of the triple-quoted string around line k of the replacement; -1 if there is
- * none. */
+/* Returns the first line of the triple-quoted string around line k of the replacement; -1 if there
+ * is none. */
 static gssize string_around(const AcrLines *lines, gsize k)
 {
     gssize begin = -1;
@@ -203,8 +204,8 @@ static bool is_ellipsis(const AcrMatch *match, gsize k)
     return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
 }
 
-/* Refuses a replacement that omits code that the quote does not omit, because we cannot know
- * which code should stay there. */
+/* Refuses a replacement that omits code that the quote does not omit, because it is unknown which
+ * code should stay. */
 void acr_elision_check(AcrMatch *match)
 {
     gsize left_out = acr_elision_count(&match->patched),

@@ -1,9 +1,9 @@
-/* The ladder: finds the quoted code in a file, level by level.
+/* Finds the quoted code in a file, level by level.
  *
  * Levels are tried in the order of AcrLevel. The search ends at the first level that finds the
- * code, and returns all places of that level; choose_place.c chooses one of them. Whole lines are
- * compared first. Only if none match, the quote is searched for inside lines (level `exact`, since
- * the bytes are equal). */
+ * code, and returns all places of the level; choose_place.c chooses one of them. Whole lines are
+ * compared first. Only if none match, the quote is searched for inside lines (level `exact`,
+ * because the bytes are equal). */
 #include <string.h>
 
 #include "patch/match_private.h"
@@ -27,8 +27,8 @@ static AcrLevel level_at(const AcrLines *file, gsize first, const AcrLines *quot
                                                                           : ACR_LEVEL_STRIP;
 }
 
-/* How many of the quote's lines match the file's lines from `first` on, ignoring leading and
- * trailing blanks. */
+/* Returns how many of the quote's lines match the file's lines from `first` on, ignoring leading
+ * and trailing blanks. */
 static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote)
 {
     gsize n = 0;
@@ -65,7 +65,7 @@ static bool find_whole(const AcrLines *file, AcrMatch *match)
     return match->places->len > 0;
 }
 
-/* Whether the part of `line` at `col` begins and ends at word borders. */
+/* Whether the `len` bytes of `line` at column `col` begin and end at word borders. */
 static bool at_border(const AcrLine *line, gsize col, gsize len)
 {
     if (len == 0)
@@ -77,7 +77,7 @@ static bool at_border(const AcrLine *line, gsize col, gsize len)
 }
 
 /* Finds all places of a one-line quote inside lines, at word borders. After ACR_PATCH_MAX_CUTS
- * occurrences inside words the search gives up, and a place that it has found does not count as
+ * occurrences inside words the search gives up, and a place found before does not count as
  * unique. */
 static bool find_inside(const AcrLines *file, AcrMatch *match)
 {
@@ -113,7 +113,7 @@ static bool find_with_elisions(const AcrLines *file, AcrMatch *match)
     return found;
 }
 
-/* Applies the rules of level `similar` to the quote as it is written. */
+/* Searches for the quote, as it is written, by the rules of level `similar`. */
 static bool find_similar(const AcrLines *file, const char *original, const char *patched,
                          AcrMatch *match)
 {

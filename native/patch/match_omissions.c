@@ -1,4 +1,5 @@
-/* Level `similar`, second rule: the quote omits lines of the file without marking the omission.
+/* Implements the second rule of level `similar`: the quote omits lines of the file without marking
+ * the omission.
  *
  * The quote may omit blank lines, comments and a docstring anywhere, but code only in a few gaps.
  * The lines of the quote must occur in order, all shifted by the same indentation, and the
@@ -15,7 +16,7 @@
 typedef struct {
     const AcrLines *file, *quote;
     guint64 *file_hash, *quote_hash;
-    gsize *line; /* numbers of those lines of the quote that are code or comments */
+    gsize *line; /* owned; numbers of the quote's lines that are code or comments */
     gsize n;
     gsize work;
 } Skip;
@@ -48,8 +49,8 @@ gsize acr_string_end(const AcrLines *file, gsize at)
     return at;
 }
 
-/* The first line from `at` on that is code or a comment. `before` is the last such line before
- * it. */
+/* Returns the first line from `at` on that is code other than a docstring. `before` is the last
+ * line of code before `at`. */
 static gsize next_code(Skip *skip, gsize at, gsize before)
 {
     bool may_be_doc = acr_line_last(&skip->file->line[before]) == ':';
@@ -97,8 +98,8 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* The best alignments of the first lines of the quote up to line t, where line t matches line f
- * of the file. */
+/* The best alignments of the quote's lines up to line t in which line t matches line f of the
+ * file. */
 typedef struct {
     guint gaps;
     guint ways; /* number of alignments with the fewest gaps; counted only up to 2 */

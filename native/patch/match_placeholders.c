@@ -1,7 +1,8 @@
 /* Finds comments in a replacement that stand for code of the quote ("# existing logic", "pass #
  * rest unchanged"). Applying the edit would delete that code, so the edit is refused.
  *
- * Quote and replacement are aligned. Only a new comment that replaces code of the quote is
+ * The quote and the replacement are aligned line by line. Only a new comment that replaces code of
+ * the quote is
  * examined. A comment is a placeholder in three cases: it says (in one of many languages) that the
  * code stays; it names only the removed code; or it alone replaces two lines or more and explains
  * nothing, that is, gives no reason and is not a sentence with a full stop. If the comment contains
@@ -11,14 +12,15 @@
 #include "patch/match_private.h"
 
 #define MAX_SHOWN 4u        /* maximum number of deleted lines that the message shows */
-#define MAX_SHOWN_BYTES 80u /* maximum number of bytes shown of each line */
+#define MAX_SHOWN_BYTES 80u /* maximum number of bytes shown of each deleted line */
 #define MAX_REMARK 2000u    /* maximum number of bytes of comments that are examined at one place */
 #define MIN_NAME 3u         /* minimum length of a word that can name code */
 
-/* Phrases are separated by "|" and begin at a word border; a phrase with "*" at its end may end
- * inside a word. In languages written without spaces, borders are ignored. */
+/* The syntax of the following lists: phrases are separated by "|" and begin at a word border; a
+ * phrase with "*" at its end may end inside a word. Borders are ignored in languages written
+ * without spaces. */
 
-/* Phrases that say that the code stays, or is omitted here. */
+/* Phrases that say that the code stays, or is omitted. */
 static const char stays[] =
     "unchanged|unmodified|unaltered|untouched|as before|as above|as is|as-is|as it was|as it is|as "
     "previously|same as|same here|same code|from before|here before|was here|goes here|"
@@ -66,7 +68,7 @@ static const char stays[] =
     "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"
     "변경 없*|그대로|생략|동일|変わら|変更し|元のまま|同様|略|원래|유지";
 
-/* Phrases that say the same, but only if the comment gives no reason. */
+/* Phrases which mean that the code stays only if the comment gives no reason. */
 static const char may_stay[] =
     "rest|existing|remaining|remainder|same|other|others|previous|previously|original|originally|"
     "keep|"
@@ -117,7 +119,7 @@ static bool is_wide(const char *at)
     return (guchar)*at >= 0xe2;
 }
 
-/* Whether the text contains the phrase [phrase, phrase + n). */
+/* Whether the text contains the phrase of `n` bytes at `phrase`. */
 static bool has_phrase(const char *text, const char *phrase, gsize n)
 {
     bool open = phrase[n - 1] == '*';
@@ -143,8 +145,8 @@ static bool has_any_phrase(const char *text, const char *phrases)
     return false;
 }
 
-/* The length of the comment mark of a line; 0 if the line is not a comment. A word in brackets
- * ("[snip]") is a comment. */
+/* Returns the length of the comment mark of a line; 0 if the line is not a comment. A word in
+ * brackets ("[snip]") is a comment. */
 static gsize remark_mark(const AcrLine *line)
 {
     static const char *const marks[] = {"#", "//", "/*", "<!--", "--", "{#", "\"\"\"", "'''", ";"};
@@ -158,8 +160,8 @@ static gsize remark_mark(const AcrLine *line)
     return bracketed;
 }
 
-/* The comment of a line (also one that follows code), without its mark. *is_code is set to
- * whether the line contains code other than `pass` and `...`. */
+/* Returns the comment of a line (even if it follows code), without its mark. *is_code is set if the
+ * line contains code other than `pass` and `...`. */
 static AcrLine read_remark(const AcrLine *line, bool *is_code)
 {
     const char *s = line->s + line->lead;
@@ -175,14 +177,14 @@ static AcrLine read_remark(const AcrLine *line, bool *is_code)
 
 /* A place where a comment replaces code of the quote. */
 typedef struct {
-    /* borrowed; without blank lines at the beginning and the end */
+    /* borrowed; both parts, without blanks at the beginning and end of lines */
     const AcrLines *quote, *patched;
     gsize a, b, c, d; /* quote lines [a, b) become replacement lines [c, d) */
     /* number of lines of code that are removed, and number of lines that are added */
     gsize lost, made;
-    bool is_alone;   /* no new code follows the last comment */
+    bool is_alone;   /* the place ends with a comment, without code after it */
     GString *remark; /* owned; the comments, in lower case */
-    GString *code;   /* owned; the deleted lines, in lower case */
+    GString *code;   /* owned; the deleted lines of code, in lower case */
 } Gap;
 
 static void gap_clear(Gap *gap)
@@ -308,7 +310,7 @@ static char *refuse_gap(const Gap *gap)
     return g_utf8_make_valid(text->str, -1);
 }
 
-/* Removes blank lines at the beginning and the end. */
+/* Makes a copy of the lines without the blanks at the beginning and end of each line. */
 static void trim_lines(const AcrLines *lines, AcrLines *out)
 {
     out->line = g_new(AcrLine, lines->n + 1);

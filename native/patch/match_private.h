@@ -1,5 +1,5 @@
-/* How quoted code is found in a file: reading the quote, the levels that search for it, and the
- * regions of a file that are most similar to it. */
+/* Finds quoted code in a file: reads the quote, searches for it level by level, and finds the
+ * regions of a file that are most similar to the quote. */
 #pragma once
 
 #include "patch/source_private.h"
@@ -8,27 +8,27 @@
 #define ACR_PATCH_MAX_PLACES 64u
 /* maximum number of line comparisons in a search that is not linear */
 #define ACR_PATCH_MAX_SCAN 50000000u
-/* how many occurrences inside words a search skips before it gives up */
+/* how many occurrences inside words a search skips before the search gives up */
 #define ACR_PATCH_MAX_CUTS 1000u
-/* a quote with more lines than this is not searched by similarity */
+/* a quote with more lines is not searched by similarity */
 #define ACR_SIMILAR_MAX_QUOTE_LINES 400u
 /* Maximum product of the numbers of quote lines and file lines, such as 400 lines in a file of
  * 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
 
-/* Where a quote was found in a file. Lines are 0-based: [first, last). */
+/* A place where a quote was found in a file. Lines are 0-based: [first, last). */
 typedef struct {
     gsize first, last;
     bool inside;  /* the place is only a part of line `first`, which begins at `column` */
     gsize column; /* byte column in line `first` */
-    /* Owned; quote line -> file line, or -1. If NULL, quote line j is file line first + j. At
-     * level `similar` the array is twice as long: map[n + j] is the line after the last file
-     * line of quote line j. Quote lines that share a line of the file have the same value. */
+    /* owned; quote line -> file line, or -1. If NULL, quote line j is file line first + j. At level
+     * `similar` the array is twice as long: map[n + j] is the line after the last file line of
+     * quote line j. Quote lines that share a line of the file have the same value. */
     gssize *map;
 } AcrPlace;
 
-/* The quote in the form in which it was found, without blank lines and elisions at its beginning
- * and end. */
+/* The result of a search, and the quote in the form in which it was found: without blank lines and
+ * elisions at its beginning and end. */
 typedef struct {
     AcrLevel level;
     GArray *places;       /* owned array of AcrPlace; empty if the quote was not found */
@@ -36,28 +36,29 @@ typedef struct {
     const AcrLines *file; /* borrowed; set during the search, otherwise NULL */
     /* both parts as they were matched; views into the edit, or into `store` */
     AcrLines original, patched;
-    GPtrArray *store; /* owned texts */
+    GPtrArray *store; /* owned array of texts */
     char *why; /* owned; why the edit must be refused although the code was found; otherwise NULL */
 } AcrMatch;
 void acr_match_init(AcrMatch *match);
 void acr_match_clear(AcrMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMatch, acr_match_clear)
 
-/* Searches level by level; the first level with a place wins. Every level is linear or limited. */
+/* Searches level by level; the result has the places of the first level that finds any. Every level
+ * takes linear or limited time. */
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
                      AcrMatch *out);
 
-/* ---- The quote as it is read (match_quote.c) ---------------------------------------------------
- * Each function removes the same from both parts; it returns false, or 0, if there is nothing to
- * remove.
- */
+/* ---- The quote as it is read (match_quote.c) ----
+ * Each function removes the same lines from both parts. It returns false, or 0, if there is nothing
+ * to remove. */
 void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes the map of `place` */
-/* Whether, at that place, every quoted line is shifted by the same number of columns. If the
- * file is indented with tabs and the quote with spaces, a tab counts as one indentation step of
- * the quote. */
+/* Whether, at `place`, every quoted line is shifted by the same number of columns. If the file is
+ * indented with tabs and the quote with spaces, a tab counts as one indentation step of the
+ * quote. */
 bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
-void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
-/* removes blank lines at the beginning and the end */
+/* the texts are borrowed */
+void acr_quote_read(AcrMatch *match, const char *original, const char *patched);
+/* removes blank lines at the beginning and the end of both parts */
 bool acr_quote_trim_blank(AcrMatch *match);
 bool acr_quote_trim_elisions(AcrMatch *match); /* removes elisions at the same end of both parts */
 /* Whether the line stands for omitted code, such as `...`, `# ...` or `# rest of the method
@@ -83,18 +84,18 @@ void acr_placeholder_check(AcrMatch *match);
 /* Finds the quote, ignoring blanks, line breaks, quotation marks, and brackets around conditions.
  * Linear. */
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* A hash that is the same for lines that differ only in blanks and quotation marks. */
+/* Returns a hash that is the same for lines that differ only in blanks and quotation marks. */
 guint64 acr_loose_hash(const AcrLine *line);
 /* Finds a quote that omits lines without marking the omission. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* In a map of level `similar`, maps blank lines of the quote to blank lines at the same point of
  * the file. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
-/* The line after the string statement that begins at line `at`; returns `at` if none begins
- * there. */
+/* Returns the line after the string statement that begins at line `at`; returns `at` if no string
+ * statement begins at that line. */
 gsize acr_string_end(const AcrLines *file, gsize at);
-/* The position in a line where the code ends and a comment begins; the end of the line's text if
- * it has no comment. */
+/* Returns the position in a line where the code ends and a comment begins; the end of the line's
+ * text if the line has no comment. */
 gsize acr_line_code_end(const AcrLine *line);
 
 /* ---- Similarity ------------------------------------------------------------------------------ */
@@ -104,11 +105,11 @@ typedef struct {
     double score;      /* 0 to 1 */
 } AcrRegion;
 
-/* How similar two lines are: from 0 (different) to 1 (equal without outer blanks). */
+/* Returns how similar two lines are: from 0 (different) to 1 (equal without outer blanks). */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
-/* The regions of `text` that are most similar to `quote`, beginning with the best. There are at
- * most `max`, and they do not overlap. Owned array of AcrRegion; empty if a bound is exceeded.
- * O(quote lines * text lines). */
+/* Returns the regions of `text` that are most similar to `quote`, beginning with the best: at most
+ * `max`, which do not overlap. Owned array of AcrRegion; empty if a bound is exceeded. O(quote
+ * lines * text lines). */
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max) ACR_MUST_USE;
 /* Pairs quote lines with lines of the region; returns an owned map of level `similar` (see
  * AcrPlace). */

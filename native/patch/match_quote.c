@@ -1,5 +1,5 @@
-/* Prepares a quote for the search: splits it into lines, and removes elisions, copied line
- * numbers, and blank lines at its beginning and end. The same is removed from <patched>. */
+/* Prepares a quote for the search: splits it into lines, and removes elisions, copied line numbers,
+ * and blank lines at its beginning and end. The same lines are removed from <patched>. */
 #include <string.h>
 
 #include "patch/match_private.h"
@@ -27,8 +27,8 @@ bool acr_line_is_elision(const AcrLine *line)
     static const char *const phrases[] = {
         "rest of ",        "existing code",  "unchanged",  "omitted",       "remains the same",
         "remain the same", "same as before", "other code", "previous code", NULL};
-    /* Words that show that a comment with dots at its end stands for omitted code; other such
-     * comments just trail off ("# wait for it ..."). */
+    /* Words that show that a comment with dots at its end stands for omitted code; other comments
+     * with dots just trail off ("# wait for it ..."). */
     static const char *const left_out[] = {"existing", "rest",     "other",    "remain",    "same",
                                            "previous", "original", "code",     "content",   "body",
                                            "method",   "function", "class",    "import",    "logic",
@@ -95,7 +95,7 @@ static void keep_lines(AcrLines *lines, gsize from, gsize to)
 }
 
 /* Removes blank lines at the beginning and end of the quote, and as many from the replacement.
- * Returns false if there are none. */
+ * Returns false if the quote has no such lines. */
 bool acr_quote_trim_blank(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
@@ -109,8 +109,8 @@ bool acr_quote_trim_blank(AcrMatch *match)
     return true;
 }
 
-/* Removes an elision at the same end of both parts, because it only says that more code precedes
- * or follows. */
+/* Removes elisions at the same end of both parts, because these elisions only say that more code
+ * precedes or follows. */
 bool acr_quote_trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
@@ -165,7 +165,7 @@ void acr_match_add_place(AcrMatch *match, const AcrPlace *place)
     g_array_append_val(match->places, *place);
 }
 
-/* The file's indentation in the units of the quote. */
+/* Returns the width of a file line's indentation, with a tab counted as `step` columns. */
 static gssize file_width(const AcrLine *line, gsize step)
 {
     gsize width = 0;

@@ -1,10 +1,11 @@
-/* Level `similar`, first rule: the quote differs from the file's code only in spelling and line
+/* Implements the first rule of level `similar`: the quote differs from the file's code only in
+ * spelling and line
  * breaks.
  *
  * Both texts are converted to streams without blanks, line breaks, line continuations, comments
  * after code, and commas before a closing bracket; all quotation marks become the same, and
  * adjacent words stay separate. The quote's stream is searched for in the file's stream. A place
- * begins and ends with a line. Takes linear time. */
+ * begins and ends with a whole line. The search takes linear time. */
 #include <string.h>
 
 #include "patch/match_private.h"
@@ -18,7 +19,7 @@ typedef struct {
 
 typedef struct {
     GString *text;
-    Piece *line; /* owned */
+    Piece *line; /* owned; the piece of each line */
 } Stream;
 
 typedef struct {
@@ -42,7 +43,8 @@ static const Mark *mark_at(const char *s, gsize len)
     return NULL;
 }
 
-/* Whether only blanks precede a closing bracket on this line or the following lines. */
+/* Whether only blanks and comments precede a closing bracket, from column `at` of `line` on, up to
+ * line `end`. */
 static bool closes_next(const AcrLine *line, const AcrLine *end, gsize at)
 {
     for (gsize col = at; line < end; line++, col = 0) {
@@ -68,8 +70,8 @@ static void put(Writer *writer, char c)
     g_string_append_c(out, c);
 }
 
-/* The position in a line where the code ends and a comment begins; the end of the line if it is
- * only a comment. Strings are recognised only within the line. */
+/* Returns the position in a line where the code ends and a comment begins; the end of the line if
+ * it is only a comment. Strings are recognised only within the line. */
 gsize acr_line_code_end(const AcrLine *line)
 {
     gsize stop = line->lead + line->core;
@@ -132,7 +134,7 @@ static void stream_clear(Stream *stream)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Stream, stream_clear)
 
-/* The line that contains byte `at` of the stream. */
+/* Returns the line that contains byte `at` of the stream. */
 static gsize line_of(const Stream *stream, gsize n, gsize at)
 {
     gsize low = 0, high = n;
@@ -201,7 +203,7 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map)
 {
     gsize n = quote->n;
-    gssize next = -1; /* the file line after the last one to which a quote line is mapped */
+    gssize next = -1; /* the file line after the last file line to which a quote line is mapped */
     for (gsize j = 0; j < n; j++) {
         if (map[j] >= 0) {
             next = MAX(next, map[n + j]);

@@ -1,32 +1,33 @@
-/* Parses a model's answer into edits. First it finds the tags <file>, <original> and <patched>.
- * Then it reads the answer once, tag by tag, and line by line between the tags. Adjacent tags form
+/* Parses a model's answer into edits. First the parser finds the tags <file>, <original> and
+ * <patched>. Then the parser reads the answer once, tag by tag, and line by line between the tags.
+ * Adjacent tags form
  * one edit. A line between tags can begin an edit of another form (search/replace, diff, whole
  * file), which another file parses. The form that begins first is used: a tag inside a diff is
  * code, and so is a conflict mark inside <original>.
  *
  * An opening tag is *structural* if only blanks, markup or another tag precede it on its line; a
  * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags that code only
- * mentions have quotes or words around them, so they are neither structural nor clean. */
+ * mentions have quotes or words around them, and are therefore neither structural nor clean. */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
 #define MAX_TAG 256u /* maximum number of bytes of one tag with its attributes */
 
-#define MAX_NESTED 256u /* maximum number of tags inside a part that are matched with each other */
+#define MAX_NESTED 256u /* maximum number of tags inside a part that are examined for pairs */
 
 typedef enum {
     TAG_FILE,
     TAG_ORIGINAL,
     TAG_PATCHED,
-    TAG_OTHER, /* a tag of a search result, which also begins with a <file> */
+    TAG_OTHER, /* a tag of a search result, which also begins with <file> */
 } TagKind;
 
 typedef struct {
     gsize off, end; /* offsets of the tag */
     TagKind kind;
     bool closing;
-    bool good;    /* structural or clean */
+    bool good;    /* an opening tag is structural, or a closing tag is clean */
     bool empty;   /* <patched/> opens and closes the part */
     AcrSpan name; /* the value of an attribute that names a file; may be empty */
 } Tag;
@@ -74,7 +75,8 @@ static bool is_clean(const char *s, gsize end, gsize len)
     return false;
 }
 
-/* The value of path="…", name="…", file="…" or src="…" in [from, to). */
+/* Returns the value of path="…", name="…", file="…" or src="…" in [from, to); empty if there is
+ * none. */
 static AcrSpan file_attribute(const char *s, gsize from, gsize to)
 {
     static const char *const names[] = {"path=", "name=", "file=", "src=", "filename="};
@@ -93,7 +95,7 @@ static AcrSpan file_attribute(const char *s, gsize from, gsize to)
     return (AcrSpan){0, 0};
 }
 
-/* Reads the tag that begins at s[off] == '<'. */
+/* Reads the tag that begins at s[off], which is '<'. Returns false if there is no known tag. */
 static bool scan_tag(const char *s, gsize off, gsize len, Tag *out)
 {
     gsize at = acr_skip_blanks(s, off + 1, len);
@@ -123,7 +125,7 @@ static bool scan_tag(const char *s, gsize off, gsize len, Tag *out)
     return false;
 }
 
-/* All tags of the answer in order; owned array of Tag. */
+/* Returns all tags of the answer in order; owned array of Tag. */
 static GArray *find_tags(const char *s, gsize len)
 {
     GArray *tags = g_array_new(FALSE, FALSE, sizeof(Tag));
@@ -175,7 +177,8 @@ static void flush(Parser *p)
     acr_parse_push(&p->base, edit);
 }
 
-/* Called when an edit of another form begins. A <file> before that edit is its heading. */
+/* Ends the current group because an edit of another form begins. Drops a group that has only a
+ * <file>, which is the heading of that edit. */
 static void interrupt(Parser *p)
 {
     if (p->group && !p->group->original && !p->group->patched && !p->group->complaint)
@@ -191,7 +194,7 @@ static AcrEdit *open_group(Parser *p, const Tag *tag)
     return p->group;
 }
 
-/* Whether only white space and fences lie between two tags. */
+/* Whether only white space and fences lie in [from, to). */
 static bool adjoins(const Parser *p, gsize from, gsize to)
 {
     const char *s = p->base.s;
@@ -218,8 +221,8 @@ static bool parted(const Parser *p, gsize from, gsize to)
            g_strstr_len(p->base.s + from, (gssize)(to - from), "\n# mod");
 }
 
-/* The tag that closes the part opened by tag `open`, or -1. If there are several clean closing
- * tags, <original> ends at the first one before a <patched>, and <patched> at the last one
+/* Returns the tag that closes the part opened by tag `open`, or -1. If there are several clean
+ * closing tags, <original> ends at the first one before a <patched>, and <patched> at the last one
  * before the next block. If there is no clean tag, any closing tag counts. */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
@@ -246,8 +249,8 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     return clean >= 0 ? clean : any;
 }
 
-/* The tag that closes the part opened by tag `open` if the tags inside form pairs; otherwise -1.
- * Used for code that itself contains such edits, such as the text of a prompt. */
+/* Returns the tag that closes the part opened by tag `open` if the tags inside the part form pairs;
+ * otherwise -1. Needed for code that itself contains edits, such as the text of a prompt. */
 static gssize find_balanced(const Parser *p, gsize open)
 {
     TagKind inside[MAX_NESTED];
@@ -320,7 +323,7 @@ static void name_file(Parser *p, const Tag *open, gsize from, gsize to)
     open_group(p, open);
 }
 
-/* Whether [from, to) contains only one line that is not blank: a name. */
+/* Whether [from, to) contains only one line, apart from white space around the line. */
 static bool is_one_line(const char *s, gsize from, gsize to)
 {
     g_autofree char *name = g_strstrip(g_strndup(s + from, to - from));
@@ -389,8 +392,8 @@ static gsize read_tag(Parser *p, gsize i)
     return i + 1;
 }
 
-/* Handles a line outside edits. Remembers names of files for the following lines, and lines that
- * look like a part of an edit, because an intended edit must not be ignored silently. */
+/* Handles a line outside edits. Remembers the names of files for the following lines, and lines
+ * that look like a part of an edit, because an intended edit must not be ignored silently. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
 {
     gsize info = 0;
@@ -414,7 +417,8 @@ static void note_line(AcrParse *parse, gsize off, gsize end)
     }
 }
 
-/* Appends an edit that reports which line was not understood. */
+/* Appends an edit whose complaint quotes the line that was not understood, unless another edit has
+ * a complaint. */
 static void push_unread(Parser *p)
 {
     const AcrParse *parse = &p->base;
@@ -448,8 +452,8 @@ static bool holds_diff(const AcrParse *parse, gsize off)
     return acr_diff_begins_at(&inside, acr_after_eol(parse->s, end, parse->len));
 }
 
-/* Reads the edits that begin at the line at `off`, if there are any. Returns the offset after
- * them. */
+/* Reads the edits that begin at the line at `off`. Returns the offset after the edits; `off` if
+ * there are none. */
 static gsize read_block(Parser *p, gsize off)
 {
     AcrParse *parse = &p->base;

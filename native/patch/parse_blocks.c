@@ -8,7 +8,7 @@
  *
  * Marks are five to nine characters long. The quoted code may contain lines of "=" too (headings in
  * documents) and conflict marks. If several lines can be the divider, each cut is a reading of the
- * edit, and the file decides which is right.
+ * edit, and the file's text decides which reading is right.
  *
  * A fenced block is a whole file if it follows a <file> tag, or a sentence that announces a new
  * file. After a bare name the block may just show code; whether the file exists decides (see
@@ -23,8 +23,7 @@
 /* maximum total number of bytes of the readings of one block */
 #define MAX_CUT_BYTES (8u * 1024 * 1024)
 
-/* The number of equal characters of that kind with which a mark line begins; 0 if it is not a
- * mark line. */
+/* Returns how many characters `mark` a mark line begins with; 0 if the line is not a mark line. */
 static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
 {
     gsize from = acr_skip_blanks(s, 0, len), at = from;
@@ -39,8 +38,8 @@ static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
     return n;
 }
 
-/* The position after one of two words at `at` (a whole word, ignoring case); 0 if neither is
- * there. */
+/* Returns the position after one of the two words at `at` (a whole word, ignoring case); `at` if
+ * neither word is there. */
 static gsize skip_word(const char *s, gsize at, gsize len, const char *const words[2])
 {
     for (guint i = 0; i < 2; i++) {
@@ -63,9 +62,9 @@ gsize acr_search_mark(const char *s, gsize len, gsize *out_rest)
 typedef enum {
     MARK_NONE,
     MARK_OPENS,  /* opens a conflict in the quoted code */
-    MARK_CLOSES, /* closes a conflict */
-    MARK_BARE,   /* closes a conflict or the block */
-    MARK_ENDS,   /* closes the block */
+    MARK_CLOSES, /* closes a conflict in the quoted code */
+    MARK_BARE,   /* closes a conflict or the search/replace block */
+    MARK_ENDS,   /* closes the search/replace block */
 } Mark;
 
 static Mark read_mark(const char *s, gsize len)
@@ -81,7 +80,7 @@ static Mark read_mark(const char *s, gsize len)
     return skip_word(s, rest, len, words) > rest ? MARK_ENDS : MARK_CLOSES;
 }
 
-/* The length of a line that consists of "="; 0 if other characters occur. */
+/* Returns the length of a line that consists of "="; 0 if the line has other characters. */
 static gsize divider_length(const char *s, gsize len)
 {
     gsize rest = 0, n = mark_length(s, len, '=', &rest);
@@ -95,9 +94,9 @@ bool acr_search_has_line(const char *s, gsize len)
 
 typedef struct {
     gsize open_len; /* length of the opening mark */
-    gsize body;     /* offset where the lines to search begin */
+    gsize body;     /* offset at which the quoted lines begin */
     gsize end_line; /* offset of the closing mark's line */
-    gsize end;      /* offset after it */
+    gsize end;      /* offset after the closing mark's line */
     bool closed;
     /* owned array of AcrSpan: the lines that may be the divider, beginning with the likeliest */
     GArray *cuts;
@@ -142,8 +141,8 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
-/* The number of lines of a part that are marks of the block: dividers of the same length, or
- * other marks. */
+/* Returns the number of lines of a part that are marks of the block: dividers of the same length,
+ * or other marks. */
 static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
 {
     guint n = 0;
@@ -154,7 +153,7 @@ static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
     return n;
 }
 
-/* Adds the cuts, except those whose new text would contain a mark that the quoted lines lack. */
+/* Adds a reading for each cut whose new text contains no more marks than the quoted lines. */
 static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
@@ -220,7 +219,7 @@ typedef struct {
     bool closed;
 } Fenced;
 
-/* Finds the closing fence. Returns false if an edit of another form is inside. */
+/* Finds the closing fence. Returns false if the fence contains an edit of another form. */
 static bool read_fenced(const AcrParse *parse, gsize off, Fenced *out)
 {
     const char *s = parse->s;
@@ -254,7 +253,8 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* The file that a sentence announces: "Create a new file `a/b.py`:". Owned, or NULL. */
+/* Returns the file that a sentence announces, such as "Create a new file `a/b.py`:"; owned, or
+ * NULL. */
 static char *announced(const char *s, gsize len)
 {
     if (len > MAX_HEADING)
@@ -271,7 +271,7 @@ static char *announced(const char *s, gsize len)
     return file ? acr_path_in_line(from + 1, (gsize)(to - from) - 1) : NULL;
 }
 
-/* The name of the file whose whole text the fence at `off` contains; owned, or NULL. */
+/* Returns the name of the file whose whole text the fence at `off` contains; owned, or NULL. */
 static char *whole_file_name(const AcrParse *parse, gsize off, const char *info, gsize info_len,
                              bool *out_sure)
 {

@@ -1,7 +1,7 @@
 /* Parses unified diffs as models write them: line numbers and counts are often wrong or missing,
  * context lines may lack their leading blank, headers may be missing. Each hunk becomes an edit.
- * Its context and removed lines are the quote, its context and added lines the replacement. So a
- * hunk is applied where its text is found; the line number is only a hint. The headers name the
+ * Its context and removed lines are the quote, its context and added lines the replacement. A hunk
+ * is applied where its text is found; the line number is only a hint. The headers name the
  * file and say whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed
  * if both names have them.
  *
@@ -21,14 +21,15 @@ typedef struct {
 typedef struct {
     GArray *lines; /* owned; of HunkLine */
     gsize off;     /* offset of the hunk's first line in the answer */
-    guint line;    /* 0: unknown */
+    guint line;    /* line of the old file at which the hunk begins; 0: unknown */
     bool counted;  /* the header states the number of lines of both sides */
-    /* numbers of lines that the header states and that were read, for the old and the new side */
+    /* numbers of lines of the old and the new side: as the header states them, and as read so
+     * far */
     gsize want[2], have[2];
     /* number of empty lines read last, which may or may not belong to the hunk */
     gsize blanks;
     char last;    /* kind of the last line that was read */
-    bool bare[2]; /* "\ No newline" follows a line of that side */
+    bool bare[2]; /* "\ No newline" follows a line of the old or the new side */
 } Hunk;
 
 static void hunk_clear(Hunk *hunk)
@@ -37,8 +38,8 @@ static void hunk_clear(Hunk *hunk)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Hunk, hunk_clear)
 
-/* The text of one side, '-' or '+'. With `whole`, context lines keep their leading blanks.
- * Owned. */
+/* Returns the text of one side, '-' or '+'; owned. With `whole`, context lines keep their leading
+ * blanks. */
 static char *side_text(const Hunk *hunk, char side, bool whole)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -64,7 +65,7 @@ static void add_line(Hunk *hunk, char kind, const char *s, gsize len)
     hunk->last = kind;
 }
 
-/* Reads "12" or "12,3" after `sign`. Returns false if it is missing. */
+/* Reads "12" or "12,3" after `sign`. Returns false if the range is missing. */
 static bool read_range(const Line *line, char sign, gsize *out_first, gsize *out_count)
 {
     const char *at = memchr(line->s, sign, line->len), *end = line->s + line->len;
@@ -97,8 +98,8 @@ static bool ends_diff(const Line *line)
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
 }
 
-/* Whether "+" or "-" marks a line of code. It may also mark a list item, a horizontal rule or a
- * mail signature. */
+/* Whether "+" or "-" marks a line of code, and not a list item, a horizontal rule or a mail
+ * signature. */
 static bool is_marked(const Line *line)
 {
     if (line->len == 0 || !strchr("+-", line->s[0]))
@@ -109,7 +110,7 @@ static bool is_marked(const Line *line)
     return !rule && (line->s[1] != ' ' || (line->len > 2 && line->s[2] == ' '));
 }
 
-/* Whether the line is one that tools write before a file's headers ("diff -u", "Index:"). */
+/* Whether the line is a line that tools write before a file's headers ("diff -u", "Index:"). */
 static bool is_preamble(const Diff *diff, const Line *line)
 {
     Line next = *line;
@@ -143,7 +144,7 @@ static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
     return hunk->blanks == 0 && hunk->counted && !complete;
 }
 
-/* Reads the lines of a hunk from `at` on. Returns the offset after them. */
+/* Reads the lines of a hunk from `at` on. Returns the offset after the hunk's last line. */
 static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
 {
     gsize end = at;
@@ -242,8 +243,8 @@ static bool is_remark(const HunkLine *line)
            (*line->s == '#' || strncmp(line->s, "//", 2) == 0);
 }
 
-/* The hunk without the remarks at its beginning and end, as a view. Returns false if there are
- * none. */
+/* Makes `out` a view of the hunk without the remarks at its beginning and end. Returns false if
+ * there are no remarks, or only remarks. */
 static bool without_remarks(const Hunk *hunk, Hunk *out, GArray *view)
 {
     guint from = 0, to = hunk->lines->len;
@@ -364,7 +365,7 @@ static bool is_hunk_header(const Diff *diff, const Line *line)
     return found;
 }
 
-/* Whether a diff begins at this line, and not only text about a diff. */
+/* Whether a diff, and not only text about a diff, begins at `line`. */
 static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fence)
 {
     const AcrParse *parse = diff->parse;
@@ -379,8 +380,8 @@ static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fenc
     return diff_fence && off == first && acr_skip_blanks(line->s, 0, line->len) < line->len;
 }
 
-/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. If
- * they name a file, that is the file of a hunk without headers. */
+/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. A file
+ * named in the skipped lines is the file of a hunk without headers. */
 static gsize skip_preamble(const Diff *diff, gsize off)
 {
     for (gsize at = off; diff->fenced && at < diff->parse->len;) {
@@ -399,7 +400,7 @@ static gsize skip_preamble(const Diff *diff, gsize off)
     return off;
 }
 
-/* Whether a diff begins at `off`; fills `diff`. */
+/* Whether a diff begins at `off`; sets *diff to the state of its parser. */
 static bool open_diff(AcrParse *parse, gsize off, Diff *diff)
 {
     gsize info = 0;
@@ -424,8 +425,8 @@ bool acr_diff_begins_at(AcrParse *parse, gsize off)
     return open_diff(parse, off, &diff);
 }
 
-/* Skips empty lines and lines that tools write, up to the part about another file. Returns
- * whether there is one. */
+/* Skips empty lines and lines that tools write, up to the part about another file. Returns whether
+ * such a part follows. */
 static bool find_next_file(const Diff *diff, gsize *at)
 {
     while (*at < diff->parse->len) {

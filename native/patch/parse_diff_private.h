@@ -7,7 +7,7 @@
 /* The state of a diff parser: its lines, and whether the diff is in a fence or an envelope. */
 typedef struct {
     AcrParse *parse; /* borrowed */
-    bool fenced;     /* the diff is in a fence, and ends with it */
+    bool fenced;     /* the diff is in a fence, and ends with the fence */
     /* the diff begins with "*** Begin Patch", and the answer lacks "*** End Patch" */
     bool envelope;
     /* borrowed; set to whether the last hunk has as many lines as its header states */
@@ -21,7 +21,7 @@ typedef struct {
     gsize next;    /* offset of the next line */
 } Line;
 
-/* What the headers say about a file. */
+/* The facts that the headers of a diff state about a file. */
 typedef struct {
     gsize off;             /* offset of the headers in the answer */
     char *name;            /* owned; the current name; NULL if unknown */
@@ -39,9 +39,10 @@ static inline bool begins_with(const Line *line, const char *with)
     return line->len >= n && memcmp(line->s, with, n) == 0;
 }
 
-/* Lines end in LF or CRLF; a lone CR is a character of the code. */
+/* Returns the line at `off`. Lines end in LF or CRLF; a lone CR is a character of the code. */
 Line acr_diff_line_at(const Diff *diff, gsize off);
-/* Reads the header lines at `at`, if there are any. Returns the offset of the line after them. */
+/* Reads the header lines at `at`, if there are any. Returns the offset of the line after the
+ * headers. */
 gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out) ACR_MUST_USE;
 /* Whether the line begins the diff of a file. `in_hunk` means that the line follows a hunk that
  * may be incomplete. */

@@ -70,7 +70,8 @@ static void trim_end(const char *s, gsize from, gsize *to)
         (*to)--;
 }
 
-/* Removes a fence inside the marks, if the first and the last line of the part are one. */
+/* Removes a fence inside the marks, if the part's first line is a fence, and also the fence in the
+ * part's last line. */
 static void trim_fence(const char *s, gsize *from, gsize *to)
 {
     gsize end = acr_line_end(s, *from, *to);
@@ -125,7 +126,8 @@ static bool is_path_like(const char *s, gsize len)
     return extension || slash;
 }
 
-/* Skips "File:", "New file:" and similar labels at the beginning of [from, to). */
+/* Returns the offset after "File:", "New file:" and similar labels at the beginning of [from,
+ * to). */
 static gsize skip_label(const char *s, gsize from, gsize to)
 {
     static const char *const labels[] = {"file name", "filename", "file path", "filepath",
@@ -143,7 +145,7 @@ static gsize skip_label(const char *s, gsize from, gsize to)
     return from;
 }
 
-/* Skips marks of headings, quotes, comments and lists. */
+/* Returns the offset after the marks of headings, quotes, comments and lists. */
 static gsize skip_list_mark(const char *s, gsize from, gsize to)
 {
     gsize at = from;
@@ -157,7 +159,7 @@ static gsize skip_list_mark(const char *s, gsize from, gsize to)
     return at;
 }
 
-/* The name in a line, if the line contains only a name, marks and labels. Owned. */
+/* Returns the name in a line that contains only a name, marks and labels; owned. */
 static char *name_in_line(const char *s, gsize len)
 {
     gsize from = 0, to = len;
@@ -276,9 +278,9 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
-/* The only path in a sentence: a word, or text between backquotes. Owned; "" if there are
- * several, NULL if there is none. Outside backquotes, a word with a dot but no slash is usually
- * code. */
+/* Returns the only path in a sentence, a word or text between backquotes; owned; "" if there are
+ * several paths, NULL if there is none. Outside backquotes, only a name that ends in ".py" counts,
+ * because other words with a dot are usually code. */
 static char *path_in_sentence(const char *s, gsize len)
 {
     g_autofree char *sentence = g_strndup(s, len <= MAX_SENTENCE ? len : 0), *found = NULL;

@@ -1,5 +1,5 @@
 /* patch: turns a model's answer into edits, changed files and a diff, or into a refusal that tells
- * the model what it needs.
+ * the model how to correct its answer.
  *
  * Edits are byte exact and all-or-nothing: every byte outside the edited span stays the same, and
  * an edit whose place is not unique is refused. A referee, passed in as a table of functions, says
@@ -16,7 +16,7 @@ typedef enum {
 #define ACR_PATCH_ERROR acr_patch_error_quark()
 GQuark acr_patch_error_quark(void);
 
-/* maximum size of an answer in bytes; the rest is ignored, and the feedback says so */
+/* maximum size of an answer in bytes; further bytes are ignored, and the feedback says so */
 #define ACR_PATCH_MAX_ANSWER (32u * 1024 * 1024)
 /* maximum number of edits in one answer; further edits are refused */
 #define ACR_PATCH_MAX_EDITS 1000u
@@ -28,8 +28,9 @@ GQuark acr_patch_error_quark(void);
 typedef enum {
     ACR_EDIT_TAGS,           /* <file>, <original>, <patched> */
     ACR_EDIT_SEARCH_REPLACE, /* <<<<<<< SEARCH, =======, >>>>>>> REPLACE */
-    ACR_EDIT_DIFF,           /* a hunk of a unified diff, or what its headers say about a file */
-    ACR_EDIT_WHOLE_FILE,     /* a fenced block with the whole text of a new file */
+    /* a hunk of a unified diff, or a change of a file that the diff's headers state */
+    ACR_EDIT_DIFF,
+    ACR_EDIT_WHOLE_FILE, /* a fenced block with the whole text of a new file */
 } AcrEditForm;
 
 typedef enum {
@@ -45,13 +46,13 @@ typedef struct {
     char *original, *patched; /* owned */
 } AcrEditReading;
 
-/* One edit as written. Strings are owned and valid UTF-8. */
+/* An edit as the model wrote it. Strings are owned and valid UTF-8. */
 typedef struct {
     char *file; /* the file's name as written, trimmed; NULL if there is none */
-    /* without the line end after the opening tag and the blanks before the closing tag; NULL if
-     * absent */
+    /* the quoted text, without the line end after the opening tag and the blanks before the closing
+     * tag; NULL if absent */
     char *original;
-    char *patched;   /* in the same form as `original`; NULL if absent */
+    char *patched;   /* the new text, in the same form as `original`; NULL if absent */
     char *complaint; /* why the edit cannot be used ("<patched> is missing"); otherwise NULL */
     /* [off, end): the bytes of the edit in the answer; for a hunk, without the header */
     gsize off, end;
@@ -69,8 +70,8 @@ typedef struct {
 } AcrEdit;
 void acr_edit_free(AcrEdit *edit);
 
-/* All edits of an answer, of all forms, in order; owned array of AcrEdit, may be empty. Never
- * fails. Takes linear time. */
+/* Returns all edits of an answer, of all forms, in order; owned array of AcrEdit, may be empty.
+ * Never fails. Takes linear time. */
 GPtrArray *acr_patch_parse(const char *answer, gsize len) ACR_MUST_USE;
 
 /* ---- Referee --------------------------------------------------------------------------------- */
@@ -88,14 +89,15 @@ typedef struct {
 
 typedef struct {
     void *ctx;
-    /* Whether `source` compiles. *out_message says why it does not (owned), or is NULL. */
+    /* Sets *out_ok to whether `source` compiles. *out_message says why it does not (owned), or is
+     * NULL. */
     bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
     /* Compares versions by their new pylint errors, in one lint run. out_worse (allocated by the
-     * caller) has an entry for each version of each file, in order. The entry says how many more
-     * errors the version has than the file's best version, or is ACR_LINT_UNKNOWN if the linter
-     * failed or timed out; *out_why (owned) may then say why. A failure of the linter is not an
-     * error; an error ends the caller's work. */
+     * caller) has an entry for each version of each file, in order. An entry is the number of
+     * errors that the version has more than the file's best version, or ACR_LINT_UNKNOWN if the
+     * linter failed or timed out; *out_why (owned) may then say why. A failure of the linter is not
+     * an error; any error makes acr_patch_apply fail. */
     bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error);
 } AcrReferee;
@@ -126,7 +128,7 @@ typedef enum {
 } AcrEditStatus;
 const char *acr_edit_status_name(AcrEditStatus status); /* "applied", "dropped_test", … */
 
-/* In order from worst to best, as in extract_status.json. */
+/* The result of an answer, from worst to best, as in extract_status.json. */
 typedef enum {
     ACR_NO_PATCH,
     ACR_RAW_PATCH_BUT_UNPARSED,
@@ -137,7 +139,7 @@ typedef enum {
     ACR_APPLICABLE_PATCH,
 } AcrExtractStatus;
 const char *acr_extract_status_name(AcrExtractStatus status); /* "NO_PATCH", … */
-/* The status in words for a person: "the model's edits change nothing". */
+/* Returns the status in words for a person, such as "the model's edits change nothing". */
 const char *acr_extract_status_words(AcrExtractStatus status);
 
 /* A bug location of the run, which helps to choose between several equal places. Lines are
@@ -172,17 +174,17 @@ typedef struct {
     char *message;
     GBytes *diff;        /* owned; NULL unless the status is ACR_APPLICABLE_PATCH */
     AcrOverlay *overlay; /* owned; NULL unless the status is ACR_APPLICABLE_PATCH */
-    bool wants_index;    /* there was no index, and with an index the patch might be different */
+    bool wants_index;    /* without an index, the patch may differ from the patch with an index */
 } AcrPatchResult;
 void acr_patch_result_clear(AcrPatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)
 
 /* Parses an answer, matches and applies all its edits on one overlay, asks the referee, and makes
  * the diff. A refusal is a result, not an error. Errors: FAILED (an object is missing; the referee
- * failed on both readings). */
+ * failed on all readings). */
 bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len,
                      AcrPatchResult *out, GError **error) ACR_MUST_USE;
 
-/* The files that a diff in git's format changes, in order; owned array of char *, "path (+2
- * -1)". `diff` may be NULL. */
+/* Returns the files that a diff in git's format changes, in order; owned array of char *, each
+ * "path (+2 -1)". `diff` may be NULL. */
 GPtrArray *acr_patch_files(GBytes *diff) ACR_MUST_USE;

@@ -25,7 +25,7 @@ static void clear_line(gpointer data)
     g_free(((NewLine *)data)->text);
 }
 
-/* Keeps the lines of the file for which an elision of the quote (line j) stands. */
+/* Keeps the lines of the file for which the elision in line j of the quote stands. */
 static void keep_elided(Fit *fit, gsize j)
 {
     gsize before = j, after = j;
@@ -37,7 +37,8 @@ static void keep_elided(Fit *fit, gsize j)
         acr_fit_keep(fit, f);
 }
 
-/* The number of the quote's line that is the n-th elision. */
+/* Returns the number of the quote's line that is elision number n, counted from 0; -1 if there is
+ * none. */
 static gssize nth_elision(const AcrLines *quote, gsize n)
 {
     for (gsize j = 0; j < quote->n; j++)
@@ -78,8 +79,8 @@ static gsize offset_of(const AcrSource *source, gsize line)
     return (gsize)(source->lines.line[line].s - source->text.text);
 }
 
-/* Replaces new lines that equal a line of the file by that line. With `exact`, the blanks at the
- * ends of lines must be equal too. */
+/* Replaces new lines that equal a line of the file by the line of the file. With `exact`, the
+ * blanks at the ends of lines must be equal too. */
 static void restore_lines(Fit *fit, bool exact)
 {
     const AcrLine *old = fit->source->lines.line + fit->place->first;
@@ -114,7 +115,8 @@ static bool stays(const Fit *fit, gsize k, gsize f, bool bare)
            (bare && k + 1 == fit->lines->len) == is_bare(fit->source, f);
 }
 
-/* Makes a splice of the result, without the unchanged lines at its beginning and end. */
+/* Makes a splice from the lines of the result, without the unchanged lines at its beginning and
+ * end. */
 static AcrSplice make_splice(Fit *fit, bool bare)
 {
     const AcrSource *source = fit->source;
@@ -179,7 +181,7 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
 }
 
 /* Whether the result's last line has no line end. For an exact hunk, the diff decides; otherwise
- * this does not change. */
+ * the file's last line keeps its line end or its lack of one. */
 static bool ends_bare(const Fit *fit, const AcrEdit *edit)
 {
     bool is_now = is_bare(fit->source, fit->place->last - 1);
@@ -258,7 +260,7 @@ GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
     return readings;
 }
 
-/* Copies the bytes of the file for text [from, to), and moves *pos after them. */
+/* Copies the bytes of the file for text [from, to) to `out`, and moves *pos after them. */
 static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to,
                        gsize *pos, GByteArray *out, GError **error)
 {

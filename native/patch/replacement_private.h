@@ -1,5 +1,5 @@
-/* The replacement text for a place, as splices of the file's text. Also the state of writing a
- * replacement line by line. */
+/* Makes the replacement text for a place, as splices of the file's text, and holds the state of
+ * writing a replacement line by line. */
 #pragma once
 
 #include "patch/match_private.h"
@@ -9,23 +9,24 @@ typedef struct {
     gsize off, len;
     char *with; /* owned */
 } AcrSplice;
-GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice, which owns their texts */
+/* owned array of AcrSplice; the array owns the texts of its splices */
+GArray *acr_splices_new(void) ACR_MUST_USE;
 
-/* The different readings of the replacement at one place, beginning with the likeliest; at most
- * three. Owned array of AcrSplice arrays, trimmed to the bytes that change. Empty if the
+/* Returns the different readings of the replacement at one place, beginning with the likeliest; at
+ * most three. Owned array of AcrSplice arrays, trimmed to the bytes that change. Empty if the
  * replacement does not fit; then *out_why (owned) says why. */
 GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
                                  const AcrMatch *match, const AcrPlace *place,
                                  char **out_why) ACR_MUST_USE;
-/* Applies splices (sorted by offset, not overlapping) to the file: kept bytes are copied from
- * the file, and new text is encoded like the file. Errors: FAILED (the file's encoding lacks a
- * character; the file cannot be decoded exactly). */
+/* Applies splices (sorted by offset, not overlapping) to the file, and returns its new bytes,
+ * owned: kept bytes are copied from the file, and new text is encoded like the file. Errors: FAILED
+ * (the file's encoding lacks a character; the file cannot be decoded exactly). */
 GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
                           GError **error) ACR_MUST_USE;
 
 /* ---- A replacement being written ------------------------------------------------------------- */
 
-/* How the indentation of new lines is interpreted. */
+/* How to interpret the indentation of new lines. */
 typedef enum {
     READ_AS_ORIGINAL,
     READ_RELATIVE,
@@ -63,10 +64,10 @@ void acr_fit_clear(Fit *fit);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
 /* Sets `step` and `first_lost`. */
 void acr_indentation_init(Fit *fit);
-/* The readings to try, beginning with the likeliest; *out_n is their number. Static. */
+/* Returns the readings to try, beginning with the likeliest; static. *out_n is their number. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
-/* Widens or narrows the indentation `lead` by some columns, using the same kind of blanks.
- * Owned. */
+/* Returns the indentation `lead`, widened or narrowed by some columns with the same kind of blanks;
+ * owned. */
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
 /* Adds line f of the file to the result, unchanged. */
 void acr_fit_keep(Fit *fit, gssize f);

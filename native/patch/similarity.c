@@ -10,15 +10,16 @@
 
 #define MAX_CHARS 400u /* maximum number of characters of a line that are compared */
 #define MAX_WEIGHT 60u
-#define MASK_WORDS 4u /* number of 64-bit words; pairs of characters are hashed into 256 classes */
-#define MIN_LINE 0.55 /* lines count as different if their similarity is below this */
+/* number of 64-bit words of a mask; pairs of characters are hashed into 256 classes */
+#define MASK_WORDS 4u
+#define MIN_LINE 0.55 /* lines with a lower similarity count as different */
 /* cost of a file line that the quote lacks, as a fraction of the line's weight */
 #define GAP 0.6
 
 typedef struct {
     guint16 *pair; /* the hashed character pairs, sorted; a part of the pool */
     guint n;
-    guint64 mask[MASK_WORDS]; /* which classes occur */
+    guint64 mask[MASK_WORDS]; /* the classes of pairs that occur in the line */
     guint bits;               /* number of bits that are set in `mask` */
 } Profile;
 
@@ -91,7 +92,8 @@ static double dice(const Profile *a, const Profile *b)
     return 2.0 * shared / (a->n + b->n);
 }
 
-/* Returns 1 if the cores are equal, 0 if the lines are too different. */
+/* Returns the similarity of two lines: 1 if they are equal without outer blanks, 0 if they are too
+ * different. */
 static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, const Profile *pb)
 {
     if (acr_line_same_core(a, b))
@@ -139,13 +141,15 @@ static bool keep_region(GArray *best, AcrRegion region, gsize max)
 }
 
 /* One cell of the alignment table. Cell n describes the best alignment of the first n lines of the
- * quote that ends at the current line of the file: its score, and the file line where it begins. */
+ * quote that ends at the current line of the file: the alignment's score, and the file line where
+ * the alignment begins. */
 typedef struct {
     float score;
     gsize start;
 } Cell;
 
-/* Adds one line of the file to the alignments: from `old` (before line i) to `now` (after it). */
+/* Adds line i of the file to the alignments: computes the row `now` from `old`, the row of the
+ * previous line. */
 static void step_row(const AcrLine *line, gsize i, const float *like, const AcrLines *quote,
                      const Cell *old, Cell *now)
 {

@@ -14,7 +14,7 @@
 typedef struct {
     const char *s;
     gsize len, full, lead, core;
-    bool literal; /* for a line of a quote: it looks like an elision but is not one */
+    bool literal; /* a line of a quote that looks like an elision, but is a line of the file */
 } AcrLine;
 
 typedef struct {
@@ -22,10 +22,11 @@ typedef struct {
     gsize n;
 } AcrLines;
 
-/* The lines of a file's text; a final line end does not begin another line. Views into `text`. */
+/* Splits a file's text into lines, which are views into `text`. A final line end does not begin
+ * another line. */
 void acr_lines_of_file(const char *text, gsize len, AcrLines *out);
-/* The lines of a quote: n line ends make n + 1 lines; the empty text has none. Views into
- * `text`. */
+/* Splits a quote into lines, which are views into `text`: n line ends make n + 1 lines; the empty
+ * text has none. */
 void acr_lines_of_quote(const char *text, AcrLines *out);
 void acr_lines_clear(AcrLines *lines);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLines, acr_lines_clear)
@@ -35,10 +36,11 @@ static inline bool acr_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\f' || c == '\v';
 }
-/* Width of the leading blanks in columns; a tab advances to the next multiple of eight. */
+/* Returns the width of the leading blanks in columns; a tab advances to the next multiple of
+ * eight. */
 gsize acr_line_width(const AcrLine *line);
-/* The smallest difference of indentation between lines, in columns; 8 if a line has a tab; 0 if
- * there is no difference. */
+/* Returns the smallest difference of indentation between lines, in columns; 8 if a line is indented
+ * with a tab; 0 if there is no difference. */
 gsize acr_lines_step(const AcrLines *lines);
 #define ACR_DEFAULT_STEP 4u
 static inline bool acr_line_is_blank(const AcrLine *line)
@@ -53,14 +55,15 @@ static inline bool acr_line_is_code(const AcrLine *line)
 {
     return line->core > 0 && line->s[line->lead] != '#';
 }
-/* The last character of a line that is not a blank; NUL if there is none. */
+/* Returns the last character of a line that is not a blank; NUL if there is none. */
 static inline char acr_line_last(const AcrLine *line)
 {
     return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
 }
 typedef bool (*AcrSameLine)(const AcrLine *a, const AcrLine *b);
-bool acr_line_same_core(const AcrLine *a, const AcrLine *b); /* ignores outer blanks */
-/* ignores blanks at the ends of lines */
+/* compares two lines, ignoring blanks at their beginning and end */
+bool acr_line_same_core(const AcrLine *a, const AcrLine *b);
+/* compares two lines, ignoring blanks at their end */
 bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b);
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
@@ -77,29 +80,34 @@ typedef struct {
     AcrText text;
     AcrLines lines; /* views into text.text */
 } AcrSource;
-AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE; /* owned */
+/* owned (acr_source_free) */
+AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE;
 void acr_source_free(AcrSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
-/* The line end to use for a new line at line `at` (0-based, may be n). Static. */
+/* Returns the line end to use for a new line at line `at` (0-based; may be the number of lines);
+ * static. */
 const char *acr_source_eol(const AcrSource *source, gsize at);
 
 /* ---- File names ------------------------------------------------------------------------------ */
 
 typedef struct AcrFileNames AcrFileNames;
-AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
+/* owned (acr_file_names_free) */
+AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE;
 void acr_file_names_free(AcrFileNames *names);
-/* Resolves `name` to a path that equals it or ends in it (in whole parts). If there is none, and
- * the first part of `name` is not a folder of the repository, tries again without that part.
- * Otherwise, unless `may_be_new`, takes the only path with that base name. Owned; NULL if there
- * is none: then *out_near (owned, never NULL) lists similar paths, beginning with the best. */
+/* Resolves `name` to a path that equals or ends in `name` (in whole parts). If there is none, and
+ * the first part of `name` is not a folder of the repository, tries again without the first part.
+ * Otherwise, unless `may_be_new`, takes the only path with the same base name. Returns the path,
+ * owned; NULL if there is none: then *out_near (owned, never NULL) lists similar paths, beginning
+ * with the best. */
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near) ACR_MUST_USE;
-/* `name` without quotes, "./" and a final colon. Owned. */
+/* Returns `name` without quotes, "./" and a final colon; owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
-/* The path for a new file of that name: a prefix such as "a/" is removed if the rest lies in a
- * folder of the repository. Owned. */
+/* Returns the path for a new file called `name`, owned: removes a prefix such as "a/" if the rest
+ * lies in a folder of the repository. */
 char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_USE;
-/* Why a file with this (clean) name may not be written, for the model; owned; NULL if it may. */
+/* Returns why a file with the clean name `name` may not be written, for the model; owned; NULL if
+ * the file may be written. */
 char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,
                             const char *name) ACR_MUST_USE;
 bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder);

@@ -1,5 +1,5 @@
-/* Makes the replacement at level `similar`: the changes from <original> to <patched>, applied to
- * lines that differ from those of <original>.
+/* Makes the replacement at level `similar`: applies the changes from <original> to <patched> to
+ * file lines that differ from the lines of <original>.
  *
  * The file's lines at the place stay, except that each run of changed lines (a hunk) replaces the
  * lines to which its quoted lines are mapped. Lines that the quote omits, and comments after code,
@@ -53,7 +53,7 @@ static bool refuse(char **out_why, const char *text, const AcrLine *line)
     return false;
 }
 
-/* The first line of the file in [from, to) that is not blank; -1 if there is none. */
+/* Returns the first line of the file in [from, to) that is not blank; -1 if there is none. */
 static gssize first_said(const Fit *fit, gssize from, gssize to)
 {
     for (gssize f = from; f < to; f++)
@@ -62,8 +62,9 @@ static gssize first_said(const Fit *fit, gssize from, gssize to)
     return -1;
 }
 
-/* The position at which lines are inserted before quote line a: after a docstring, otherwise
- * after the previous quoted line; -1 with *out_why if the quote omits lines of code there. */
+/* Returns the position at which lines are inserted before quote line a: after a docstring,
+ * otherwise after the previous quoted line; -1 with *out_why if the quote omits lines of code at
+ * this position. */
 static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
 {
     const AcrLine *lines = fit->source->lines.line;
@@ -90,7 +91,8 @@ static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
     return -1;
 }
 
-/* The file's lines that a hunk replaces: [*from, *to). */
+/* Finds the file's lines that a hunk replaces, [*from, *to). Returns false with *out_why if the
+ * hunk cannot be applied. */
 static bool hunk_lines(const Fit *fit, const Hunk *hunk, gssize *from, gssize *to, char **out_why)
 {
     const AcrLine *quote = fit->match->original.line, *lines = fit->source->lines.line;
@@ -123,7 +125,7 @@ static bool is_mapped(const Fit *fit, gssize f)
     return false;
 }
 
-/* The quote line of the hunk, from line j on, that is most similar to line k of <patched>;
+/* Returns the quote line of the hunk, from line j on, that is most similar to line k of <patched>;
  * hunk->b if there is none. */
 static gsize source_of(const Fit *fit, const Hunk *hunk, gsize j, gsize k)
 {
@@ -157,7 +159,9 @@ static bool has_marks(const AcrLine *line)
     return false;
 }
 
-/* Writes line k of <patched>, followed by the file's comment if the quote omits that comment. */
+/* Checks whether line k of <patched> can replace quote line j. If the quote omits a comment at the
+ * end of the file's line, sets *out_core to the new code followed by the comment. Returns false
+ * with *out_why if the file's own characters or comment would be lost. */
 static bool keep_comment(const Fit *fit, gsize j, gsize k, char **out_core, char **out_why)
 {
     const AcrLine *quoted = &fit->match->original.line[j], *line = &fit->match->patched.line[k],
@@ -181,7 +185,8 @@ static bool keep_comment(const Fit *fit, gsize j, gsize k, char **out_core, char
     return true;
 }
 
-/* Writes lines [c, d) of <patched>, which come from the hunk's quoted lines. */
+/* Writes lines [c, d) of <patched>, which are changed versions of the hunk's quoted lines, or
+ * new. */
 static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gsize d,
                         char **out_why)
 {
@@ -218,8 +223,8 @@ static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gss
         acr_fit_keep(fit, f);
 }
 
-/* Writes lines that occur on both sides only once, because <patched> may contain lines that
- * <original> omitted. */
+/* Writes a gap. A line that both <patched> and the file have is written only once, because
+ * <patched> may contain lines that <original> omits. */
 static void merge_gap(Fit *fit, Reading reading, Gap gap)
 {
     const AcrLine *lines = fit->source->lines.line, *patched = fit->match->patched.line;
@@ -237,16 +242,17 @@ static void merge_gap(Fit *fit, Reading reading, Gap gap)
     write_gap(fit, reading, &gap, gap.d, gap.stop);
 }
 
-/* Whether line k of <patched> is new, that is, no line of the hunk that is in the file
- * corresponds to it. */
+/* Whether line k of <patched> is new: no quoted line of the hunk that is in the file corresponds to
+ * line k. */
 static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
 {
     gsize from = source_of(fit, hunk, hunk->a, k);
     return from == hunk->b || file_line(fit, from) < 0;
 }
 
-/* The number of new lines, counted from c (or back from the end), that belong to the file's lines
- * [f, stop). They end with the last new line that occurs there in the same order. */
+/* Returns the number of new lines, counted from c (or back from the hunk's end), that belong to the
+ * file's lines [f, stop). The last counted line occurs among the file's lines, in the same
+ * order. */
 static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end, gssize f,
                           gssize stop)
 {

@@ -1,7 +1,7 @@
-/* Handles a replacement that is a whole function (or class) while the quote is only a part of
- * the function's body. At that place, the replacement would define the function again inside
- * itself. If it has the same header and keeps all lines outside the quote, it replaces the whole
- * function; otherwise the edit is refused. */
+/* Handles a replacement that is a whole function (or class) while the quote is only a part of the
+ * function's body. Inserted there, the replacement would define the function again inside itself.
+ * If the replacement has the same header and keeps all lines outside the quote, it replaces the
+ * whole function; otherwise the edit is refused. */
 #include "patch/apply_private.h"
 
 /* The first header of a function or class in a replacement. */
@@ -58,7 +58,8 @@ static bool read_head(const AcrLines *lines, Head *out)
     return true;
 }
 
-/* The function or class of that name whose body contains the whole place; NULL if there is none. */
+/* Returns the function or class with the name and kind of `head` whose body contains the whole
+ * place; NULL if there is none. */
 static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
                                         const AcrPlace *place, const Head *head)
 {
@@ -95,7 +96,7 @@ static bool same_header(const AcrSource *source, const AcrSymbol *symbol, const 
            same_lines(&source->lines.line[symbol->def - 1], &lines->line[head->def], n);
 }
 
-/* Why the replacement cannot be the whole function; NULL if it can. Static. */
+/* Returns why the replacement cannot be the whole function, static; NULL if it can. */
 static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
                               const AcrPlace *place, const AcrLines *lines, const Head *head)
 {
