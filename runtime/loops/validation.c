@@ -109,12 +109,18 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
 }
 
 /* Whether no test ran: the shell did not find the command (127) or could not execute it (126);
- * pytest got wrong arguments or found no file (4), or no test (5). */
+ * pytest got wrong arguments or found no file (4), or no test (5); Python found no such module or
+ * file. */
 static bool has_not_run(const char *command, const AcrExecuted *executed)
 {
     int code = executed->limit == ACR_LIMIT_NONE && !executed->signal ? executed->exit_code : 0;
     bool is_pytest = strstr(command, "pytest") || strstr(command, "py.test");
-    return code == 126 || code == 127 || (is_pytest && (code == 4 || code == 5));
+    g_autofree char *err = acr_utf8_repair_bytes(executed->err);
+    err[strcspn(err, "\n")] = '\0';
+    bool is_missing = strstr(err, "python") &&
+                      (strstr(err, ": No module named ") || strstr(err, ": can't open file "));
+    return code == 126 || code == 127 || (is_pytest && (code == 4 || code == 5)) ||
+           (code && is_missing);
 }
 
 /* Stops the run, because no patch can repair a command that cannot run. */

@@ -144,6 +144,7 @@ def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: C
     [
         ("true && no-such-program", "no-such-program"),
         ("cd . && ./app.py", "ermission denied"),
+        ("python3 -m no_such_module", "No module named no_such_module"),
         ("echo pytest: no tests ran in 0.01s; exit 5", "no tests ran"),
         ("echo pytest: file or directory not found; exit 4", "file or directory not found"),
     ],
