@@ -128,7 +128,7 @@ static bool find_tree(const AcrRunSpec *spec, AcrTestPlace *place, GError **erro
         workspace->repo ? acr_workspace_snapshot(workspace->repo, spec->rev, error) : NULL;
     const char *folder = workspace->snapshot ? acr_repo_workdir(workspace->repo) : NULL;
     place->work_tree = folder ? acr_path_real(folder) : NULL;
-    return workspace->snapshot != NULL;
+    return workspace->snapshot && acr_task_check_named(spec, place->work_tree, error);
 }
 
 bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place, GError **error)

@@ -464,7 +464,7 @@ def test_a_test_that_disappears_is_a_regression_unless_the_patch_removes_its_cod
         (["--patch", "nowhere.diff"], 2, ["nowhere.diff"]),
         (["--repos", "x"], 2, ["--dataset"]),
         (["--test-time", "0"], 2, ["--test-time"]),
-        (["--python", "/nowhere/python"], 3, ["/nowhere/python"]),
+        (["--python", "/nowhere/python"], 2, ["/nowhere/python"]),
         (["--test-cmd", "true"], 1, ["no test could be run"]),
     ],
 )
