@@ -1,11 +1,11 @@
-/* base: helpers that all libraries share: JSON, text encodings, files, locks, child processes,
+/* base: helpers that all libraries share, for JSON, text encodings, files, locks, child processes,
  * interruption.
  *
  * The four ownership words used in all headers:
- *   owned     the caller frees it, with the named function.
- *   borrowed  valid until the named point; the receiver never frees it.
- *   taken     the callee frees it, also on failure.
- *   shared    reference counted.
+ *   owned the caller frees it, with the named function.
+ *   borrowed valid until the named point; the receiver never frees it.
+ *   taken the callee frees it, also on failure.
+ *   shared reference counted.
  * Outputs are written only on success. Lifecycle functions (free, clear, unref) accept NULL. */
 #pragma once
 
@@ -32,11 +32,12 @@ GQuark acr_base_error_quark(void);
 
 #define ACR_MUST_USE G_GNUC_WARN_UNUSED_RESULT
 
-/* Like g_set_error; returns false, so that a caller can write `return acr_set_error(…)`. */
+/* Sets an error like g_set_error. Returns false, so that a caller can write `return
+ * acr_set_error(…)`. */
 bool acr_set_error(GError **error, GQuark domain, int code, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
 bool acr_pass_error(GError **error, GError **from);
-/* For a function that returns a pointer: `failed` sets the error, and the value is NULL. */
+/* Returns NULL after `failed` has set the error, in a function that returns a pointer. */
 #define ACR_NULL(failed) ((void)(failed), NULL)
 
 /* Frees each of the pointers with g_free. */
@@ -55,10 +56,11 @@ static inline int acr_order(guint64 a, guint64 b)
 
 /* ---- Interruption ---- */
 
-/* A signal handler sets it; every function that waits polls it. Zero-initialise. */
+/* The flag of an interrupt. A signal handler sets it; every function that waits polls it.
+ * Zero-initialise. */
 typedef struct {
     volatile sig_atomic_t signal; /* 0, or the number of the first signal that arrived */
-    /* a SIGALRM means that --max-time is reached */
+    /* whether a SIGALRM means that --max-time is reached */
     volatile sig_atomic_t ends_at_alarm;
 } AcrInterrupt;
 
@@ -82,7 +84,8 @@ typedef struct AcrJson AcrJson;
 
 #define ACR_JSON_MAX_DEPTH 200
 #define ACR_JSON_MAX_BYTES (256u * 1024 * 1024)
-#define ACR_JSON_MAX_VALUES 8000000 /* each value takes about 80 bytes, however short its text */
+/* maximum number of values of a text; a value takes about 80 bytes, however short its text is */
+#define ACR_JSON_MAX_VALUES 8000000
 
 typedef enum {
     ACR_JSON_NULL,
@@ -93,12 +96,12 @@ typedef enum {
     ACR_JSON_OBJECT,
 } AcrJsonType;
 
-/* Parses one JSON value; only white space may follow it. Returns owned (acr_json_free) or NULL. If
- * several members have the same name, the last one counts. Errors: MALFORMED (with the byte offset;
- * also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values). */
+/* Parses one JSON value; only white space may follow it. Returns the value, owned (acr_json_free),
+ * or NULL. If several members have the same name, the last one counts. Errors: MALFORMED (with the
+ * byte offset; also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values). */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
-/* Parses bytes that another function has read. If that function failed (`bytes` is NULL and *error
- * is set), returns NULL and leaves the error. */
+/* Parses bytes that another function has read. If `bytes` is NULL, because that function failed and
+ * set *error, returns NULL. */
 AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
 /* Reads JSON lines: calls `take` for each line that is not blank, with the line's number from 1,
  * until `take` returns false. Errors: those of acr_json_parse, with `name` and the line's number,
@@ -108,14 +111,15 @@ bool acr_json_lines(const char *text, gsize len, const char *name,
                     void *ctx, GError **error) ACR_MUST_USE;
 void acr_json_free(AcrJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJson, acr_json_free)
-AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* owned */
+AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* deep copy; owned */
 
-/* The version of cJSON; static. */
+/* Returns the version of cJSON; static. */
 const char *acr_json_library(void);
 
-/* Prints one line without spaces; owned (g_free). Keys keep the order in which they were set. */
+/* Prints a value on one line without spaces; owned (g_free). Keys keep the order in which they were
+ * set. */
 char *acr_json_print(const AcrJson *json) ACR_MUST_USE;
-/* Prints with indentation, for files that people read. The result ends in a newline; owned
+/* Prints a value with indentation, for files that people read. The result ends in a newline; owned
  * (g_free). */
 char *acr_json_print_pretty(const AcrJson *json) ACR_MUST_USE;
 
@@ -128,12 +132,15 @@ AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
 /* Makes a JSON string, or null if `text` is NULL. Text that is not valid UTF-8 becomes
  * {"base64": "…"}, as everywhere in the program's JSON. */
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
-/* Like acr_json_new_string, for bytes that may contain a NUL: these also become {"base64": "…"}. */
+/* Makes a JSON value like acr_json_new_string, from bytes. Bytes that contain a NUL become
+ * {"base64": "…"}, too. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
-AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* takes a GBytes */
-/* An array of the strings in `texts`, which is NULL-terminated and may be NULL. */
+/* does the same for a GBytes (borrowed) */
+AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE;
+/* Makes an array of the strings in `texts`, which is NULL-terminated and may be NULL. */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
-AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* takes an array */
+/* does the same for an array of strings (borrowed) */
+AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE;
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
  * UTF-8. O(members). */
@@ -143,79 +150,81 @@ void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 
-/* An object made of pairs of a key and an AcrJson, ended by a NULL key. The values are taken. If
- * a value is NULL, its pair is left out. */
+/* Makes an object of pairs of a key and an AcrJson (taken), ended by a NULL key. Leaves out a pair
+ * whose value is NULL. */
 AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 /* Makes an object as acr_json_of does and appends it to `list`, which then owns the object.
  * Returns the object, borrowed. */
 #define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
 AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_TEXT(text) acr_json_new_string(text)
-/* A key and a value for acr_json_of: a string, a number, a boolean, or another value (NULL:
+/* A key and a value for acr_json_of: a string, a number, a boolean, or another value (NULL: JSON
  * null). */
 #define ACR_STRING(key, text) key, acr_json_new_string(text)
 #define ACR_INT(key, value) key, acr_json_new_int(value)
 #define ACR_BOOL(key, value) key, acr_json_new_bool(value)
 #define ACR_JSON(key, value) key, acr_json_or_null(value)
-/* takes `value`; if it is NULL, returns JSON null; owned */
+/* returns `value` (taken), or JSON null if it is NULL; owned */
 AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE;
-/* The string member `key` as a new value; null if the object has no such string. */
+/* Makes a JSON string from the string member `key`; JSON null if the object has no such string. */
 #define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
 
 AcrJsonType acr_json_type(const AcrJson *json); /* NULL is treated as ACR_JSON_NULL */
-/* The member of that name, borrowed until `object` changes; NULL if absent or `object` is
- * not an object. Case-sensitive. */
+/* Returns the member `key`, borrowed until `object` changes; NULL if there is no such member or
+ * `object` is not an object. Case-sensitive. */
 const AcrJson *acr_json_get(const AcrJson *object, const char *key);
-/* The member's string, borrowed; NULL if the member is absent or not a string. */
+/* Returns the string of the member `key`, borrowed; NULL if the member is absent or not a
+ * string. */
 const char *acr_json_get_string(const AcrJson *object, const char *key);
-/* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref). NULL for other values, or
- * if the base64 is invalid. */
+/* Returns the bytes of a string or of {"base64": "…"}, owned (g_bytes_unref); NULL for other
+ * values, or if the base64 is invalid. */
 GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
-/* the bytes of the member `key` */
+/* returns the bytes of the member `key`, like acr_json_bytes */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
-/* The member's integer, or `otherwise` if the member is absent, is not a number, has a fraction,
- * or exceeds 64 bits. */
+/* Returns the integer of the member `key`, or `otherwise` if the member is absent, is not a number,
+ * has a fraction, or exceeds 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
 const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if the value is not a string */
-/* The strings of an array, NULL-terminated; skips other elements; owned (g_strfreev). */
+/* Returns the strings of an array, NULL-terminated; skips other elements; owned (g_strfreev). */
 char **acr_json_strings(const AcrJson *array) ACR_MUST_USE;
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
 bool acr_json_bool(const AcrJson *json);
-/* number of members or elements; 0 for other types; O(n) */
+/* returns the number of members or elements; 0 for other types; O(n) */
 gsize acr_json_size(const AcrJson *json);
 /* Iterates over elements or members: first child, then next sibling; borrowed. acr_json_key
  * gives a member's name. */
 const AcrJson *acr_json_first(const AcrJson *json);
 const AcrJson *acr_json_next(const AcrJson *child);
 const char *acr_json_key(const AcrJson *member);
-/* Compares deeply, ignoring the order of members and, at every depth, members named `ignore` (may
- * be NULL). */
+/* Whether both values are equal at all depths. Ignores the order of members, and members named
+ * `ignore` (may be NULL). */
 bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 
 /* ---- Text ---- */
 
 /* Whether the data are valid UTF-8 without NUL. */
 bool acr_utf8_is_text(const void *data, gsize len);
-/* A copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned (g_free). */
-char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
-char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* as acr_utf8_repair, for a GBytes */
-/* The bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
-char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
-/* The last line of a process's output, repaired to valid UTF-8; "" if it wrote nothing; owned
+/* Returns a copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned
  * (g_free). */
+char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
+char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* does the same for a GBytes */
+/* Returns the bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
+char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
+/* Returns the last line of a process's output, repaired to valid UTF-8; "" if the output is empty;
+ * owned (g_free). */
 char *acr_bytes_last_line(GBytes *bytes) ACR_MUST_USE;
 
-/* The text of a source file as Python reads it: without its BOM, and decoded by its PEP 263 cookie,
- * else as UTF-8, else as latin-1. Latin-1 decodes any bytes, so every file has a text. Line endings
- * are kept. */
+/* The text of a source file as Python decodes it: without its BOM, and decoded by its PEP 263
+ * cookie, else as UTF-8, else as latin-1. Latin-1 decodes any bytes, so every file has a text. Line
+ * endings are kept. */
 typedef struct {
     char *text;     /* owned; UTF-8, NUL-terminated */
-    gsize len;      /* bytes of `text` */
+    gsize len;      /* number of bytes of `text` */
     char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
     bool bom;       /* the file began with the UTF-8 byte order mark */
-    bool exact;     /* acr_text_encode of `text` gives back exactly the bytes of the file */
+    bool exact;     /* acr_text_encode of `text` returns exactly the bytes of the file */
     bool binary;    /* the file contains a NUL byte; `text` is repaired, and only for display */
 } AcrText;
 
@@ -230,13 +239,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrText, acr_text_clear)
 GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
                         GError **error) ACR_MUST_USE;
 
-/* The byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form feed
- * does not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line
- * end. Owned (g_array_unref) array of gsize, whose extra last element is `len`: line N (1-based)
- * is [starts[N-1], starts[N]), including its line end. */
+/* Returns the byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form
+ * feed does not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line
+ * end. Owned (g_array_unref) array of gsize, whose extra last element is `len`: line N (1-based) is
+ * [starts[N-1], starts[N]), including its line end. */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
-/* Whether a byte may be part of a Python name; all bytes of characters beyond ASCII may. */
+/* Whether a byte may be part of a Python name. All bytes of characters beyond ASCII may be. */
 static inline bool acr_is_word(char c)
 {
     return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
@@ -249,42 +258,43 @@ char *acr_text_visible(const char *text) ACR_MUST_USE;
  * bytes are missing. Cuts between characters; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 /* Removes the thoughts that a model wrote before its answer or between parts of the answer:
- * <think>…</think> and similar tags (also without the opening one), special tokens, channels.
+ * <think>…</think> and similar tags (even without the opening tag), special tokens, channels.
  * Returns the answer, owned (g_free): the whole text if it has no thoughts, "" if it has nothing
  * else.
- *   out_thoughts  owned (g_free); the thoughts without their marks, separated by empty lines; NULL
+ *   out_thoughts owned (g_free); the thoughts without their marks, separated by empty lines; NULL
  *                 if there are none
- * In code fences and between the marks of an edit, such tags are code and stay. Linear. */
+ * In code fences and between the marks of an edit, such tags are code and stay. Takes linear
+ * time. */
 char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
-/* `text` as a JSON string for messages, shortened to `max` bytes by acr_text_shorten; owned
+/* Returns `text` as a JSON string for messages, shortened to `max` bytes by acr_text_shorten; owned
  * (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files ---- */
 
-/* Opens a regular file for reading. `name` is relative to the open `folder`, or any path if that
- * is AT_FDCWD. With `follow`, it may be a symbolic link. Never blocks, neither on a FIFO without
- * a writer nor on a device. Returns -1 and sets errno on failure; EISDIR and EINVAL mean that
- * the file is not regular. Every file that a repository or a run folder names is opened by this
- * function. */
+/* Opens a regular file for reading. `name` is relative to the open `folder`, or any path if
+ * `folder` is AT_FDCWD. With `follow`, `name` may be a symbolic link. Never blocks, neither on a
+ * FIFO without a writer nor on a device. Returns -1 and sets errno on failure; EISDIR and EINVAL
+ * mean that the file is not regular. Every file that a repository or a run folder names is opened
+ * by this function. */
 int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
 /* Reads a regular file of at most `max` bytes, or the pipe "/dev/fd/N" that a shell passes for
  * "<(…)"; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
-/* Reads an open file from its current position to its end; limits and errors as for
+/* Reads an open file from its current position to its end; has the limits and errors of
  * acr_file_read. */
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
-/* Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder:
- * after a crash, either the complete old file or the complete new file exists. `mode` is as for
- * chmod; 0 means 0644. Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED. */
+/* Writes a file: writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the
+ * folder. After a crash, either the complete old file or the complete new file exists. `mode` is as
+ * for chmod; 0 means 0644. Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED. */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
-/* Like acr_file_write_atomic for the file `name` in an open folder; error messages call that
- * file `path`. A symbolic link of that name is replaced. */
+/* Writes the file `name` in an open folder like acr_file_write_atomic. Error messages call the file
+ * `path`. A symbolic link called `name` is replaced. */
 bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
                               gsize len, mode_t mode, GError **error) ACR_MUST_USE;
-/* Like acr_file_write_atomic_at, but without fsync: after a crash the file may be empty, so
- * nothing may depend on it. */
+/* Writes a file like acr_file_write_atomic_at, but without fsync: after a crash the file may be
+ * empty, so nothing may depend on it. */
 bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
                          gsize len, mode_t mode, GError **error) ACR_MUST_USE;
 /* Opens the folder that holds `name` (a relative path of any depth) below an open folder, never
@@ -307,19 +317,19 @@ int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
 /* Resolves symbolic links if the path exists, and otherwise makes it absolute, so that every
  * spelling of a path gives the same result; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
-/* Whether a path is `folder` or lies inside it; compares the strings only. False if `folder` is
- * NULL. */
+/* Whether a path is `folder` or lies inside `folder`; compares only the strings. False if `folder`
+ * is NULL. */
 bool acr_path_is_below(const char *path, const char *folder);
-/* Whether a file name is that of a temporary file of acr_file_write_atomic. Such a file remains
+/* Whether a file name is the name of a temporary file of acr_file_write_atomic. Such a file remains
  * if the process is killed. */
 bool acr_file_is_temporary(const char *name);
 /* Creates a folder and its missing parents. Errors: NO_SPACE, FAILED (messages name the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
 /* Whether the open folder or file is a mount point; false if the system does not say. */
 bool acr_fd_is_mount(int fd);
-/* Removes a folder with everything in it; only for folders that this program created. Never follows
- * symbolic links; fails if something is mounted in the tree. Succeeds if the folder does not
- * exist. */
+/* Removes a folder with everything in it; use it only for folders that this program created. Never
+ * follows symbolic links; fails if something is mounted in the tree. Succeeds if the folder does
+ * not exist. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
 /* fsyncs a folder, so that files created in it survive a crash. */
 bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
@@ -327,15 +337,16 @@ bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
 /* An exclusive lock on a file (created if missing), held until it is freed or the process ends. */
 typedef struct AcrLock AcrLock;
 AcrLock *acr_lock_take(const char *path, GError **error)
-    ACR_MUST_USE; /* owned; errors: BUSY (names the holder's pid), FAILED */
+    ACR_MUST_USE; /* owned; errors: BUSY (names the pid of the process that has the lock), FAILED */
 void acr_lock_free(AcrLock *lock);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
-/* SHA-256 as lower-case hexadecimal text; owned (g_free). */
+/* Returns the SHA-256 as lower-case hexadecimal text; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
-char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* takes a GBytes */
+char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* does the same for a GBytes */
 
-/* A secret that nobody can guess: 40 hexadecimal digits made of 160 random bits; owned (g_free). */
+/* Makes a secret that nobody can guess: 40 hexadecimal digits made of 160 random bits; owned
+ * (g_free). */
 char *acr_token_new(void) ACR_MUST_USE;
 /* Compares `given` (may be NULL) with the token, in constant time, so that the time does not
  * reveal how many characters match. */
@@ -344,16 +355,17 @@ bool acr_token_equal(const char *token, const char *given);
 /* Forbids core dumps of this process and of all processes that it starts. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
-/* ---- Processes that own what is on disk ---- */
+/* ---- Owners of files and folders ---- */
 
 /* Identifies a process by the machine's boot, its process id and its start time, so that another
- * process that later gets the same id is not mistaken for it, even after a reboot. */
+ * process that later gets the same id is not mistaken for the owner, even after a reboot. */
 typedef struct {
     gint64 pid, start; /* start: in clock ticks since boot; 0 if unknown */
     char boot[40];     /* the boot's id; "" if unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
-/* Whether the process still runs; true if that is unknown. `self` comes from acr_owner_self. */
+/* Whether the process still runs; true if the system does not say. `self` comes from
+ * acr_owner_self. */
 bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
 /* ---- Child processes ---- */
@@ -365,21 +377,22 @@ char *acr_program_find(const char *name) ACR_MUST_USE;
 
 /* The first and the last bytes of a stream that may be long. */
 typedef struct {
-    /* `tail` holds between one and two times as many bytes as are kept of it */
+    /* while the stream is read, `tail` holds up to twice as many bytes as are kept */
     GByteArray *head, *tail;
     gsize head_limit, tail_limit;
     guint64 total; /* number of bytes added so far */
 } AcrEnds;
-/* `limit` is the number of bytes to keep. With `keep_tail`, half of the kept bytes come from the
- * end of the stream; otherwise all come from its beginning. */
+/* Prepares `ends`. `limit` is the number of bytes to keep. With `keep_tail`, half of the kept bytes
+ * come from the end of the stream; otherwise all come from its beginning. */
 void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail);
 void acr_ends_add(AcrEnds *ends, const void *data, gsize len);
-/* The bytes kept; owned (g_bytes_unref). Clears `ends`, except for `total`. */
+/* Returns the kept bytes, owned (g_bytes_unref). Clears `ends`, except for `total`. */
 GBytes *acr_ends_finish(AcrEnds *ends) ACR_MUST_USE;
 
 #define ACR_SPAWN_MAX_FDS 8u
 
-/* What to run. Zero-initialise; only argv is required. All borrowed for the call. */
+/* A command to run. Zero-initialise; only argv is required. All members are borrowed for the
+ * call. */
 typedef struct {
     const char *const
         *argv; /* NULL-terminated; argv[0] without a slash is looked up by acr_program_find */
@@ -396,19 +409,19 @@ typedef struct {
     gint64 soft_ms;
     /* if a stream exceeds `output_limit`, keep half of the bytes from its end */
     bool keep_ends;
-    /* the command is killed if one stream has more bytes than this; 0: no limit */
+    /* the command is killed if one stream has more bytes than flood_limit; 0: no limit */
     guint64 flood_limit;
-    /* more descriptors for the child, which are numbered 3, 4, … there; at most
+    /* additional descriptors for the child, which gets them as 3, 4, …; at most
      * ACR_SPAWN_MAX_FDS */
     const int *fds;
     gsize n_fds;
-    /* Called with each piece of output as it arrives, including pieces that are not kept. May be
+    /* Receives each piece of output as it arrives, including pieces that are not kept. May be
      * NULL. */
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
-    /* Called about twenty times a second with the process id. If it returns false, the command
-     * is killed. May be NULL. */
+    /* Called about twenty times a second with the command's process id; returns false to kill the
+     * command. May be NULL. */
     bool (*watch)(void *ctx, pid_t pid);
-    void *ctx; /* for both callbacks */
+    void *ctx; /* argument of both callbacks */
     const AcrInterrupt *interrupt;
 } AcrSpawn;
 
@@ -417,10 +430,10 @@ typedef struct {
     int signal;    /* the signal that ended the command, or 0 */
     bool timed_out;
     bool interrupted;
-    bool flooded;                 /* ended by flood_limit */
-    bool unwatched;               /* true if the command was ended because `watch` returned false */
+    bool flooded;                 /* flood_limit was exceeded */
+    bool unwatched;               /* `watch` returned false */
     GBytes *out, *err;            /* owned; at most output_limit bytes */
-    guint64 out_total, err_total; /* number of bytes written, including dropped ones */
+    guint64 out_total, err_total; /* numbers of bytes written, including dropped bytes */
     gint64 wall_ms;
 } AcrSpawnResult;
 
@@ -431,7 +444,7 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) A
 void acr_spawn_result_clear(AcrSpawnResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
 
-/* ---- library.c ---- */
+/* ---- Shared libraries (library.c) ---- */
 
 typedef struct {
     const char *name;

@@ -1,6 +1,5 @@
 /* Starts a process by posix_spawn, in a process group of its own, with default signals and only the
- * descriptors that it is given. Used for commands that run to their end (spawn.c) and for peers
- * (peer.c). */
+ * given descriptors. Used for commands that run to their end (spawn.c) and for peers (peer.c). */
 #include "base/base_private.h"
 
 #include <errno.h>

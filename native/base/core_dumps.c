@@ -1,8 +1,8 @@
-/* Forbids core dumps: a core would hold the keys in our memory, and those in the environment of the
- * processes that we start. The limit is 1 byte and not 0, because of core(5): if core_pattern names
- * a program after a "|", the kernel sends the memory to that program even if the limit is 0, but
- * not if it is 1. PR_SET_DUMPABLE would also prevent cores, but it would make root the owner of our
- * files in /proc. */
+/* Forbids core dumps, because a core would hold the keys in our memory, or in the environment of
+ * the processes that we start. The limit is 1 byte and not 0, because of core(5): if core_pattern
+ * names a program after a "|", the kernel sends the memory to that program even if the limit is 0,
+ * but not if the limit is 1. PR_SET_DUMPABLE would also prevent cores, but it would make root the
+ * owner of our files in /proc. */
 #include "base/base_private.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Converts the bytes of a source file to text and back, as Python does: by the byte order mark,
- * else by the PEP 263 cookie in the first two lines, else as UTF-8. iconv of the C library
- * converts encodings other than UTF-8 and latin-1. If the bytes do not fit the encoding that the
- * cookie names, UTF-8 is tried and then latin-1, which cannot fail. So every file can be
- * decoded. The pattern of the cookie is that of PEP 263, "Defining the Encoding". */
+ * else by the PEP 263 cookie in the first two lines, else as UTF-8. iconv of the C library converts
+ * encodings other than UTF-8 and latin-1. If the bytes do not fit the encoding that the cookie
+ * names, UTF-8 is tried and then latin-1, which cannot fail. Therefore every file can be decoded.
+ * The pattern of the cookie comes from PEP 263, "Defining the Encoding". */
 #include "base/base_private.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@
 #define LATIN1 "latin-1"
 #define COOKIE_MAX 40 /* maximum length of an encoding's name; all real names are shorter */
 
-/* Python's names of encodings that iconv lacks or interprets differently; here '-' stands for
- * '_'. Shift JIS maps to CP932, because iconv's SHIFT_JIS decodes two bytes to a yen sign and an
+/* Python's names of encodings that iconv lacks or interprets differently, with '-' in place of '_'.
+ * Shift JIS maps to CP932, because iconv's SHIFT_JIS decodes two bytes to a yen sign and an
  * overline, where Python and CP932 have a backslash and a tilde. */
 typedef struct {
     const char *python, *canonical, *iconv;
@@ -41,7 +41,7 @@ static const Alias *alias_of(const char *name)
     return NULL;
 }
 
-/* iconv's name for a canonical name; borrowed. */
+/* Returns iconv's name for a canonical name; borrowed. */
 static const char *iconv_name(const char *canonical)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++)
@@ -58,7 +58,7 @@ static char *canonical_name(const char *name, gsize len)
     return alias ? g_strdup(alias->canonical) : g_steal_pointer(&lower);
 }
 
-/* ---- The cookie ---- */
+/* ---- The PEP 263 cookie ---- */
 
 static bool is_name_char(char c)
 {
@@ -72,7 +72,8 @@ static const char *skip_blanks(const char *at, const char *end, const char *blan
     return at;
 }
 
-/* The encoding that the comment line [at, end) names; owned, canonical; NULL if there is none. */
+/* Returns the encoding that the comment line [at, end) names, as an owned canonical name; NULL if
+ * there is none. */
 static char *cookie_in_line(const char *at, const char *end)
 {
     at = skip_blanks(at, end, " \t\f");
@@ -98,7 +99,8 @@ static const char *line_end(const char *at, const char *end)
     return at;
 }
 
-/* Looks in the first line, and if that is blank or a comment, in the second. */
+/* Returns the encoding that the first line names or, if the first line is blank or a comment, the
+ * second; owned, or NULL. */
 static char *find_cookie(const char *text, gsize len)
 {
     const char *end = text + len, *stop = line_end(text, end);
@@ -117,7 +119,7 @@ static char *find_cookie(const char *text, gsize len)
 
 /* ---- Conversion ---- */
 
-/* Does not use iconv, because this last resort must not fail. */
+/* Decodes latin-1 without iconv, because latin-1 is the last resort and must not fail. */
 static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 {
     GString *out = g_string_sized_new(len + len / 8);
@@ -134,8 +136,9 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
     return g_string_free(out, FALSE);
 }
 
-/* Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit the
- * bytes, or is not a superset of ASCII (UTF-16, EBCDIC). The cookie itself was read as ASCII. */
+/* Decodes the bytes by `encoding`; returns the text, owned, or NULL if the encoding is unknown,
+ * does not fit the bytes, or is not a superset of ASCII (UTF-16, EBCDIC). The cookie itself was
+ * read as ASCII. */
 static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
 {
     if (strcmp(encoding, UTF8) == 0) {

@@ -1,6 +1,6 @@
-/* The error domain of base, helpers that set an error and return false or NULL, and the conversion
- * of an errno to an error. Callers branch on "not found" and "no space"; all other errors are only
- * shown to the user. */
+/* Defines the error domain of base, helpers that set an error and return false or NULL, and the
+ * conversion of an errno to an error. Callers branch on "not found" and "no space"; all other
+ * errors are only shown to the user. */
 #include "base/base_private.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Whole files: reads them up to a size limit, and writes them so that a crash leaves either the
- * old or the new file. It also has helpers for descriptors, and the checksum. */
+/* Reads whole files up to a size limit, and writes files so that a crash leaves either the old or
+ * the new file. Also has helpers for descriptors, and the checksum. */
 #include "base/base_private.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ char *acr_path_real(const char *path)
 {
     g_autofree char *absolute = g_canonicalize_filename(path, NULL);
     char *real = realpath(absolute, NULL);
-    /* acr_path_real returns memory of malloc, and g_free and free are the same function */
+    /* the result of `realpath` comes from malloc; g_free can free it, because g_free calls free */
     return real ? real : g_steal_pointer(&absolute);
 }
 
@@ -154,7 +154,8 @@ int acr_file_open(int folder, const char *name, bool follow)
     return -1;
 }
 
-/* The descriptor of a pipe that a shell passes as "/dev/fd/N"; -1 if `path` is another path. */
+/* Returns the descriptor of a pipe that a shell passes as "/dev/fd/N"; -1 if `path` is another
+ * path. */
 static int find_passed_pipe(const char *path)
 {
     static const char folder[] = "/dev/fd/";
@@ -175,7 +176,7 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error)
     ACR_AUTO_FD fd = acr_file_open(AT_FDCWD, path, true);
     if (fd >= 0)
         return acr_fd_read_file(fd, path, max, error);
-    if (errno == EINVAL) /* from acr_file_open */
+    if (errno == EINVAL) /* acr_file_open sets EINVAL if the file is not regular */
         return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
                                       "'%s' is not a regular file", path));
     return ACR_NULL(acr_base_fail(error, errno, "cannot open '%s'", path));
@@ -201,7 +202,7 @@ static bool sync_folder(int fd, const char *path, GError **error)
     return true;
 }
 
-/* Writes a file and leaves its descriptor open; returns 0 or an errno. */
+/* Writes the contents and mode of an open file, and leaves the file open; returns 0 or an errno. */
 static int fill(int fd, const void *data, gsize len, mode_t mode, bool is_synced)
 {
     int err = acr_fd_write_all(fd, data, len);
@@ -210,7 +211,8 @@ static int fill(int fd, const void *data, gsize len, mode_t mode, bool is_synced
     return err || !is_synced ? err : fsync_again(fd);
 }
 
-/* Creates a file with a name that acr_file_is_temporary recognises; -1 with errno. */
+/* Creates a file with a name that acr_file_is_temporary recognises, and opens it. Returns -1 and
+ * sets errno on failure. */
 static int make_temporary(int folder, char *name, gsize room)
 {
     for (guint i = 0; i < MAX_NAMES; i++) {

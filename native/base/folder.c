@@ -1,6 +1,6 @@
 /* Makes folders with their parents, and removes folders with everything in them. Removal works on
- * descriptors, so that no symbolic link can lead it elsewhere. To hold few descriptors at a time,
- * it first moves a folder that lies too deep up to the top of the tree. */
+ * descriptors, so that no symbolic link can lead outside the folder. To hold few descriptors at a
+ * time, removal first moves a folder that lies too deep up to the top of the tree. */
 #include "base/base_private.h"
 
 #include <dirent.h>
@@ -24,8 +24,7 @@ static bool make_one(const char *path, GError **error)
             return true;
         err = ENOTDIR;
     }
-    /* The parents exist by now, so ENOENT can only mean a dangling symbolic link or an empty
-     * path. */
+    /* The parents exist, so ENOENT can only mean a dangling symbolic link or an empty path. */
     if (err == EEXIST || err == ENOENT)
         err = ENOTDIR;
     return acr_base_fail(error, err, "cannot create folder '%s'", path);
@@ -100,7 +99,7 @@ static int open_folder(int parent, const char *name)
         errno = EXDEV;
     }
     struct stat st;
-    /* if this fails, removing the entries fails too and reports the error */
+    /* if fchmod fails, removing the entries fails, too, and reports the error */
     if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
         (void)!fchmod(fd, 0700);
     return fd;
@@ -150,7 +149,8 @@ static bool remove_entry(Removal *removal, int parent, const char *name, guint d
     return remove_folder(removal, parent, name, depth);
 }
 
-/* Repeats until the folder is empty, because each pass may move deep folders up into it. */
+/* Removes the entries of a folder. Repeats until the folder is empty, because each pass may move
+ * deep folders up into it. */
 static bool remove_entries(Removal *removal, int fd, guint depth)
 {
     int listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

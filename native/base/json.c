@@ -1,7 +1,7 @@
-/* JSON values. An AcrJson is a cJSON node, which only this file knows. json_check.c first checks
- * every text from outside. json_print.c prints, because cJSON's printer rounds integers above 2^50.
- * This file adds to cJSON: strings that are always valid UTF-8, unique names within an object, and
- * a comparison that is not quadratic. */
+/* Implements JSON values. An AcrJson is a cJSON node, which only this file knows. json_check.c
+ * first checks every text from outside. json_print.c prints, because cJSON's printer rounds
+ * integers above 2^50. This file adds to cJSON: strings that are always valid UTF-8, unique names
+ * within an object, and a comparison that is not quadratic. */
 #include "base/base_private.h"
 
 #include <cjson/cJSON.h>
@@ -41,8 +41,8 @@ static int by_name(gconstpointer a, gconstpointer b)
     return strcmp((*left)->string, (*right)->string);
 }
 
-/* The members whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). The sort is
- * stable. */
+/* Returns the members whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). The
+ * sort is stable. */
 static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
 {
     GPtrArray *members = g_ptr_array_new();
@@ -53,8 +53,8 @@ static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
     return members;
 }
 
-/* If several members have the same name, keeps only the last, as most JSON readers do; at all
- * depths below `node`. */
+/* Keeps only the last of several members with the same name, as most JSON readers do, at all depths
+ * below `node`. */
 static void drop_repeated(cJSON *node)
 {
     g_autoptr(GPtrArray) members =
@@ -71,7 +71,8 @@ static void drop_repeated(cJSON *node)
 
 /* ---- Reading and freeing ---- */
 
-/* Parses one value, after which only white space may follow; NULL with an error. */
+/* Parses one value, after which only white space may follow; returns NULL with an error on
+ * failure. */
 static cJSON *read_value(const char *text, gsize len, GError **error)
 {
     const char *end = text;
@@ -260,7 +261,7 @@ void acr_json_append(AcrJson *array, AcrJson *value)
     cJSON_AddItemToArray(node_of(array), node_of(acr_json_or_null(value)));
 }
 
-/* ---- Looking ---- */
+/* ---- Reading members and values ---- */
 
 AcrJsonType acr_json_type(const AcrJson *json)
 {
@@ -300,7 +301,7 @@ GBytes *acr_json_bytes(const AcrJson *json)
     g_autofree guchar *data = g_base64_decode(base64, &len);
     g_autofree char *again = g_base64_encode(data, len);
     if (strcmp(base64, again) !=
-        0) /* GLib's decoder skips invalid characters: encode the result again and compare */
+        0) /* GLib's decoder skips invalid characters, so encode the result again and compare */
         return NULL;
     return g_bytes_new_take(g_steal_pointer(&data), len);
 }

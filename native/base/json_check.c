@@ -1,8 +1,8 @@
 /* Checks a JSON text from outside before cJSON reads it. cJSON checks the structure. This file
- * finds texts that cJSON would misread or accept wrongly: \u0000 (cJSON cuts the string there),
- * lone surrogates, bytes that are not UTF-8, control characters, invalid numbers, numbers of more
- * than 63 characters, and texts above our limits. If valid text would be misread, it is replaced in
- * a copy. */
+ * finds texts that cJSON would misread or accept wrongly: \u0000 (cJSON ends the string at this
+ * escape), lone surrogates, bytes that are not UTF-8, control characters, invalid numbers, numbers
+ * of more than 63 characters, and texts above our limits. Valid text that cJSON would misread is
+ * replaced in a copy. */
 #include "base/base_private.h"
 
 #include <float.h>
@@ -28,7 +28,7 @@ static bool fail_at(Scan *scan, gsize pos, const char *what)
                          "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", pos, what);
 }
 
-/* The byte at the read position; 0 at the end (no valid text contains a 0). */
+/* Returns the byte at the read position; 0 at the end (no valid text contains a 0). */
 static char peek(const Scan *scan)
 {
     return scan->pos < scan->len ? scan->text[scan->pos] : '\0';
@@ -57,7 +57,7 @@ static int read_hex4(Scan *scan, gsize pos)
     return value;
 }
 
-/* Reads the digits after "\u", for both halves of a surrogate pair. */
+/* Reads the digits after "\u", and the second half of a surrogate pair if there is one. */
 static bool scan_unicode_escape(Scan *scan)
 {
     gsize start = scan->pos - 2;

@@ -11,7 +11,8 @@
 
 static void print_value(GString *out, const AcrJson *json, int indent);
 
-/* faster than printf; matters for answers with thousands of line numbers */
+/* Prints an integer. Faster than printf, which matters for answers with thousands of line
+ * numbers. */
 static void print_integer(GString *out, gint64 value)
 {
     char digits[20], *at = digits + sizeof digits;
@@ -68,8 +69,8 @@ static void print_string(GString *out, const char *text)
     g_string_append_c(out, '"');
 }
 
-/* Starts a new line at `indent` columns. Does nothing if the value is printed on one line
- * (indent < 0). */
+/* Starts a new line at `indent` columns. Does nothing if `indent` is negative, because the value is
+ * then printed on one line. */
 static void print_break(GString *out, int indent)
 {
     if (indent >= 0)

@@ -1,8 +1,8 @@
-/* Exclusive locks between processes: flock on a file that holds the holder's process id, so that
- * a process that does not get the lock can say which process has it. The kernel releases the
- * lock when the process ends, so a file that is left behind locks nothing. The file is never
- * removed. Otherwise one process could lock the removed file, which is still open there, while
- * another process locks a new file of that name. */
+/* Implements exclusive locks between processes by flock on a file that holds the holder's process
+ * id, so that a process that does not get the lock can say which process has it. The kernel
+ * releases the lock when the process ends, so a remaining file locks nothing. The file is never
+ * removed: otherwise one process, which still has the removed file open, could lock the removed
+ * file while another process locks a new file with the same name. */
 #include "base/base_private.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct AcrLock {
     int fd;
 };
 
-/* The process id in the file; 0 if it is not written yet. */
+/* Returns the process id in the file; 0 if none is written yet. */
 static long holder_of(int fd)
 {
     char text[24] = {0};
@@ -35,7 +35,7 @@ static void set_busy(GError **error, int fd, const char *path)
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY, "'%s' is locked by %s", path, who);
 }
 
-/* Best effort: the lock works without the process id. */
+/* Writes the process id to the file. Errors are ignored, because the lock works without the id. */
 static void write_holder(int fd)
 {
     g_autofree char *text = g_strdup_printf("%ld\n", (long)getpid());

@@ -1,5 +1,5 @@
-/* Both ends of a peer's socket. Our end starts a process of this program, asks it questions and
- * ends it; the other end, in that process, answers them. */
+/* Implements both ends of a peer's socket. Our end starts a process of this program, asks the
+ * process questions and ends it; the other end, in the started process, answers the questions. */
 #include "base/peer.h"
 #include "base/base_private.h"
 
@@ -99,8 +99,8 @@ static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Removes a complete answer from the input. Returns GONE if the answer is malformed, 0 if a part
- * is still missing. */
+/* Removes a complete answer from the input. Returns the answer's kind; GONE if the answer is
+ * malformed; 0 if a part is still missing. */
 static AcrPeerReply take_peer_answer(const GByteArray *in, GBytes **out_answer)
 {
     AcrPeerAnswerHead head;
@@ -146,7 +146,8 @@ static bool socket_error(GError **error, const char *what)
                                : "the other process ended before its message was complete");
 }
 
-/* Reads all `len` bytes. Sets *out_end (may be NULL) if the stream has ended. */
+/* Reads all `len` bytes. Returns false on failure; *out_end (may be NULL) then says whether the
+ * stream ended before the first byte. */
 static bool read_all(int fd, void *data, gsize len, bool *out_end)
 {
     for (gsize at = 0; at < len;) {

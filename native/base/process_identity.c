@@ -1,8 +1,8 @@
-/* Identifies the process that owns a reservation or a folder, and tells whether that process
- * still runs. Reservations and folders can outlive their owner. Boot id, process id and start
- * time together are unique, across reboots and reused ids. If the system does not say, the owner
- * is assumed to be alive, because keeping something stale does less harm than removing something
- * in use. */
+/* Identifies the process that owns a reservation or a folder, and tells whether the owner still
+ * runs. Reservations and folders can outlive their owner. Boot id, process id and start time
+ * together are unique, across reboots and reused ids. If the system does not say whether the owner
+ * runs, the owner is assumed to be alive: to keep a stale reservation does less harm than to remove
+ * one in use. */
 #include "base/base_private.h"
 
 #include <errno.h>
@@ -12,12 +12,13 @@
 
 #define START_FIELD 22u /* position of the start time in /proc/PID/stat */
 
-/* The start time of a process; 0 if it has ended (or is a zombie), or if /proc does not say. */
+/* Returns the start time of a process; 0 if it has ended (or is a zombie), or if /proc does not
+ * say. */
 static gint64 start_of(gint64 pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%" G_GINT64_FORMAT "/stat", pid), *stat = NULL;
     (void)g_file_get_contents(path, &stat, NULL, NULL);
-    /* the name in brackets may contain any character */
+    /* the process's name in brackets may contain any character */
     const char *at = stat ? strrchr(stat, ')') : NULL;
     if (!at || !at[1] || strchr("ZXx", at[2]))
         return 0;

@@ -1,8 +1,8 @@
-/* Child processes: one function starts a command by posix_spawn in a process group of its own,
- * reads its output, and returns soon after it has ended. Standard input is a file in memory, so a
- * child that does not read it can neither block us nor raise SIGPIPE. The leader of the group is
- * reaped only after the whole group was killed: until then its process id is not reused, so the
- * kill cannot hit strangers. */
+/* Runs child processes: one function starts a command by posix_spawn in a process group of its own,
+ * reads its output, and returns soon after the command has ended. Standard input is a file in
+ * memory, so a child that does not read its input can neither block us nor raise SIGPIPE. The
+ * leader of the group is reaped only after the whole group was killed: until then the leader's
+ * process id is not reused, so the kill cannot hit other processes. */
 #include "base/base_private.h"
 
 #include <errno.h>
@@ -35,13 +35,14 @@ typedef struct {
     /* the kernel has reaped the child, because SIGCHLD is ignored; the id may be reused */
     bool lost;
     gint64 ended_at; /* in microseconds of the monotonic clock */
-    gint64 watch_at; /* when `watch` is called next, in microseconds */
-    /* when to send SIGKILL after a SIGTERM, in microseconds; 0 if no SIGTERM was sent */
+    gint64 watch_at; /* time of the next call of `watch`, in microseconds of the monotonic clock */
+    /* time at which SIGKILL follows a SIGTERM, in microseconds; 0 if no SIGTERM was sent */
     gint64 kill_at;
     bool killed;
 } Child;
 
-/* The child's descriptors. All are close-on-exec, and their numbers are n_child_fds or higher. */
+/* The child's descriptors in this process. All are close-on-exec, and their numbers are n_child_fds
+ * or higher. */
 typedef struct {
     int in, out, err;
     int more[ACR_SPAWN_MAX_FDS];
@@ -124,8 +125,8 @@ static int start_child(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pi
     return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, n_child_fds(spawn), out_pid);
 }
 
-/* Checked before the start, because afterwards "no such file" could mean the folder or the
- * program. */
+/* Checks the working folder before the start, because after a failed start, "no such file" could
+ * mean the folder or the program. */
 static bool check_working_folder(const char *cwd, GError **error)
 {
     struct stat st;
@@ -135,7 +136,7 @@ static bool check_working_folder(const char *cwd, GError **error)
                          cwd);
 }
 
-/* ---- Reading ---- */
+/* ---- Reading output ---- */
 
 void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail)
 {
@@ -170,7 +171,7 @@ GBytes *acr_ends_finish(AcrEnds *ends)
     return g_byte_array_free_to_bytes(g_steal_pointer(&ends->head));
 }
 
-/* Reads what is available, at most a bounded number of chunks. */
+/* Reads the available output of a stream, at most a bounded number of chunks. */
 static void read_stream(const AcrSpawn *spawn, Stream *stream, bool is_stderr)
 {
     guint8 chunk[READ_CHUNK];
@@ -190,7 +191,7 @@ static void read_stream(const AcrSpawn *spawn, Stream *stream, bool is_stderr)
     }
 }
 
-/* Waits up to `wait_ms` for output and reads it. */
+/* Waits up to `wait_ms` for output, and reads the output. */
 static void read_some(const AcrSpawn *spawn, Child *child, int wait_ms)
 {
     struct pollfd fds[] = {{.fd = child->out.fd, .events = POLLIN},
@@ -231,8 +232,8 @@ static bool is_flooded(const AcrSpawn *spawn, const Child *child)
            MAX(child->out.ends.total, child->err.ends.total) > spawn->flood_limit;
 }
 
-/* Asks `watch` whether the command may continue; called once per slice, however fast output
- * arrives. */
+/* Asks `watch` whether the command may continue; at most once per POLL_SLICE_MS, however fast
+ * output arrives. */
 static bool is_watched(const AcrSpawn *spawn, Child *child)
 {
     gint64 now = g_get_monotonic_time();
@@ -242,7 +243,7 @@ static bool is_watched(const AcrSpawn *spawn, Child *child)
     return spawn->watch(spawn->ctx, child->pid);
 }
 
-/* Kills the child; if `soft_ms` is set, sends it a SIGTERM first. */
+/* Kills the child; if `soft_ms` is set, sends a SIGTERM first. */
 static void end_child(const AcrSpawn *spawn, Child *child)
 {
     if (spawn->soft_ms <= 0 || kill(child->pid, SIGTERM) != 0)
@@ -273,8 +274,8 @@ static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
     end_child(spawn, child);
 }
 
-/* How long to sleep: shorter after both streams have ended, because the child usually ends right
- * after them. */
+/* Returns how long to wait for output, in milliseconds. The wait is shorter after both streams have
+ * ended, because the child usually ends soon afterwards. */
 static int slice_ms(const AcrSpawn *spawn, const Child *child, gint64 started, int *idle_ms)
 {
     gint64 slice = POLL_SLICE_MS;
@@ -326,7 +327,7 @@ static void reap(const Child *child, AcrSpawnResult *result)
     result->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* ---- The whole ---- */
+/* ---- Running a command ---- */
 
 static void init_stream(Stream *stream, const AcrSpawn *spawn)
 {

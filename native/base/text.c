@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The number of bytes at the start that are ASCII and not NUL, checked eight bytes at a time. */
+/* Returns the number of bytes at the start of `data` that are ASCII and not NUL; checks eight bytes
+ * at a time. */
 static gsize plain_words(const char *data, gsize len)
 {
     const guint64 ones = G_GUINT64_CONSTANT(0x0101010101010101), high = ones << 7;
@@ -95,8 +96,8 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* The last start of a character at or before `off`. A character has at most three continuation
- * bytes. */
+/* Returns the last start of a character at or before `off`. A character has at most three
+ * continuation bytes. */
 static gsize border_before(const char *text, gsize off)
 {
     gsize at = off;

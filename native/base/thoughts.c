@@ -1,5 +1,5 @@
 /* Separates a model's thoughts from its answer. Servers and chat templates leave thoughts in the
- * text in several notations: tags, often without the opening one, because the template has written
+ * text in several notations: tags, often without the opening tag, because the template has written
  * it; pairs of special tokens; the channels of OpenAI's open models ("harmony").
  *
  * Code in the answer may contain the same notations: between the marks of an edit or in a code
@@ -32,7 +32,7 @@ static const Pair pairs[] = {
     {"Here is my thought process:", "Here is my response:"},
 };
 
-/* Pairs of marks around code; tags inside are text. */
+/* Pairs of marks around code; thought tags between the marks are plain text. */
 static const Pair codes[] = {
     {"```", "\n```"},
     {"<original>", "</original>"},
@@ -43,10 +43,11 @@ static const Pair codes[] = {
 typedef struct {
     const char *text; /* borrowed */
     GString *answer, *thoughts;
-    /* no closing mark follows the current position, so the opening mark is plain text */
-    bool endless[G_N_ELEMENTS(codes)];
-    /* no thoughts with these marks end after the current position, so the opening mark is plain
+    /* whether no closing mark follows the current position, so that the opening mark is plain
      * text */
+    bool endless[G_N_ELEMENTS(codes)];
+    /* whether no thoughts with the pair's marks end after the current position, so that the opening
+     * mark is plain text */
     bool unclosed[G_N_ELEMENTS(pairs)];
 } Split;
 
@@ -67,8 +68,8 @@ static bool has_prefix(const char *at, const char *mark)
     return g_ascii_strncasecmp(at, mark, strlen(mark)) == 0;
 }
 
-/* The position after the opening mark at `at`, including the attributes of a tag; NULL if there
- * is no mark. */
+/* Returns the position after the opening mark at `at`, including the attributes of a tag; NULL if
+ * there is no mark. */
 static const char *behind_open(const char *at, const char *open)
 {
     gsize n = strlen(open);
@@ -81,8 +82,8 @@ static const char *behind_open(const char *at, const char *open)
     return *end == '>' ? end + 1 : NULL;
 }
 
-/* The first closing mark from `at` on, in upper or lower case; NULL if there is none. If the
- * thoughts only mention the mark, take_close finds the real one later. */
+/* Returns the first closing mark from `at` on, in upper or lower case; NULL if there is none. If
+ * the thoughts only mention the mark, take_close finds the real closing mark later. */
 static const char *find_close(const char *at, const char *close)
 {
     const char *here = strchr(at, *close);
@@ -98,9 +99,9 @@ static void add_thoughts(Split *split, const char *from, gsize len)
         g_string_append_printf(split->thoughts, "%s%s", split->thoughts->len ? "\n\n" : "", part);
 }
 
-/* Removes the thoughts whose opening mark is at `at`. Returns the position after the thoughts,
- * or `at` if there are none. If no closing mark follows and no answer precedes, all of the rest
- * is thoughts. */
+/* Removes the thoughts whose opening mark is at `at`. Returns the position after the thoughts, or
+ * `at` if there are no thoughts. Without a closing mark, the rest of the text is thoughts if no
+ * answer precedes. */
 static const char *take_thoughts(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -116,9 +117,9 @@ static const char *take_thoughts(Split *split, const char *at)
     return at;
 }
 
-/* Handles a closing mark without an opening one, at the beginning or the end of the line [at,
- * end): if an answer follows, all text before the mark is thoughts. Returns the position after
- * the mark; NULL if there is no such mark. */
+/* Handles a closing mark without an opening mark, at the beginning or the end of the line [at,
+ * end): if an answer follows, all text before the mark is thoughts. Returns the position after the
+ * mark; NULL if there is no such mark. */
 static const char *take_close(Split *split, const char *at, const char *end)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -145,7 +146,7 @@ static const char *take_close(Split *split, const char *at, const char *end)
     return NULL;
 }
 
-/* The end of the code that begins at `at`. Returns `at` if no code begins there, or if the code
+/* Returns the end of the code that begins at `at`; `at` if no code begins at `at`, or if the code
  * has no end. */
 static const char *behind_code(Split *split, const char *at)
 {
@@ -181,7 +182,7 @@ static void split_marked(Split *split)
 }
 
 /* Splits messages in channels, "<|channel|>NAME<|message|>TEXT"; only the channel "final" is the
- * answer. */
+ * answer. Returns false if the text has no channels. */
 static bool split_channels(Split *split)
 {
     static const char channel[] = "<|channel|>", message[] = "<|message|>";

@@ -1,10 +1,10 @@
-/* Makes random names that nobody can guess. */
+/* Makes random tokens that nobody can guess, and compares them. */
 #include "base/base_private.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-#define TOKEN_BYTES 20u /* 160 bits */
+#define TOKEN_BYTES 20u /* number of random bytes of a token: 160 bits */
 
 char *acr_token_new(void)
 {

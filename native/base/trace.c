@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_LINE 2000u /* longest line in bytes; the rest is dropped */
+#define MAX_LINE 2000u /* maximum length of a line in bytes; the rest is dropped */
 
-/* Whether `words` ("1", "patch,search", "/a/file,llm") name the room. *out_file is the name of
- * the file to write to, owned, or NULL. */
+/* Whether the list `words` ("1", "patch,search", "/a/file,llm") names the room, a source folder.
+ * *out_file is the name of the file to write to, owned, or NULL. */
 static bool is_traced(const char *words, const char *room, char **out_file)
 {
     g_auto(GStrv) list = g_strsplit(words, ",", -1);
@@ -37,7 +37,7 @@ static void write_trace_line(const char *file, const GString *line)
              : STDERR_FILENO;
     if (fd < 0)
         return;
-    /* a single write, so that lines of different threads do not mix */
+    /* write once, so that lines of different threads do not mix */
     ssize_t written = write(fd, line->str, line->len);
     (void)written;
     if (file)
@@ -66,7 +66,9 @@ void acr_trace(const char *room, const char *format, ...)
     for (char *at = line->str; *at; at++) {
         if ((guchar)*at < 0x20 || *at == 0x7f)
             *at =
-                ' '; /* text from a repository or a model must not send control characters to a terminal */
+                /* text from a repository or a model must not send control characters to a
+                 * terminal */
+                ' ';
     }
     g_string_append_c(line, '\n');
     write_trace_line(file, line);

@@ -95,10 +95,9 @@ typedef struct {
 
 /* Performs an exchange. Returns true if a complete response arrived, whatever its status. A
  * response that is shorter than its Content-Length, or is followed by more bytes, is an error;
- * bytes that follow some milliseconds later, or in another TLS record, are not noticed. If
- * `client` is NULL, the connection is used for this exchange only. After a failure, *out holds
- * the part of the response that arrived; clear *out in any case. Thread-safe, except for the
- * client. */
+ * bytes that follow some milliseconds later, or in another TLS record, are not noticed. If `client`
+ * is NULL, the connection is used for this exchange only. After a failure, *out holds the part of
+ * the response that arrived; clear *out in any case. Thread-safe, except for the client. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);

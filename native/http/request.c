@@ -1,8 +1,7 @@
 /* Sets a request as options of the client's easy handle. libcurl calls on_connection when a
- * connection is up and before it writes, so that we know whether the request went out. The
- * callback also refuses to send a request twice: libcurl retries by itself if a kept connection
- * turns out to be dead, but the server may already have accepted the first request and charged
- * for it. */
+ * connection is up and before it writes, so that we know whether the request went out. The callback
+ * also refuses to send a request twice: libcurl retries by itself if a kept connection turns out to
+ * be dead, but the server may already have accepted the first request and charged for it. */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>

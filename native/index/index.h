@@ -250,10 +250,9 @@ typedef struct AcrIndexCache AcrIndexCache;
 /* in bytes; rows with a longer version are not cached */
 #define ACR_INDEX_CACHE_MAX_VERSION 64u
 
-/* Opens the cache file `path`, creating it and its folders if they are missing; owned. Never
- * NULL: a cache that does not work returns nothing and stores nothing, and
- * acr_index_cache_remark says why. If the file exceeds `limit_bytes` (at least 1 MiB), the
- * oldest rows are dropped. */
+/* Opens the cache file `path`, creating it and its folders if they are missing; owned. Never NULL:
+ * a cache that does not work returns nothing and stores nothing, and acr_index_cache_remark says
+ * why. If the file exceeds `limit_bytes` (at least 1 MiB), the oldest rows are dropped. */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
 void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows first */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)

@@ -88,9 +88,8 @@ typedef enum {
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
 #define ACR_RESOLVE_MAX_STEPS 20000 /* maximum number of steps of all walks for one name */
-/* Appends the classes that `dotted` denotes at module level of `file` to `out` (guint32),
- * without repetition. Subtracts the steps of its walk from `*steps`; finds nothing if no step is
- * left. */
+/* Appends the classes that `dotted` denotes at module level of `file` to `out` (guint32), without
+ * repetition. Subtracts the steps of its walk from `*steps`; finds nothing if no step is left. */
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
                                         int *steps, GArray *out);
 /* Like acr_index_resolve_in_file, for a base of class `class_id`: looks in the scopes around the

@@ -66,9 +66,8 @@ typedef struct {
     /* Returns the request in the form in which it is recorded, owned; NULL with an error. May be
      * NULL if the event has no request. */
     AcrJson *(*encode)(void *call, GError **error);
-    /* Makes the event happen; returns the answer in the form in which it is recorded, owned;
-     * NULL with an error. May add members to `time`; "wall_ms" is measured unless `live` sets
-     * it. */
+    /* Makes the event happen; returns the answer in the form in which it is recorded, owned; NULL
+     * with an error. May add members to `time`; "wall_ms" is measured unless `live` sets it. */
     AcrJson *(*live)(void *call, AcrJson *time, GError **error);
     /* Whether this failure of `live` ends the run. Such a failure is not recorded, so that a
      * resume tries again; the function may reword its message. Other failures are recorded as

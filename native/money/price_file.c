@@ -1,10 +1,9 @@
-/* Reads a price list in LiteLLM's format: an object of models, each with USD per token under
- * names like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other
- * than text, the documentation row "sample_spec", rows with "tiered_pricing" (none of our
- * providers has any), and prices that we never use (batches, cache writes for an hour). The
- * names of prices for the service tiers flex and priority end in "_flex" or "_priority". If a
- * price depends on the hour of the day, the highest one counts. Both the built-in table and a
- * user's file are read here. */
+/* Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
+ * like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other than text,
+ * the documentation row "sample_spec", rows with "tiered_pricing" (none of our providers has any),
+ * and prices that we never use (batches, cache writes for an hour). The names of prices for the
+ * service tiers flex and priority end in "_flex" or "_priority". If a price depends on the hour of
+ * the day, the highest one counts. Both the built-in table and a user's file are read here. */
 #include "money/price_private.h"
 
 #include <math.h>
