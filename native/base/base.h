@@ -1,11 +1,11 @@
-/* base: helpers that all libraries share, for JSON, text encodings, files, locks, child processes,
+/* base: helpers that all libraries share: JSON, text encodings, files, locks, child processes,
  * interruption.
  *
  * The four ownership words used in all headers:
- *   owned the caller frees it, with the named function.
- *   borrowed valid until the named point; the receiver never frees it.
- *   taken the callee frees it, also on failure.
- *   shared reference counted.
+ *   owned     the caller frees it, with the named function.
+ *   borrowed  valid until the named point; the receiver never frees it.
+ *   taken     the callee frees it, also on failure.
+ *   shared    reference counted.
  * Outputs are written only on success. Lifecycle functions (free, clear, unref) accept NULL. */
 #pragma once
 
@@ -261,7 +261,7 @@ char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
  * <think>…</think> and similar tags (even without the opening tag), special tokens, channels.
  * Returns the answer, owned (g_free): the whole text if it has no thoughts, "" if it has nothing
  * else.
- *   out_thoughts owned (g_free); the thoughts without their marks, separated by empty lines; NULL
+ *   out_thoughts  owned (g_free); the thoughts without their marks, separated by empty lines; NULL
  *                 if there are none
  * In code fences and between the marks of an edit, such tags are code and stay. Takes linear
  * time. */

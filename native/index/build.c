@@ -1,6 +1,6 @@
 /* Builds an index: takes the rows of the snapshot's .py files from the cache, outlines the files
  * that the cache lacks in one batch, decodes all rows in the order of the files, and freezes the
- * index. If a file fails, only that file has no symbols. */
+ * index. A file that fails has no symbols; the other files are not affected. */
 #include "base/trace.h"
 #include "index/index_private.h"
 
@@ -86,9 +86,10 @@ void acr_index_unref(AcrIndex *index)
 /* A file during the build. */
 typedef struct {
     gsize entry;
-    GBytes *rows;      /* owned; outline rows and the file's words; NULL if not available (yet) */
+    /* owned; outline rows and the file's words, or NULL */
+    GBytes *rows;
     GByteArray *words; /* owned; the file's words, while the rows are not available */
-    char *unparsed;    /* owned; the reason why there are no rows */
+    char *unparsed;    /* owned; the reason why the file has no rows */
     bool failed;       /* `unparsed` is set because the outliner failed on the file */
     bool missing;      /* `unparsed` is set because the content is missing */
     bool from_cache;
@@ -138,14 +139,14 @@ static bool is_indexed(const Build *build, gsize i)
     return g_str_has_suffix(entry->path, ".py") || is_python_script(build, i);
 }
 
-/* Gets a file's entry from the cache: its rows, or the note that the outliner failed on it
- * today. */
+/* Gets a file's entry from the cache: its rows, or the record of a failure of the outliner within
+ * the last day. */
 static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 {
     AcrIndexCache *cache = build->options->cache;
     file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
     file->from_cache = file->rows != NULL;
-    /* If the caller says which files to skip, today's failures in the cache are ignored. */
+    /* If the caller lists the files to skip, the failures in the cache are ignored. */
     g_autoptr(GBytes) why = file->rows || build->options->refused
                                 ? NULL
                                 : acr_index_cache_get(cache, entry->id, build->failed_version);
@@ -298,10 +299,9 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
     return true;
 }
 
-/* ---- Product code whose name looks like a test's -------------------------------------------------
- */
+/* ---- Product code with the name of a test ---- */
 
-/* The module name of a path, with slashes; owned. */
+/* Returns the module name of a path, with slashes instead of dots; owned. */
 static char *module_of_path(const char *path)
 {
     gsize len = strlen(path) -
@@ -309,8 +309,8 @@ static char *module_of_path(const char *path)
     return g_strndup(path, len);
 }
 
-/* Adds the test files that the name `module` denotes if file `path` imports it, but only those
- * that share a folder with `path`. */
+/* Adds the test files that `module`, imported by file `path`, may denote, but only those that share
+ * a folder with `path`. */
 static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
 {
     gsize top = strcspn(path, "/");
@@ -371,8 +371,8 @@ static gint compare_pending(gconstpointer a, gconstpointer b)
     return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
 }
 
-/* Outlines the test files that product code imports, because these are product code despite
- * their names. */
+/* Outlines the test files that product code imports, because imported files are product code
+ * despite their names. */
 static bool outline_imported(Build *build, GError **error)
 {
     g_autoptr(GHashTable) tests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -1,8 +1,8 @@
-/* The public functions of the outline cache: they store rows by blob id and outliner version, in
- * batches. If something is wrong with the file, callers only get no rows.
+/* Implements the public functions of the outline cache: stores rows by blob id and outliner
+ * version, in batches. If the cache file cannot be used, callers only get no rows.
  *
  * If our file is damaged or outdated, it is removed and created again; another program's file is
- * left alone. Before we remove a file, we lock it and check that the path still leads to it. */
+ * left alone. Before we remove a file, we lock it and check that its path still leads to it. */
 #include "index/cache_private.h"
 
 #include <errno.h>
@@ -26,10 +26,10 @@ struct AcrIndexCache {
     bool writable;
     char *remark;
     GPtrArray *rows;     /* array of AcrCacheRow: the rows that are not written yet */
-    gsize pending_bytes; /* approximate size that the unwritten rows will have in the file */
+    gsize pending_bytes; /* approximate size of the unwritten rows in the file, in bytes */
     bool reading;        /* acr_index_cache_begin was called, but not yet acr_index_cache_end */
     GHashTable *read;    /* key -> rows; filled by acr_index_cache_begin */
-    guint rebuilds;      /* how often this cache was rebuilt; the number is limited */
+    guint rebuilds;      /* how often the cache was rebuilt; at most MAX_REBUILDS */
 };
 
 /* Sets the remark, unless there already is one. */
@@ -49,7 +49,7 @@ static void drop_database(AcrIndexCache *cache)
     g_clear_pointer(&cache->database, acr_cache_database_close);
 }
 
-/* ---- Removing ---- */
+/* ---- Removing the file ---- */
 
 static AcrLock *lock_patiently(const char *path, GError **error)
 {
@@ -66,8 +66,8 @@ static AcrLock *lock_patiently(const char *path, GError **error)
     }
 }
 
-/* Removes a database and SQLite's files beside it. The database goes last: once its path is free,
- * another process may create a new database there, and the journal then belongs to that one. */
+/* Removes a database and SQLite's files beside it. The database goes last, because another process
+ * may create a new database once the path is free, and a journal then belongs to the new one. */
 static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
 {
     static const char *const endings[] = {"-journal", "-wal", "-shm", ""};
@@ -105,7 +105,7 @@ static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
     return true;
 }
 
-/* ---- Opening ---- */
+/* ---- Opening the file ---- */
 
 /* Whether another process has removed or replaced the file since its state `before`. */
 static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
@@ -145,7 +145,7 @@ static void attach(AcrIndexCache *cache)
     drop_database(cache);
 }
 
-/* Opens the new file if another process replaced ours. A removed file is never used again,
+/* Opens the new file if another process replaced the open file. A removed file is never used again,
  * because its journal would have the same name as the journal of the new file. */
 static void attach_if_moved(AcrIndexCache *cache)
 {
@@ -153,7 +153,7 @@ static void attach_if_moved(AcrIndexCache *cache)
         attach(cache);
 }
 
-/* Handles a failed read or write. */
+/* Handles a failed read or write: opens or rebuilds the file, or stops using it. */
 static void recover(AcrIndexCache *cache, AcrCacheState state, bool writing)
 {
     if (acr_cache_database_has_moved(cache->database)) {
@@ -181,7 +181,7 @@ static void row_free(gpointer data)
     g_free(row);
 }
 
-/* Hashes a key, which begins with an id. */
+/* Hashes a key by its first bytes, which are a part of the blob id. */
 static guint hash_key(gconstpointer key)
 {
     gsize len;
@@ -199,8 +199,8 @@ AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
                                         (GDestroyNotify)g_bytes_unref);
     if (!path)
         return cache;
-    /* SQLite interprets some relative paths specially, and puts its journal beside a symbolic
-     * link, not beside the file */
+    /* resolve the path: SQLite interprets some relative paths specially, and puts its journal
+     * beside a symbolic link instead of beside the file */
     cache->path = acr_path_real(path);
     g_autofree char *folder = g_path_get_dirname(cache->path);
     if (acr_dir_make(folder, &error))
@@ -228,7 +228,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 
 /* ---- Rows ---- */
 
-/* Makes a key. NULL if the version is too long. */
+/* Makes a key; returns NULL if the version is too long. */
 static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);

@@ -1,5 +1,5 @@
-/* One open database of the outline cache: a table of rows by key (blob id and outliner version),
- * each with a checksum over both. Rows with a wrong checksum are ignored.
+/* Handles one open database of the outline cache: a table of rows by key (blob id and outliner
+ * version), each with a checksum over key and rows. Rows with a wrong checksum are ignored.
  *
  * Nothing is synced: if a crash of the machine damages the file, the damage is detected and the
  * file is rebuilt. If a process is killed, the next process applies SQLite's rollback journal. Rows
@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* a file in a folder with this name is assumed to be ours even if SQLite cannot read it */
+/* a file in a folder with this name is assumed to be ours even if SQLite cannot read the file */
 #define OWN_FOLDER "acr-host"
 #define TICK_STEPS 100000 /* steps of SQLite's virtual machine between two ticks */
-/* maximum number of ticks of one read or write, because a damaged file can make it endless */
+/* maximum number of ticks of one read or write, which a damaged file can make endless */
 #define MAX_TICKS 200u
 #define MAX_DROPS 100000u /* maximum number of rows dropped in one write */
 #define TABLE                                                                                      \
@@ -88,7 +88,7 @@ static AcrCacheState run_sql(AcrCacheDatabase *database, const char *sql)
     return state_of(database, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
 }
 
-/* The first value of a statement's result as a string (owned). */
+/* Sets *out to the first value of a statement's result as a string (owned; NULL: no result). */
 static AcrCacheState ask_database(AcrCacheDatabase *database, const char *sql, char **out)
 {
     sqlite3_stmt *statement = NULL;
@@ -178,7 +178,7 @@ AcrCacheState acr_cache_database_open(const char *path, bool create, AcrCacheDat
     AcrCacheDatabase *database = *out = g_new0(AcrCacheDatabase, 1);
     struct stat st;
     if (create && stat(path, &st) != 0 && lstat(path, &st) == 0)
-        unlink(path); /* a dangling link */
+        unlink(path); /* the path is a dangling symbolic link */
     int fd = create ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (fd >= 0)
         close(fd);
@@ -243,9 +243,9 @@ static guint64 add_to_sum(guint64 sum, const guint8 *at, gsize n)
     return sum ^ sum >> 32;
 }
 
-/* The checksum protects against accidents, not against malice: whoever can write to the cache
- * can change anything. Two independent sums are faster than one, because each step of a sum
- * waits for the step before. */
+/* Sums the bytes into a checksum that protects against accidents, not against malice, because
+ * whoever can write to the cache can change anything. Two independent sums are faster than one sum,
+ * each step of which waits for the previous step. */
 static guint64 sum_of(guint64 sum, GBytes *bytes)
 {
     gsize len;
@@ -291,7 +291,7 @@ static GBytes *column_of(sqlite3_stmt *select, int column)
     return g_bytes_new(data, (gsize)sqlite3_column_bytes(select, column));
 }
 
-/* The outline rows in a row of the database; NULL if the checksum is wrong. */
+/* Returns the outline rows in a row of the database; NULL if the checksum is wrong. */
 static GBytes *rows_of_statement(sqlite3_stmt *select, GBytes *key)
 {
     g_autoptr(GBytes) rows = column_of(select, 1);
@@ -342,8 +342,8 @@ static AcrCacheState put_rows(AcrCacheDatabase *database, const AcrCacheRow *row
     return state;
 }
 
-/* Checks that a row just written can be found. If not, the index of the table is damaged, and
- * the row would be written again by each process. */
+/* Checks that a row just written can be found. A row that cannot be found means that the table's
+ * index is damaged, and each process would write the row again. */
 static AcrCacheState check_row(AcrCacheDatabase *database, const AcrCacheRow *row)
 {
     g_autoptr(GBytes) rows = NULL;
@@ -364,7 +364,7 @@ static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
         if (state != ACR_CACHE_OK || fits)
             return state;
         if (sqlite3_changes(database->db) == 0)
-            break; /* only pages without rows follow */
+            break; /* only pages without rows are left */
     }
     return ACR_CACHE_DAMAGED;
 }

@@ -1,4 +1,4 @@
-/* Shared by the two files of the outline cache and their tests: an open cache database. */
+/* Declares an open cache database for the two files of the outline cache and their tests. */
 #pragma once
 
 #include "index/index.h"
@@ -6,11 +6,11 @@
 #define ACR_CACHE_APPLICATION_ID 0x61637248 /* "acrH": marks a file as this program's */
 #define ACR_CACHE_FORMAT 3 /* SQLite's user_version: version of the table and its contents */
 #define ACR_CACHE_PAGE_BYTES 8192u
-#define ACR_CACHE_PATIENCE_MS 2000 /* how long to wait for a lock that another process holds */
+#define ACR_CACHE_PATIENCE_MS 2000 /* how long to wait for a lock that another process has */
 
 typedef enum {
     ACR_CACHE_OK,
-    ACR_CACHE_NONE,     /* no such row */
+    ACR_CACHE_NONE,     /* there is no such row */
     ACR_CACHE_OUTDATED, /* this program's file, but in another format */
     ACR_CACHE_DAMAGED,  /* this program's file, but damaged */
     ACR_CACHE_FOREIGN,  /* another program's file */
@@ -33,17 +33,17 @@ void acr_cache_database_close(AcrCacheDatabase *database); /* accepts NULL */
 bool acr_cache_database_writable(const AcrCacheDatabase *database);
 /* Whether the path now leads to another file, or to no file. */
 bool acr_cache_database_has_moved(AcrCacheDatabase *database);
-/* The reason for the last UNUSABLE; borrowed. */
+/* Returns the reason for the last UNUSABLE; borrowed. */
 const char *acr_cache_database_why(const AcrCacheDatabase *database);
 
-/* Prevents other processes from using the file until this process closes it, if possible. */
+/* Prevents other processes from using the file until this process closes the file, if possible. */
 void acr_cache_database_lock_out(AcrCacheDatabase *database);
 
-/* Begins one transaction for all following reads; returns false if that is not possible. */
+/* Begins one transaction for all following reads. Returns false on failure. */
 bool acr_cache_database_begin_reads(AcrCacheDatabase *database);
 void acr_cache_database_end_reads(AcrCacheDatabase *database);
-/* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`.
- * Skips rows that it cannot read; acr_cache_database_read handles them. */
+/* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`. Skips
+ * rows that cannot be read; acr_cache_database_read handles these rows. */
 void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHashTable *out);
 /* Reads the rows of one key. Returns OK, NONE, or a failure. */
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,

@@ -1,6 +1,6 @@
-/* index: tells where the classes, methods, functions, aliases and imports of a snapshot are. It is
- * built from outline rows, which an outliner makes for one file at a time. The outliner uses
- * Python's ast, and is passed in as a table of functions.
+/* index: tells where the classes, methods, functions, aliases and imports of a snapshot are. An
+ * index is built from outline rows, which an outliner makes for one file at a time. The outliner
+ * uses Python's ast, and is passed in as a table of functions.
  *
  * Four tables, named as in the literature, are queried by acr_index_lookup and related functions:
  * class_index (class name -> places), class_func_index (class -> method -> places), function_index
@@ -24,7 +24,7 @@ GQuark acr_index_error_quark(void);
 #define ACR_INDEX_MAX_SYMBOLS_PER_FILE 1000000u
 
 /* clang-format off */
-/* Outline rows, version ACR_OUTLINE_VERSION: what one .py file defines. One row a line, fields separated by TAB,
+/* Outline rows, version ACR_OUTLINE_VERSION: the definitions of one .py file. One row a line, fields separated by TAB,
  * in UTF-8; inside a field TAB, LF, CR, backslash and 0x1f are written \t \n \r \\ \u (two characters). Lists in a
  * field are separated by 0x1f. Lines are 1-based. Rows stand in the order of their definition in the file, a parent
  * before its children; `qualname` is dotted within the file without "<locals>" ("Outer.Inner.method", "func.inner").
@@ -43,19 +43,19 @@ GQuark acr_index_error_quark(void);
 /* clang-format on */
 #define ACR_OUTLINE_VERSION 3
 
-/* The reason why an outliner failed on a file. Borrowed. */
+/* The reason why an outliner failed on a file; borrowed. */
 typedef struct {
     const char *why; /* one line */
     /* the outliner itself reported the failure, so it will probably happen again */
     bool lasting;
 } AcrOutlineFailure;
 
-/* Files to outline, and what to do with their rows. An outliner calls these functions on the
- * thread that called it. `read` returns a file's bytes (owned), or NULL if there is nothing to
- * outline; it may be called again for the same file. `done` is called once for each file that
- * was read, in any order: with the file's rows (borrowed), or with NULL and the reason why the
- * outliner failed (crash, deadline, memory). Such a failure affects only that file. A file that
- * Python cannot parse has not failed: its rows are one `X` row. */
+/* Files to outline, and functions that receive their rows. An outliner calls these functions on the
+ * thread of its caller. `read` returns a file's bytes (owned), or NULL if there is nothing to
+ * outline; it may be called again for the same file. `done` is called once for each file that was
+ * read, in any order: with the file's rows (borrowed), or with NULL and the reason why the outliner
+ * failed (crash, deadline, memory). A failure affects only its file. A file that Python cannot
+ * parse has not failed: its rows are one `X` row. */
 typedef struct {
     gsize n;
     void *ctx;
@@ -67,9 +67,9 @@ typedef struct {
 
 typedef struct {
     void *ctx;
-    /* borrowed; the same bytes and the same version always give the same rows */
+    /* borrowed; rows depend only on a file's bytes and the outliner's version */
     const char *version;
-    /* Errors: INTERRUPTED; FAILED (no more files can be outlined). */
+    /* Outlines a batch. Errors: INTERRUPTED; FAILED (no more files can be outlined). */
     bool (*outline)(void *ctx, const AcrOutlineBatch *batch, GError **error);
 } AcrOutliner;
 
@@ -81,20 +81,20 @@ typedef bool (*AcrOutlineOne)(void *ctx, const char *path, GBytes *source, GByte
 bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, void *ctx,
                             GError **error) ACR_MUST_USE;
 
-/* Outlines in other processes: starts as many peers as are useful. Each runs `argv` in `/` with an
- * empty environment, and speaks the protocol of base/peer.h. If a peer crashes, ends, or exceeds
- * the deadline for a file, that file fails and a new peer is started. Large files are outlined one
- * at a time. */
+/* Settings for outlining in other processes. As many peers are started as are useful. Each runs
+ * `argv` in `/` with an empty environment, and speaks the protocol of base/peer.h. If a peer
+ * crashes, ends, or exceeds the deadline for a file, the file fails and a new peer is started.
+ * Large files are outlined one at a time. */
 typedef struct {
     const char *const *argv; /* borrowed; NULL-terminated */
     guint jobs;              /* maximum number of peers at a time; 0: one per processor */
-    /* per file; 0: ACR_OUTLINE_TIMEOUT_MS, more for large files */
+    /* time limit per file; 0: ACR_OUTLINE_TIMEOUT_MS, more for large files */
     gint64 timeout_ms;
 } AcrOutlineWorkers;
 #define ACR_OUTLINE_MAX_JOBS 64u
 #define ACR_OUTLINE_TIMEOUT_MS 15000
 #define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
-#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* a file of at least this size is large */
+#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* files of at least this size are large */
 /* Outlines a batch in worker processes. Errors: INTERRUPTED; FAILED (no peer can be started; the
  * message says why). */
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
@@ -130,7 +130,7 @@ typedef struct {
 typedef struct {
     const char *path; /* path in the snapshot */
     gsize entry;      /* the file's number in the snapshot */
-    /* the symbols of a file have consecutive ids, in row order */
+    /* the symbols of a file have consecutive ids, in the order of the rows */
     guint32 first_symbol;
     guint32 n_symbols;
     /* why the file has no symbols (syntax, size, deadline …); or NULL */
@@ -151,7 +151,7 @@ typedef struct AcrIndex AcrIndex;
 
 typedef struct {
     gsize files, symbols, unparsed;
-    /* numbers of files that were outlined, and that were in the cache */
+    /* number of outlined files, and number of files that were in the cache */
     gsize parsed, cached;
     gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
@@ -177,106 +177,107 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndex, acr_index_unref)
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out);
 AcrSnapshot *acr_index_snapshot(const AcrIndex *index); /* borrowed */
 
-/* Whether a path looks like that of a test: it has a part `test` or `tests`, or its file name is
- * `test_*.py`, `*_test.py` or `conftest.py`. */
+/* Whether a path looks like the path of a test: it has a part `test` or `tests`, or its file name
+ * is `test_*.py`, `*_test.py` or `conftest.py`. */
 bool acr_index_is_test_path(const char *path);
-/* Whether a path is that of a test: it looks like one, and no product code imports it. */
+/* Whether a path looks like the path of a test and no product code imports the file. */
 bool acr_index_is_test(const AcrIndex *index, const char *path);
 
 gsize acr_index_n_files(const AcrIndex *index);
-/* files are sorted by path; borrowed */
+/* returns file number n in the order of paths; borrowed */
 const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);
-gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact path; -1 */
+/* finds a file by its exact path; -1 if there is none */
+gssize acr_index_find_file(const AcrIndex *index, const char *path);
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
-/* Returns the ids of the *out_n symbols of one kind with that bare name (case-sensitive), ordered
- * by (path, line); borrowed; NULL if there are none. O(log n). */
+/* Returns the ids of the *out_n symbols of one kind with the bare name `name` (case-sensitive),
+ * ordered by (path, line); borrowed; NULL if there are none. O(log n). */
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n);
-/* All distinct bare names of one kind, sorted; borrowed; for suggestions. */
+/* Returns all distinct bare names of one kind, sorted; borrowed. Used for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
-/* The files that may contain `text`; its first and last words may be parts of longer words in
- * the file. With `whole`, the files that contain all words of `text` as whole words. Owned array
- * of gsize, in order. */
+/* Returns the files that may contain `text`, whose first and last words may be parts of longer
+ * words in the file. With `whole`, returns the files that may contain all words of `text` as whole
+ * words. Owned array of gsize, in order. */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
-/* The ids of the innermost class and function that contain a line of a file; -1 for none. If the
- * function contains a class around the line, that class is ignored. */
+/* Finds the ids of the innermost class and function that contain a line of a file; -1 for none. If
+ * the function contains a class around the line, that class is ignored. */
 void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
                          gint32 *out_func);
-/* Dotted name of the innermost class that contains the symbol, or of the symbol itself if it is
- * a class; borrowed; NULL at module level. */
+/* Returns the dotted name of the innermost class that contains the symbol, or of the symbol itself
+ * if it is a class; borrowed; NULL at module level. */
 const char *acr_index_class_of(const AcrIndex *index, guint32 id);
-/* Bare name of the innermost function that contains the symbol, or of the symbol itself if it is
- * a def; borrowed; NULL if there is none. */
+/* Returns the bare name of the innermost function that contains the symbol, or of the symbol itself
+ * if it is a def; borrowed; NULL if there is none. */
 const char *acr_index_func_of(const AcrIndex *index, guint32 id);
 
-/* Direct members of a class (methods, assignments, nested classes) in file order, including those
- * in if and try blocks; owned (g_array_unref) array of guint32. */
+/* Returns the direct members of a class (methods, assignments, nested classes) in file order,
+ * including members in if and try blocks; owned (g_array_unref) array of guint32. */
 GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* The methods of that name directly in the class. There may be several, such as overloads and
- * property setters. Owned array of guint32, may be empty. */
+/* Returns the methods called `name` directly in the class. There may be several, such as overloads
+ * and property setters. Owned array of guint32, may be empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
-/* The classes that the bases of a class denote. For a dotted base only the last part counts;
- * subscripts are ignored; aliases (`Matrix = MutableDenseMatrix`) and imports are followed.
- * Looks in the same file, then in the imported module. If neither has the class, takes every
- * class of that name. A base outside the repository gives no class. Owned array of guint32,
- * unique, in order. */
+/* Returns the classes that the bases of a class denote. For a dotted base only the last part
+ * counts; subscripts are ignored; aliases (`Matrix = MutableDenseMatrix`) and imports are followed.
+ * Looks in the same file, then in the imported module. If neither has the class, takes every class
+ * with the same name. A base outside the repository gives no class. Owned array of guint32, unique,
+ * in order. */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* All ancestors of a class, breadth first, without repetition; at most ACR_INDEX_MAX_ANCESTORS;
- * owned. */
+/* Returns all ancestors of a class, breadth first, without repetition; at most
+ * ACR_INDEX_MAX_ANCESTORS; owned array of guint32. */
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* The classes that a (possibly dotted) name denotes: the classes of that name or, if there are
- * none, the classes that an alias or a renaming import denotes. The qualifier of `Outer.Inner`
- * or `mod.Class` must match the qualname or the parts of the path. Owned array of guint32,
- * unique, in order. */
+/* Returns the classes that a (possibly dotted) name denotes: the classes with the name or, if there
+ * are none, the classes that an alias or a renaming import denotes. The qualifier of `Outer.Inner`
+ * or `mod.Class` must match the qualname or the parts of the path. Owned array of guint32, unique,
+ * in order. */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
 /* ---- Cache ---- */
 
-/* A cache that stores outline rows by blob id in one SQLite file. Repositories, commits,
- * worktrees and processes share the file. Its contents are never trusted: each row has a
- * checksum over id, version and bytes. A damaged cache never changes an answer, so no function
- * here fails except acr_index_cache_clear, which the user calls explicitly. One thread at a
- * time; any number of caches and processes may have the same file open. */
+/* A cache that stores outline rows by blob id in one SQLite file. Repositories, commits, worktrees
+ * and processes share the file. Its contents are never trusted: each row has a checksum over id,
+ * version and bytes. A damaged cache never changes an answer, so no function of the cache fails
+ * except acr_index_cache_clear, which the user calls explicitly. One thread at a time; any number
+ * of caches and processes may have the same file open. */
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
-/* longer rows of a file are not cached */
+/* maximum size in bytes of the rows of a file that are cached */
 #define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024)
-/* in bytes; rows with a longer version are not cached */
+/* maximum length in bytes of an outliner's version; rows with a longer version are not cached */
 #define ACR_INDEX_CACHE_MAX_VERSION 64u
 
 /* Opens the cache file `path`, creating it and its folders if they are missing; owned. Never NULL:
  * a cache that does not work returns nothing and stores nothing, and acr_index_cache_remark says
  * why. If the file exceeds `limit_bytes` (at least 1 MiB), the oldest rows are dropped. */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
-void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows first */
+void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows before it frees the cache */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
-/* The rows stored for that blob and outliner version; owned (g_bytes_unref); NULL if there are
- * none. */
+/* Returns the rows stored for the blob `id` and the outliner version, owned (g_bytes_unref); NULL
+ * if there are none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
 /* Begins about `n` reads in one transaction, which is faster. Meanwhile other processes cannot
  * write to the file. */
 void acr_index_cache_begin(AcrIndexCache *cache, gsize n);
 void acr_index_cache_end(AcrIndexCache *cache);
-/* Stores rows. They are written in batches, in a short transaction each, so that a killed
+/* Stores rows. The rows are written in batches, in a short transaction each, so that a killed
  * process loses only its last batch. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows);
-/* Writes pending rows; every acr_index_cache_get does so too. */
+/* Writes pending rows; every acr_index_cache_get writes them, too. */
 void acr_index_cache_flush(AcrIndexCache *cache);
-/* A message that the user should see once ("the outline cache '…' was damaged and has been
- * rebuilt"), borrowed until the next call with this cache; NULL if there is none. */
+/* Returns a message that the user should see once ("the outline cache '…' was damaged and has been
+ * rebuilt"), borrowed until the next call with the cache; NULL if there is none. */
 const char *acr_index_cache_remark(const AcrIndexCache *cache);
-/* Removes the database and SQLite's files beside it, and nothing else; safe while other
- * processes use them. Succeeds if the file does not exist. Errors: FAILED (for example, the file
- * is not this program's). */
+/* Removes the database and SQLite's files beside it, and nothing else; safe while other processes
+ * use the files. Succeeds if the file does not exist. Errors: FAILED (for example, the file is not
+ * this program's). */
 bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;
 
-/* The version of SQLite; static. */
+/* Returns the version of SQLite; static. */
 const char *acr_index_library(void);

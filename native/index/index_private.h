@@ -1,5 +1,5 @@
-/* Shared inside the library. The builder adds symbols file by file, and then freezes the index,
- * which makes it immutable. */
+/* Declares what the files of the library share. The builder adds symbols file by file, and then
+ * freezes the index, which makes it immutable. */
 #pragma once
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
  * of a kind is made only after a few lookups, because most kinds are rarely looked up. */
 #define ACR_INDEX_MAX_SCANS 8u
 typedef struct {
-    bool made; /* read and set atomically; set after all other members */
+    bool made; /* read and set atomically; set after all other members of the table */
     /* results of the lookups before the table was made */
     GArray *scans[ACR_INDEX_MAX_SCANS];
     guint n_scans;
@@ -52,49 +52,49 @@ struct AcrIndex {
     AcrIndexStats stats;
 };
 
-/* An empty index to which files can be added; owned (acr_index_unref). */
+/* Makes an empty index to which files can be added; owned (acr_index_unref). */
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
 /* Decodes the rows (taken) of file number `file` and adds its symbols. `*out_unparsed` is the
  * message of an X row, owned by the index, or NULL. Errors: MALFORMED (no symbol is added). */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
-/* Returns the words that occur in a file, encoded; the caller appends them to its rows. Owned. */
+/* Returns the encoded words of a file, which the caller appends to the file's rows; owned. */
 GByteArray *acr_index_words_of(GBytes *source) ACR_MUST_USE;
 /* Finds the words after the rows and stores their position in `file`; returns the length of the
  * rows alone. */
 gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file);
-/* No rows may be added after this. */
+/* Makes the index immutable and ready for lookups. No rows may be added to a frozen index. */
 void acr_index_freeze(AcrIndex *index);
-/* Like acr_index_lookup, but scans all symbols of the kind instead of making a table. Returns
- * false if there is a table, or if it should be made now. */
+/* Looks up a name like acr_index_lookup, but scans all symbols of the kind instead of making a
+ * table. Returns false if there is a table, or if the table should be made now. */
 bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                     const guint32 **out_ids, gsize *out_n) ACR_MUST_USE;
-/* The table of a frozen index; borrowed. */
+/* Returns the table of one kind of a frozen index; borrowed. */
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
 
-/* The symbols of one kind and name in one file: a part of the array that acr_index_lookup
+/* Returns the symbols of one kind and name in one file: a part of the array that acr_index_lookup
  * returns. */
 const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                         gsize file, gsize *out_n);
-/* The files that a module name in file `from` (-1: unknown) may denote. A relative name is
- * resolved by folders; an absolute name must match the end of the path, below a folder that is
- * not a package. Appends to `out` (guint32). */
+/* Finds the files that a module name in file `from` (-1: unknown) may denote. A relative name is
+ * resolved by folders; an absolute name must match the end of the path, below a folder that is not
+ * a package. Appends to `out` (guint32). */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);
 
 /* How a name was resolved. */
 typedef enum {
     ACR_RESOLVED,
-    ACR_RESOLVE_OUTSIDE, /* imported from a module outside the repository */
+    ACR_RESOLVE_OUTSIDE, /* the name is imported from a module outside the repository */
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
 #define ACR_RESOLVE_MAX_STEPS 20000 /* maximum number of steps of all walks for one name */
 /* Appends the classes that `dotted` denotes at module level of `file` to `out` (guint32), without
- * repetition. Subtracts the steps of its walk from `*steps`; finds nothing if no step is left. */
+ * repetition. Subtracts the number of its steps from `*steps`; finds nothing if no step is left. */
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
                                         int *steps, GArray *out);
-/* Like acr_index_resolve_in_file, for a base of class `class_id`: looks in the scopes around the
- * class first, and never finds the class itself. */
+/* Resolves a name like acr_index_resolve_in_file, for a base of class `class_id`: looks in the
+ * scopes around the class first, and never finds the class itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out);
-/* Appends an id unless it is present or the list is full. */
+/* Appends an id, unless the list already has the id or is full. */
 void acr_index_add_unique(GArray *ids, guint32 id);

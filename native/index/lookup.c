@@ -103,8 +103,8 @@ static bool is_def(const AcrSymbol *symbol)
     return symbol->kind == ACR_SYMBOL_FUNCTION || symbol->kind == ACR_SYMBOL_METHOD;
 }
 
-/* The symbol itself if it is a class, otherwise the nearest class that contains it; -1 if there
- * is none. */
+/* Returns the symbol itself if it is a class, otherwise the nearest class that contains the symbol;
+ * -1 if there is none. */
 static gint32 class_above(const AcrIndex *index, gint32 id)
 {
     while (id >= 0 && acr_index_symbol(index, (guint32)id)->kind != ACR_SYMBOL_CLASS)
@@ -119,7 +119,7 @@ static gint32 func_above(const AcrIndex *index, gint32 id)
     return id;
 }
 
-/* The last symbol of the file that begins at or before the line; or -1. */
+/* Returns the last symbol of the file that begins at or before the line; -1 if there is none. */
 static gint32 last_begun(const AcrIndex *index, const AcrIndexFile *file, guint32 line)
 {
     guint32 low = file->first_symbol, high = file->first_symbol + file->n_symbols;

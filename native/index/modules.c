@@ -1,7 +1,7 @@
 /* Finds the files of module names. A relative name is resolved by folders, starting from the
  * importing file. An absolute name is compared with the ends of paths, in whole parts. We do not
- * know where a repository's packages begin (at its root, in src/, in lib/), only that this
- * folder is not a package itself. */
+ * know where a repository's packages begin (at its root, in src/, in lib/), only that the folder
+ * with the packages is not a package itself. */
 #include "index/index_private.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ static void add_relative(const AcrIndex *index, gsize from, const char *module, 
     add_at(index, base, out);
 }
 
-/* Whether the first `len` bytes of `path` are a folder from which packages are imported. `len` 0
- * means the root. */
+/* Whether the first `len` bytes of `path` are a folder from which packages are imported. A `len` of
+ * 0 means the root. */
 static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
 {
     if (len == 0)
@@ -60,7 +60,7 @@ static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
     return acr_index_find_file(index, init) < 0;
 }
 
-/* The length of the folder before `tail` ("a/b") in a path ".../a/b.py" or
+/* Returns the length of the folder before `tail` ("a/b") in a path ".../a/b.py" or
  * ".../a/b/__init__.py"; -1 if the path does not match. */
 static gssize root_len(const char *path, const char *tail)
 {
@@ -74,8 +74,8 @@ static gssize root_len(const char *path, const char *tail)
     return path[len - tail_len - 1] == '/' ? (gssize)(len - tail_len - 1) : -1;
 }
 
-/* Ranks a root for the importing file: folders that contain the file come before others, and
- * near folders before distant ones. */
+/* Ranks a root for the importing file: folders that contain the file rank above other folders, and
+ * near folders above distant folders. */
 static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize root)
 {
     bool above =
@@ -87,7 +87,7 @@ static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize r
     return above && dir_len(path_of_module(index, (gsize)from)) == root ? 0 : -1;
 }
 
-/* The first position with that stem in the table of files. */
+/* Returns the first position in the table of files whose stem is not less than `stem`. */
 static guint first_stem(const AcrIndex *index, const char *stem, gsize len)
 {
     guint low = 0, high = index->stems->len;

@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-/* how many names ahead to prefetch */
+/* number of names between the current name and the prefetched name */
 #define AHEAD 16u
 
 typedef struct {
     const char *name;
-    guint32 number; /* number of the name, in order of arrival */
+    guint32 number; /* number of the name, in the order of the first occurrences */
     guint32 n_ids;
 } Key;
 
@@ -19,7 +19,7 @@ static int compare_keys(gconstpointer a, gconstpointer b)
     return strcmp(((const Key *)a)->name, ((const Key *)b)->name);
 }
 
-/* The name of symbol `i` of a table; prefetches the following names. */
+/* Returns the name of symbol `i` of a table; prefetches names that will be read soon. */
 static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, guint32 i)
 {
     const guint32 *ids = table->ids, last = table->n_ids - 1;
@@ -29,8 +29,8 @@ static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, 
 }
 
 /* Returns the distinct names of a table's symbols in order of arrival (owned array of Key), and
- * sets the number of its name for each symbol. The names are copied to one place first, because
- * each scattered name costs a cache miss. */
+ * sets numbers[i] to the number of the name of symbol i. The names are copied to one place first,
+ * because each scattered name costs a cache miss. */
 static GArray *number_names(AcrIndex *index, const AcrNameTable *table, guint32 *numbers)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
@@ -101,7 +101,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
 
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
 {
-    /* making a table later changes no answer */
+    /* the index is const for callers, because a table made later does not change answers */
     AcrIndex *frozen = (AcrIndex *)index;
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
@@ -123,8 +123,8 @@ static int compare_stems(gconstpointer a, gconstpointer b)
     return order ? order : acr_order(left->file, right->file);
 }
 
-/* The last part of the module name of a path. Returns false for __init__.py at the root, which
- * has no module name. */
+/* Finds the last part of the module name of a path. Returns false for __init__.py at the root,
+ * which has no module name. */
 static bool stem_of(const char *path, AcrStem *out)
 {
     const char *end = path + strlen(path) - strlen(".py");
@@ -142,15 +142,15 @@ static bool stem_of(const char *path, AcrStem *out)
     return true;
 }
 
-/* Groups the ids by kind. Until now, `bases` of a class was a position in the index's array of base
- * names; converts it to a pointer. */
+/* Groups the ids by kind, and converts `bases` of each class from a position in the index's array
+ * of base names to a pointer. */
 static void sort_by_kind(AcrIndex *index)
 {
     AcrSymbol *symbols = (AcrSymbol *)index->symbols->data;
     guint32 n = index->symbols->len, *next = index->by_kind = g_new(guint32, n + 1);
     for (guint32 i = 0; i < n; i++)
         index->tables[symbols[i].kind].n_ids++;
-    /* makes sure that the array has memory even if it is empty */
+    /* the array must have memory even if it is empty */
     g_ptr_array_add(index->bases, NULL);
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
         index->tables[kind].ids = next;

@@ -1,5 +1,5 @@
-/* Outlines in other processes: each peer handles one file at a time. One thread polls all peers.
- * Only one large file is outlined at a time, because a syntax tree takes a hundred times the
+/* Outlines files in other processes: each peer handles one file at a time. One thread polls all
+ * peers. Only one large file is outlined at a time, because a syntax tree takes a hundred times the
  * size of its file. */
 #include "base/peer.h"
 #include "index/index.h"
@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* for fewer files per peer, starting another peer takes longer than it saves */
+/* minimum number of files per peer; for fewer, the start of another peer takes too long */
 #define FILES_PER_PEER 12u
-/* from this number of files on, all peers are started at once */
+/* number of files from which on all peers are started at once */
 #define FILES_AT_ONCE 96u
 #define MAX_STARTS_LOST 3u     /* maximum number of peers in a row that end before they are ready */
 #define START_TIMEOUT_MS 60000 /* how long a peer may take to become ready */
@@ -24,10 +24,10 @@ typedef struct {
     AcrPeer peer; /* its pid is 0 if the worker has no peer */
     bool ready, busy;
     bool big;           /* the peer's current file is large */
-    gsize file;         /* number in the batch of the peer's current file, if it has one */
+    gsize file;         /* number in the batch of the file that the peer outlines, if `busy` */
     gint64 timeout_us;  /* time limit for the current file */
     gint64 deadline_us; /* deadline of the current file, or of the peer's start */
-    GByteArray *out;    /* bytes to send that the socket has not accepted yet */
+    GByteArray *out;    /* bytes that the socket has not accepted yet */
     gsize out_at;
     GByteArray *in; /* the answer being read */
 } Worker;
@@ -38,14 +38,14 @@ typedef struct {
     Worker *all;
     guint n;
     gsize next; /* number of the first file that was not sent yet */
-    /* array of gsize: large files that wait until no other large file is in progress */
+    /* array of gsize: large files that wait until the large file in progress is finished */
     GArray *large;
     bool big_at_work; /* a large file is in progress */
     guint starts_lost;
     bool no_more; /* no more peers can be started */
     gint64 begun_us;
-    /* until then the first peer works alone (as long as its own start took), unless there are
-     * many files */
+    /* time until which the first peer works alone, unless there are many files: as long as its own
+     * start took */
     gint64 alone_until_us;
     GError **error;
 } Pool;
@@ -60,7 +60,7 @@ static bool has_any(const Pool *pool)
     return false;
 }
 
-/* Starts another peer. If that fails, the running peers continue. Returns false if no peer is
+/* Starts another peer. If the start fails, the running peers continue. Returns false if no peer is
  * running. */
 static bool start_worker(Pool *pool, Worker *worker)
 {
@@ -93,8 +93,8 @@ static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
     pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
 }
 
-/* Handles a peer that has ended or misbehaves: ends it, and reports that its file failed for
- * `reason`. Returns false if peers end even before they are ready. */
+/* Handles a peer that has ended or misbehaves: ends the peer, and reports that its file failed for
+ * `reason`. Returns false if too many peers in a row end before they are ready. */
 static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
 {
     g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
@@ -111,7 +111,7 @@ static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms
     return true;
 }
 
-/* ---- Asking ---- */
+/* ---- Sending files ---- */
 
 static void send_some(Worker *worker)
 {
@@ -119,7 +119,7 @@ static void send_some(Worker *worker)
         ssize_t n = send(worker->peer.fd, worker->out->data + worker->out_at,
                          worker->out->len - worker->out_at, MSG_NOSIGNAL);
         if (n <= 0)
-            return; /* the socket is full, or the peer has ended; the next read will tell */
+            return; /* the socket is full, or the peer has ended, which the next read reports */
         worker->out_at += (gsize)n;
     }
     worker->out_at = 0;
@@ -139,7 +139,7 @@ static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
     send_some(worker);
 }
 
-/* Takes the number of the next file. Returns false if no file can be started now. */
+/* Sets *out_file to the number of the next file. Returns false if no file can be sent now. */
 static bool take_rows(Pool *pool, gsize *out_file)
 {
     if (pool->large->len && !pool->big_at_work) {
@@ -153,7 +153,7 @@ static bool take_rows(Pool *pool, gsize *out_file)
     return true;
 }
 
-/* Sends the peer a file, unless it already has one. */
+/* Sends the peer a file, unless it already has a file. */
 static void feed(Pool *pool, Worker *worker)
 {
     gsize file;
@@ -173,7 +173,7 @@ static void feed(Pool *pool, Worker *worker)
 
 /* ---- Answers ---- */
 
-/* Handles a complete answer. Returns false if the peer must be ended; *out_reason says why. */
+/* Handles a complete answer. Returns false with *out_reason if the peer must be ended. */
 static bool take_outline(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
                          char **out_reason)
 {
@@ -202,7 +202,7 @@ static bool take_outline(Pool *pool, Worker *worker, guint32 reply, const guint8
     return false;
 }
 
-/* Handles all complete answers. */
+/* Handles all complete answers. Returns false with *out_reason if the peer must be ended. */
 static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
 {
     AcrPeerAnswerHead head;
@@ -225,7 +225,7 @@ static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
     return ok;
 }
 
-/* Reads what is available. Returns false if the peer has ended or must be ended. */
+/* Reads the available bytes from the peer. Returns false if the peer has ended or must be ended. */
 static bool receive(Pool *pool, Worker *worker, char **out_reason)
 {
     guint8 chunk[READ_CHUNK];
@@ -255,7 +255,7 @@ static bool check_deadline(Pool *pool, Worker *worker)
     return lose(pool, worker, reason, 0);
 }
 
-/* Whether there is work for another peer. */
+/* Whether files are left that were not sent to a peer. */
 static bool is_work_left(const Pool *pool)
 {
     return pool->next < pool->batch->n || pool->large->len > 0;

@@ -1,6 +1,6 @@
-/* class_relation_index: finds the bases and all ancestors of a class, and the classes that a
- * name denotes. Bases are stored as written and resolved on demand, because a search needs only
- * a few. */
+/* Implements class_relation_index: finds the bases and all ancestors of a class, and the classes
+ * that a name denotes. Bases are stored as written and resolved on demand, because a search needs
+ * only a few. */
 #include "index/index_private.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void add_base(const AcrIndex *index, guint32 class_id, const char *dotted
     add_all_of_name(index, dot ? dot + 1 : dotted, class_id, out);
 }
 
-/* The position after the bracket that closes the one at `open`. */
+/* Returns the position of the bracket that closes the bracket at `open`, or the end of the text. */
 static const char *skip_brackets(const char *open)
 {
     int depth = 0;
@@ -63,7 +63,7 @@ static const char *skip_brackets(const char *open)
     return open + strlen(open);
 }
 
-/* The bases in `with_metaclass(Meta, Base, …)` are its arguments from the second on. */
+/* Adds the bases in `with_metaclass(Meta, Base, …)`: its arguments from the second on. */
 static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const char *open,
                                GArray *out)
 {
@@ -85,7 +85,7 @@ static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const ch
     }
 }
 
-/* Resolves a base as written, without its subscripts. Finds nothing for other expressions. */
+/* Resolves a base as written, without subscripts. Ignores bases that are other expressions. */
 static void add_written(const AcrIndex *index, guint32 class_id, const char *base, GArray *out)
 {
     gsize len = strcspn(base, "[( *+{'\"");
@@ -141,7 +141,7 @@ static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dot
     return g_str_has_suffix(full, tail);
 }
 
-/* Adds the classes that aliases or renaming imports give that name. */
+/* Adds the classes to which aliases or renaming imports give the name `name`. */
 static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *name, GArray *out)
 {
     gsize n;
@@ -163,7 +163,7 @@ static void add_dotted(const AcrIndex *index, const char *name, const char *dot,
             g_array_append_val(out, ids[i]);
     if (out->len > 0)
         return;
-    /* Follows re-exports: from `pkg.Class` to the import in pkg/__init__.py. */
+    /* Follow re-exports: from `pkg.Class` to the import in pkg/__init__.py. */
     g_autoptr(GArray) files = new_ids();
     g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     acr_index_module_files(index, -1, module, files);

@@ -1,6 +1,6 @@
 /* Finds the class that a dotted name denotes in a file. Looks at the classes of the file, then at
  * its aliases (`Matrix = MutableDenseMatrix`), then at its imports, which are followed from module
- * to module. If a name is defined several times (in the branches of an `if`), we cannot know which
+ * to module. If a name is defined several times (in the branches of an `if`), it is unknown which
  * definition is executed last, so all definitions count.
  *
  * A walk is limited in depth and steps, so circular imports and aliases end. */
@@ -105,14 +105,14 @@ static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dott
         g_autofree char *target = import->value ? g_strconcat(import->value, rest, NULL)
                                                 : g_strdup(*rest ? rest + 1 : "");
         if (!*target)
-            continue; /* the module itself */
+            continue; /* the import binds the module itself, not a class */
         AcrResolution its = in_module(walk, file, import->module, target, depth);
         result = its == ACR_RESOLVE_UNKNOWN && i > 0 ? result : its;
     }
     return result;
 }
 
-/* Tries the longest local name first, because `import a.b` binds `a.b`. */
+/* Follows imports; tries the longest local name first, because `import a.b` binds `a.b`. */
 static AcrResolution through_imports(Walk *walk, gsize file, const char *dotted, int depth)
 {
     for (gsize len = strlen(dotted); len > 0;) {

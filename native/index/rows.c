@@ -34,7 +34,7 @@ static AcrSymbol *symbol_at(const Decoder *d, guint32 id)
     return &g_array_index(d->index->symbols, AcrSymbol, id);
 }
 
-/* Splits [at, end) at TABs. Returns false if there are too many fields. */
+/* Splits [at, end) at TABs. Returns false if there are too many fields or a field is too long. */
 static bool split(Decoder *d, char *at, char *end)
 {
     d->n_fields = 0;
@@ -64,7 +64,7 @@ static bool parse_line(Span span, guint32 *out)
     return value > 0;
 }
 
-/* Decodes escapes in place. Returns the new end, or NULL if an escape is unknown. */
+/* Decodes escapes in place. Returns the new end of the text, or NULL if an escape is unknown. */
 static char *unescape(char *from, const char *end)
 {
     static const char codes[] = "tnr\\u", meant[] = "\t\n\r\\\x1f";
@@ -82,8 +82,8 @@ static char *unescape(char *from, const char *end)
     return to;
 }
 
-/* The string in a field, with escapes decoded; the NUL at its end replaces the separator. NULL
- * if the field is malformed. */
+/* Returns the string in a field, with escapes decoded; the NUL at its end replaces the separator.
+ * Returns NULL if the field is malformed. */
 static const char *text_of_field(Span span)
 {
     char *end = span.at + span.len;
@@ -94,7 +94,7 @@ static const char *text_of_field(Span span)
     return span.at;
 }
 
-/* Like text_of_field for a name, which must not be empty or contain white space. */
+/* Returns a name like text_of_field; a name must not be empty or contain white space. */
 static const char *name_of_field(Span span)
 {
     const char *text = span.len ? text_of_field(span) : NULL;
@@ -104,8 +104,8 @@ static const char *name_of_field(Span span)
     return at && !*at ? text : NULL;
 }
 
-/* Finds the parent by its qualified name, and removes the definitions above it from the stack.
- * Returns -1 for the module level, -2 if the parent is not found. */
+/* Finds the parent by its qualified name, and removes the definitions above the parent from the
+ * stack. Returns -1 for the module level, -2 if the parent is not found. */
 static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_name)
 {
     const char *dot = strrchr(qualname, '.');
@@ -123,7 +123,7 @@ static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_
     return dot ? -2 : -1;
 }
 
-/* The innermost open definition that contains a line; for rows without a qualified name. */
+/* Returns the innermost open definition that contains a line; for rows without a qualified name. */
 static gint32 parent_by_line(Decoder *d, guint32 line)
 {
     while (d->n_open > 0 && symbol_at(d, d->open[d->n_open - 1])->last < line)
@@ -153,7 +153,7 @@ static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
     return true;
 }
 
-/* Reads fields 1-5 of C and D rows: qualname, first, def, sig_last, last. */
+/* Reads the common fields 1-5 of C and D rows: qualname, first, def, sig_last, last. */
 static bool common(Decoder *d, AcrSymbol *symbol)
 {
     symbol->qualname = name_of_field(d->fields[1]);
@@ -165,8 +165,8 @@ static bool common(Decoder *d, AcrSymbol *symbol)
     return symbol->parent >= -1;
 }
 
-/* Appends the list to the pool. Until the index is frozen, `bases` is the list's position in the
- * pool. */
+/* Appends the list of bases to the pool. Until the index is frozen, `bases` is the list's position
+ * in the pool. */
 static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
 {
     GPtrArray *pool = d->index->bases;

@@ -1,12 +1,12 @@
-/* Lets a search skip files that cannot contain the searched text. It stores two things for each
- * file. For searches for whole words: the sorted 16-bit hashes of the file's words, which are runs
- * of ASCII letters, digits and underscores that do not begin with a digit. For other searches: a
- * bitmap with the hashes of all sequences of three characters in such runs. Both are computed when
- * a file is outlined, and stored in the cache after its rows, followed by the number of words and
- * of bits.
+/* Lets a search skip files that cannot contain the searched text. Each file has two sets of hashes.
+ * For searches for whole words: the sorted 16-bit hashes of the file's words, which are runs of
+ * ASCII letters, digits and underscores that do not begin with a digit. For other searches: a
+ * bitmap with the hashes of all sequences of three characters in such runs. Both sets are computed
+ * when a file is outlined, and stored in the cache after its rows, followed by the number of words
+ * and of bits.
  *
- * A file without hashes may contain any word: it was not outlined, or its text is not plain UTF-8.
- */
+ * A file without hashes may contain any word: it was not outlined, or its text is not plain
+ * UTF-8. */
 #include "index/index_private.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 static const bool in_word[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
 
-/* Finds the next word from *at on, and moves *at to the end of the word. Returns false if there
- * is none. */
+/* Finds the next word from *at on, and moves *at to the end of the word. Returns false if there are
+ * no more words. */
 static bool next_word(const char **at, const char *end, const char **out_word, guint16 *out_hash)
 {
     const char *stop = *at;
@@ -38,8 +38,8 @@ static bool next_word(const char **at, const char *end, const char **out_word, g
     return stop > *out_word;
 }
 
-/* Finds the next three characters that belong to one word; moves *at to the last of them.
- * `state` must be 0 at the first call. */
+/* Finds the next three characters that belong to one word, and moves *at after the third. `state`
+ * must be 0 at the first call. */
 static bool next_three(const char **at, const char *end, guint32 *state, guint16 *out_hash)
 {
     while (*at < end) {
@@ -121,7 +121,7 @@ gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file)
 static int compare_hashes(const void *asked, const void *kept)
 {
     guint16 hash;
-    memcpy(&hash, kept, sizeof hash); /* may be unaligned */
+    memcpy(&hash, kept, sizeof hash); /* the number may be unaligned */
     return *(const guint16 *)asked - GUINT16_FROM_LE(hash);
 }
 
