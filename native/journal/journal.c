@@ -1,9 +1,9 @@
-/* The journal of a run: a file of JSON lines. The journal first reads the file, record by
- * record, and then appends to it. It keeps only the positions of the records and the returned
- * answers in memory, and parses a record when it is needed. To append a record, the journal
- * writes the record at the known end of the file and calls fsync. If that fails, it truncates
- * the file to its old length, so that the file stays valid. It takes no lock, because the
- * process that uses the run folder already holds one. */
+/* Implements the journal of a run, a file of JSON lines. The journal first reads the file, record
+ * by record, and then appends to it. It keeps only the positions of the records and the returned
+ * answers in memory, and parses a record when it is needed. To append a record, the journal writes
+ * the record at the known end of the file and calls fsync. If the write fails, the journal
+ * truncates the file to its old length, so that the file stays valid. The journal takes no lock,
+ * because the process that uses the run folder already holds one. */
 #include "base/trace.h"
 #include "journal/journal.h"
 
@@ -23,13 +23,13 @@ struct AcrJournal {
     AcrJournalMode mode;
     /* array of AcrJournalEntry: the records that the file had when it was opened */
     GArray *entries;
-    /* number of records that were answered or appended; at most entries->len until the journal
-     * is live */
+    /* number of records that were answered or appended; less than entries->len until the journal is
+     * live */
     gsize position;
     guint64 end; /* file offset of the next record */
     /* array of owned AcrJson, which callers borrow until the journal is freed */
     GPtrArray *answers;
-    GHashTable *known; /* for acr_recorded_once; NULL while no answer is kept */
+    GHashTable *known; /* table of the answers of acr_recorded_once; NULL while no answer is kept */
     char *remark;      /* owned, or NULL */
     bool broken;       /* a failed write could not be undone, so nothing more is appended */
 };
@@ -180,7 +180,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     return true;
 }
 
-/* The record as a line, including its line feed; owned. */
+/* Returns the record as a line, including its line feed; owned. */
 static GString *record_line(gsize n, const char *event, const AcrJson *request,
                             const AcrJson *answer, const AcrJson *time)
 {
@@ -199,8 +199,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request,
     return g_string_append(line, "}\n");
 }
 
-/* Writes at an offset; returns 0 or an errno. After a short write it writes the rest, and if
- * that fails, the errno tells the cause. */
+/* Writes `data` at the offset `off` and fsyncs the file; returns 0 or an errno. After a short write
+ * it writes the rest, and an error of the second write is returned. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {

@@ -1,20 +1,20 @@
 /* journal: an append-only record of everything that a run gets from outside (model answers, sandbox
- * output, ceilings). It has one JSON object a line, which is fsynced before the run uses it.
- * Resume, replay and branching all read it.
+ * output, ceilings). The file has one JSON object a line, which is fsynced before the run uses it.
+ * Resume, replay and branching read the journal.
  *
- * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}. Request
- * and answer are what was asked and what came back. Comparisons ignore members named "time", at any
- * depth. */
+ * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}. The
+ * request says what the run asked, the answer what it received. Comparisons ignore members named
+ * "time", at any depth. */
 #pragma once
 
 #include "base/base.h"
 
 typedef enum {
     ACR_JOURNAL_ERROR_FAILED,
-    /* the request differs from the recorded one; the message shows both */
+    /* the request differs from the recorded request; the message shows both */
     ACR_JOURNAL_ERROR_DIVERGED,
     ACR_JOURNAL_ERROR_ENDED,   /* a read-only journal has no further record */
-    ACR_JOURNAL_ERROR_DAMAGED, /* a record before the last cannot be read */
+    ACR_JOURNAL_ERROR_DAMAGED, /* a record before the last record cannot be read */
     ACR_JOURNAL_ERROR_NO_SPACE,
 } AcrJournalError;
 #define ACR_JOURNAL_ERROR acr_journal_error_quark()
@@ -34,47 +34,48 @@ typedef enum {
 typedef struct AcrJournal AcrJournal;
 
 /* Opens a journal. Drops a torn or damaged last record (in APPEND mode by truncating the file);
- * acr_journal_remark then says so. Errors: DAMAGED, FAILED. One thread at a time. */
+ * acr_journal_remark then reports the loss. Owned. Errors: DAMAGED, FAILED. Only one thread at a
+ * time may use a journal. */
 AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **error) ACR_MUST_USE;
 void acr_journal_free(AcrJournal *journal);
-/* a one-line message for the user, or NULL; borrowed */
+/* acr_journal_remark returns a one-line message for the user, borrowed, or NULL */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
 const char *acr_journal_remark(const AcrJournal *journal);
 
-bool acr_journal_is_live(const AcrJournal *journal); /* all recorded events have been answered */
+/* true once all recorded events have been answered */
+bool acr_journal_is_live(const AcrJournal *journal);
 
 /* Looks up the next event. If the journal has a further record, its event and request must equal
- * the given ones, and *out_answer is set to its answer (borrowed until the journal is freed). If
- * there is no further record, *out_answer is NULL, and the caller makes the event happen and
- * appends it. Errors: DIVERGED; ENDED (READ mode). */
+ * `event` and `request`, and *out_answer is set to its answer (borrowed until the journal is
+ * freed). If there is no further record, *out_answer is NULL, and the caller must make the event
+ * happen and append its record. Errors: DIVERGED; ENDED (READ mode). */
 bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
                      const AcrJson **out_answer, GError **error) ACR_MUST_USE;
 
-/* Appends the record of an event that has just happened, and fsyncs it. `request` and `answer`
- * are borrowed; `time` holds durations and dates, and is stored under "time" (taken, may be
- * NULL). Errors: NO_SPACE, FAILED; after an error the file does not contain the record. */
+/* Appends the record of an event that has just happened, and fsyncs the file. `request` and
+ * `answer` are borrowed; `time` holds durations and dates, and is stored under "time" (taken, may
+ * be NULL). Errors: NO_SPACE, FAILED; after an error the file does not contain the record. */
 bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request,
                         const AcrJson *answer, AcrJson *time, GError **error) ACR_MUST_USE;
 
 /* ---- Recorded calls ---- */
 
-/* The functions for one kind of external event, as a const table. `call` points to a struct of
- * that kind, which holds the request and what is needed to make the event happen (a model, a
- * sandbox). */
+/* The functions for one kind of external event, as a const table. `call` points to a struct with
+ * the request and the objects that make the event happen (a model, a sandbox). */
 typedef struct {
     const char *event; /* the event's name in the journal */
-    /* Returns the request in the form in which it is recorded, owned; NULL with an error. May be
-     * NULL if the event has no request. */
+    /* Returns the request as it is recorded, owned; NULL with an error. The member may be NULL if
+     * the event has no request. */
     AcrJson *(*encode)(void *call, GError **error);
-    /* Makes the event happen; returns the answer in the form in which it is recorded, owned; NULL
-     * with an error. May add members to `time`; "wall_ms" is measured unless `live` sets it. */
+    /* Makes the event happen; returns the answer as it is recorded, owned; NULL with an error. May
+     * add members to `time`; "wall_ms" is measured unless `live` sets it. */
     AcrJson *(*live)(void *call, AcrJson *time, GError **error);
-    /* Whether this failure of `live` ends the run. Such a failure is not recorded, so that a
-     * resume tries again; the function may reword its message. Other failures are recorded as
-     * the answer {"error": message}. If NULL, every failure ends the run. */
+    /* Whether the failure of `live` ends the run. A failure that ends the run is not recorded, so
+     * that a resume tries again; the function may reword its message. Other failures are recorded
+     * as the answer {"error": message}. If NULL, every failure ends the run. */
     bool (*is_fatal)(void *call, GError **failure);
-    /* Reads a live or recorded answer into *out. May be NULL, like the next two members; then
-     * *out is an AcrJson *, owned. */
+    /* Reads a live or recorded answer into *out. If `decode` is NULL, the next two members must be
+     * NULL, too, and *out is an AcrJson *, owned. */
     bool (*decode)(void *call, const AcrJson *answer, void *out, GError **error);
     /* For acr_recorded_once: the size of *out, and the function that frees its members. */
     gsize out_size;
@@ -86,8 +87,8 @@ typedef struct {
  * and those of `decode`. */
 bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *call, void *out,
                        GError **error) ACR_MUST_USE;
-/* Like acr_recorded_call, but makes the event happen only once for equal requests: later calls
- * get the first answer. Failures are not kept. Returns the answer, borrowed until the journal is
- * freed; NULL with an error. */
+/* Gets the event's answer like acr_recorded_call, but makes the event happen only once for equal
+ * requests: later calls get the first answer. Failures are not kept. Returns the answer, borrowed
+ * until the journal is freed; NULL with an error. */
 const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, void *call,
                               GError **error) ACR_MUST_USE;

@@ -1,5 +1,5 @@
-/* Shared inside the library: the index of a journal's records, the description of a divergence,
- * and the kept answers. */
+/* Declares what the files of the library share: the index of a journal's records, the description
+ * of a divergence, and the kept answers. */
 #pragma once
 
 #include "journal/journal.h"
@@ -12,7 +12,7 @@ typedef struct {
 
 /* Finds the records of a journal file without parsing all of them.
  *   entries     an AcrJournalEntry is appended for each complete record.
- *   out_end     offset after the last complete record; the file must be truncated there.
+ *   out_end     offset after the last complete record; the file must be truncated to this length.
  *   out_remark  owned (g_free); the reason why bytes after out_end must be dropped; NULL if no
  *               bytes follow.
  * Errors: DAMAGED, FAILED. O(bytes). */
@@ -24,10 +24,10 @@ bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_rem
 AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n,
                           GError **error) ACR_MUST_USE;
 
-/* A message of one line that names the first place where two requests differ, and shows both
- * sides there, shortened. Members named "time" are ignored. Owned (g_free). */
+/* Describes, in one line, the first place where two requests differ, and shows both sides of the
+ * difference, shortened. Ignores members named "time". Owned (g_free). */
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked) ACR_MUST_USE;
 
-/* The table of decoded answers by event and request (recorded_call.c), which is freed with the
- * journal; *result is NULL while no answer is kept. */
+/* Returns the table of decoded answers by event and request (recorded_call.c), which is freed with
+ * the journal; *result is NULL while no answer is kept. */
 GHashTable **acr_journal_known(AcrJournal *journal);

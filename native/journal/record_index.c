@@ -1,7 +1,7 @@
-/* Finds the records of a journal file. Of most lines it reads only the head, which in every
- * journal of this program has the record's number. It parses only the last line, and lines that
- * begin in another way. Only the last line may be torn or damaged, because that is what a crash
- * leaves. Damage inside another line is found when that record is read. */
+/* Finds the records of a journal file. Of most lines only the head is examined, which has the
+ * record's number in every journal of this program. Only the last line, and lines with another
+ * head, are parsed. Only the last line may be torn or damaged, because a crash damages only the
+ * last line. Damage inside another line is found when the line's record is read. */
 #include "journal/journal_private.h"
 
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD 40u /* long enough for {"n":18446744073709551615, */
+#define HEAD 40u /* number of bytes of a line's head: long enough for {"n":18446744073709551615, */
 
 typedef struct {
     int fd;
     GArray *entries;
-    guint64 line_off; /* where the current line begins */
-    GError *bad;      /* owned; the error of the newest complete line, or NULL */
+    guint64 line_off; /* offset at which the current line begins */
+    GError *bad;      /* owned; the error of the last complete line, or NULL */
 } Scan;
 
 static bool is_record(const AcrJson *json, gsize n)
@@ -57,7 +57,8 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
                       json ? "the line is not a record, or its number is wrong" : reason->message));
 }
 
-/* Adds the line of `len` bytes that has just ended. If the line is invalid, sets scan->bad. */
+/* Adds the line of `len` bytes that ends at the current position. If the line is invalid, sets
+ * scan->bad. */
 static void add_record_line(Scan *scan, const char *head, gsize len)
 {
     AcrJournalEntry entry = {scan->line_off, len};
@@ -70,7 +71,8 @@ static void add_record_line(Scan *scan, const char *head, gsize len)
     scan->line_off += len + 1;
 }
 
-/* Finds all lines. Errors: DAMAGED (a line before the last one), FAILED. */
+/* Finds all lines; *out_size is the size of the file. Errors: DAMAGED (a line before the last
+ * line), FAILED. */
 static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
 {
     char head[HEAD];
@@ -91,7 +93,7 @@ static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
     return !ferror(file);
 }
 
-/* Drops what a crash left behind: an unfinished line, or a last line that cannot be parsed. */
+/* Drops the damage of a crash: an unfinished line, or a last line that cannot be parsed. */
 static void drop_tail(Scan *scan, guint64 size, char **out_remark)
 {
     GArray *entries = scan->entries;

@@ -1,6 +1,6 @@
-/* The one function through which a run gets anything from outside. An AcrJournalPort describes
- * how one kind of event is encoded, performed and decoded; only this file decides whether the
- * answer comes from the journal or from outside. A live answer is decoded from its record as a
+/* Implements the only function through which a run gets anything from outside. An AcrJournalPort
+ * describes how one kind of event is encoded, performed and decoded; only this file decides whether
+ * the answer comes from the journal or from outside. A live answer is decoded from its record as a
  * replay decodes it, so a run and its replay get the same values. */
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void clear_json(gpointer out)
     acr_json_free(*(AcrJson **)out);
 }
 
-/* ---- Calls ---- */
+/* ---- Recorded calls ---- */
 
 static bool read_recorded_answer(const AcrJournalPort *port, void *call, const AcrJson *answer,
                                  void *out, GError **error)
@@ -44,8 +44,8 @@ static bool read_recorded_answer(const AcrJournalPort *port, void *call, const A
     return true;
 }
 
-/* Performs the event. Returns the answer in the form in which it is recorded, owned; NULL if a
- * failure ends the run. */
+/* Makes the event happen. Returns the answer as it is recorded, owned; NULL if a failure ends the
+ * run. */
 static AcrJson *make_happen(const AcrJournalPort *port, void *call, AcrJson *time, GError **error)
 {
     g_autoptr(GError) failure = NULL;

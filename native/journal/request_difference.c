@@ -1,13 +1,14 @@
-/* Says where two requests differ: walks both trees together to the first place that is not
- * equal, and shows both sides there. Of strings, it shows the part around the first different
- * byte, as a JSON string, so that the message stays one line. */
+/* Says where two requests differ: walks both trees together to the first place that is not equal,
+ * and shows both sides of the difference. A string is shown around its first different byte, as a
+ * JSON string, so that the message stays one line. */
 #include "journal/journal_private.h"
 
 #define SHOWN_BEFORE 60u /* number of equal bytes shown before the difference */
 #define SHOWN 260u       /* number of bytes shown of each side */
 #define MAX_PATH 300u    /* maximum length of a path in bytes */
 
-/* The text from some bytes before `at` on, as JSON; begins at the start of a character. */
+/* Returns the text from some bytes before `at` on, as JSON, beginning at the start of a character;
+ * owned. */
 static char *excerpt(const char *text, gsize at)
 {
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
@@ -42,8 +43,8 @@ static char *describe_difference(const char *path, const AcrJson *recorded, cons
     return g_strdup_printf("request%s%s: recorded %s, now %s", place, byte, first, second);
 }
 
-/* The member of `other` with the same name as `child`, or if `child` has no name, element number
- * `n`. */
+/* Returns the member of `other` with the same name as `child`, or if `child` has no name, element
+ * number `n`; NULL if there is none. */
 static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gsize n)
 {
     if (acr_json_key(child))
@@ -56,8 +57,8 @@ static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gs
 
 static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked);
 
-/* The first difference below the children of `asked` or of `recorded`. With is_asked, only
- * children that `recorded` lacks count. */
+/* Describes the first difference below the children of `asked` or of `recorded`; owned, or NULL.
+ * With is_asked, only children of `asked` that `recorded` lacks count. */
 static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *asked, bool is_asked)
 {
     gsize len = path->len, n = 0;
@@ -80,7 +81,7 @@ static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *a
     return NULL;
 }
 
-/* The first difference at or below `path`; owned; NULL if there is none. */
+/* Describes the first difference at or below `path`; owned; NULL if there is none. */
 static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked)
 {
     AcrJsonType type = acr_json_type(recorded);
