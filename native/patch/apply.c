@@ -3,8 +3,8 @@
  * All edits are located in the snapshot's text, as the model saw it, and applied together. If the
  * code of an edit is not in the snapshot's text, it is searched for again in the result of the
  * other edits of the file. Quoted regions may overlap, but changed lines may not. An edit that the
- * answer repeats
- * is applied once. The overlay is written only if every edit that was not dropped has a place. */
+ * answer repeats is applied once. The overlay is written only if every edit that was not dropped
+ * has a place. */
 #include <string.h>
 
 #include "base/trace.h"

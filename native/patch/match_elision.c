@@ -1,9 +1,8 @@
 /* Implements level `elision`: finds quotes in which `...` or a comment such as "rest unchanged"
- * stands for
- * omitted lines. Each segment between elisions must occur exactly once in the block in which the
- * quote begins, with code on both sides of each elision, and all segments must be shifted by the
- * same indentation (or by none). Otherwise a common first line (`pass`) could match in another
- * block.
+ * stands for omitted lines. Each segment between elisions must occur exactly once in the block in
+ * which the quote begins, with code on both sides of each elision, and all segments must be shifted
+ * by the same indentation (or by none). Otherwise a common first line (`pass`) could match in
+ * another block.
  *
  * A replacement that omits code which the quote does not omit is refused, because it is unknown
  * which code should stay. */

@@ -2,11 +2,10 @@
  * rest unchanged"). Applying the edit would delete that code, so the edit is refused.
  *
  * The quote and the replacement are aligned line by line. Only a new comment that replaces code of
- * the quote is
- * examined. A comment is a placeholder in three cases: it says (in one of many languages) that the
- * code stays; it names only the removed code; or it alone replaces two lines or more and explains
- * nothing, that is, gives no reason and is not a sentence with a full stop. If the comment contains
- * the removed code, the code was commented out on purpose. */
+ * the quote is examined. A comment is a placeholder in three cases: it says (in one of many
+ * languages) that the code stays; it names only the removed code; or it alone replaces two lines or
+ * more and explains nothing, that is, gives no reason and is not a sentence with a full stop. If
+ * the comment contains the removed code, the code was commented out on purpose. */
 #include <string.h>
 
 #include "patch/match_private.h"

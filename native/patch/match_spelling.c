@@ -1,6 +1,5 @@
 /* Implements the first rule of level `similar`: the quote differs from the file's code only in
- * spelling and line
- * breaks.
+ * spelling and line breaks.
  *
  * Both texts are converted to streams without blanks, line breaks, line continuations, comments
  * after code, and commas before a closing bracket; all quotation marks become the same, and

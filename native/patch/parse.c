@@ -1,9 +1,8 @@
 /* Parses a model's answer into edits. First the parser finds the tags <file>, <original> and
  * <patched>. Then the parser reads the answer once, tag by tag, and line by line between the tags.
- * Adjacent tags form
- * one edit. A line between tags can begin an edit of another form (search/replace, diff, whole
- * file), which another file parses. The form that begins first is used: a tag inside a diff is
- * code, and so is a conflict mark inside <original>.
+ * Adjacent tags form one edit. A line between tags can begin an edit of another form
+ * (search/replace, diff, whole file), which another file parses. The form that begins first is
+ * used: a tag inside a diff is code, and so is a conflict mark inside <original>.
  *
  * An opening tag is *structural* if only blanks, markup or another tag precede it on its line; a
  * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags that code only

@@ -1,9 +1,9 @@
 /* Parses unified diffs as models write them: line numbers and counts are often wrong or missing,
  * context lines may lack their leading blank, headers may be missing. Each hunk becomes an edit.
  * Its context and removed lines are the quote, its context and added lines the replacement. A hunk
- * is applied where its text is found; the line number is only a hint. The headers name the
- * file and say whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed
- * if both names have them.
+ * is applied where its text is found; the line number is only a hint. The headers name the file and
+ * say whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed if both
+ * names have them.
  *
  * Patches between "*** Begin Patch" and "*** End Patch" are read the same way; their hunks begin
  * with "@@" and the header of the enclosing code.
