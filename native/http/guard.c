@@ -1,7 +1,7 @@
 /* Decides which requests the server accepts. A web page of another site can make a browser send
- * requests here, even under a DNS name that the site's owner resolves to 127.0.0.1; the Host or
- * Origin header reveals such requests. Other users of the machine can connect, but do not know
- * the token. */
+ * requests to this server, even under a DNS name that the site's owner resolves to 127.0.0.1; the
+ * Host or Origin header reveals such requests. Other users of the machine can connect, but do not
+ * know the token. */
 #include <string.h>
 
 #include "http/server_private.h"

@@ -21,8 +21,8 @@
 
 G_DEFINE_QUARK(acr_http_error_quark, acr_http_error)
 
-/* libcurl writes the secrets of TLS connections to the file that SSLKEYLOGFILE names. libcurl
- * reads that variable only in this call, so we unset it meanwhile. */
+/* Initialises libcurl without SSLKEYLOGFILE: libcurl writes the secrets of TLS connections to the
+ * file that the variable names, and reads the variable only in curl_global_init. */
 bool acr_http_global_init(GError **error)
 {
     g_autofree char *key_log = g_strdup(g_getenv("SSLKEYLOGFILE"));
@@ -50,7 +50,7 @@ AcrHttpClient *acr_http_client_new(void)
     g_assert(acr_curl.multi_init); /* acr_http_global_init() must be called first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
-    g_assert(client->multi && client->easy); /* only fails without memory: abort, as GLib does */
+    g_assert(client->multi && client->easy); /* fails only without memory; abort, as GLib does */
     acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
@@ -94,8 +94,9 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     return false;
 }
 
-/* If a request went out on a kept connection that broke, libcurl may fail to connect again. Then
- * report a broken transfer, not an unreachable server. */
+/* Returns the error code for a code of libcurl. If a request went out on a kept connection that
+ * broke, libcurl may fail to connect again, which counts as a broken transfer and not as an
+ * unreachable server. */
 static AcrHttpError class_of(CURLcode code, bool sent)
 {
     switch (code) {
@@ -117,8 +118,8 @@ static AcrHttpError class_of(CURLcode code, bool sent)
     }
 }
 
-/* libcurl reports a header line or trailer above its own limit as "out of memory"; later
- * versions have their own error code. */
+/* Whether a header line or a trailer exceeded libcurl's own limit. Older versions of libcurl report
+ * "out of memory" for such a line; later versions have their own error code. */
 static bool is_long_line(CURLcode code, bool sent)
 {
 #if LIBCURL_VERSION_NUM >= 0x080600
@@ -128,8 +129,8 @@ static bool is_long_line(CURLcode code, bool sent)
     return code == CURLE_OUT_OF_MEMORY && sent;
 }
 
-/* Whether the certificate chain was rejected, and not only the name in the first certificate.
- * libcurl does not set the result of the chain then. */
+/* Whether the certificate chain was rejected, and not only the name in the first certificate. If
+ * only the name was rejected, libcurl does not set the result of the chain. */
 static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 {
     long verified = 0;
@@ -160,14 +161,14 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
-/* Whether fewer bytes have arrived than Content-Length promises. More may still come. */
+/* Whether fewer bytes have arrived than Content-Length promises. More bytes may still arrive. */
 static bool lacks_bytes(const AcrHttpTransfer *x)
 {
     return acr_http_length(x) > (gint64)(x->body_bytes + x->dropped_bytes);
 }
 
-/* Ends the exchange if an interrupt or a deadline requires it. Returns how long the next step
- * may wait. */
+/* Ends the exchange if an interrupt or a deadline requires it. Returns how long the next step may
+ * wait, in milliseconds. */
 static gint64 next_step_ms(AcrHttpTransfer *x)
 {
     const AcrHttpRequest *request = x->request;
@@ -195,7 +196,7 @@ static gint64 next_step_ms(AcrHttpTransfer *x)
     return left_ms;
 }
 
-/* Drives the transfer until it ends or we stop it. */
+/* Drives the transfer until it ends or until next_step_ms ends it. */
 static CURLcode drive(AcrHttpTransfer *x)
 {
     for (;;) {
@@ -215,8 +216,8 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* The Content-Length of a body that has arrived; -1 if there is none. libcurl ignores the header
- * if the number is too large, or if the body is also chunked. */
+/* Returns the Content-Length of a body of which bytes have arrived; -1 if there is none. Reads the
+ * header because libcurl ignores a number that is too large, and the header of a chunked body. */
 static gint64 said_length(const AcrHttpTransfer *x)
 {
     const char *text = acr_http_header(x->head.headers, "content-length");
@@ -258,8 +259,8 @@ static bool begin_exchange(AcrHttpTransfer *x, GError **error)
     return x->added;
 }
 
-/* Frees everything of this exchange that the easy handle borrows. If the transfer has not ended,
- * this closes its connection. */
+/* Frees everything of the exchange that the easy handle borrows. Closes the connection if the
+ * transfer has not ended. */
 static void clear_transfer(AcrHttpTransfer *x)
 {
     x->client->current = NULL;
@@ -277,7 +278,7 @@ static void clear_transfer(AcrHttpTransfer *x)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpTransfer, clear_transfer)
 
-/* Milliseconds since the start; at least 1, because 0 means "never". */
+/* Returns the milliseconds from the start to `then_us`; at least 1, because 0 means "never". */
 static gint64 ms_until(const AcrHttpTransfer *x, gint64 then_us)
 {
     return MAX((then_us - x->start_us) / 1000, 1);
@@ -323,13 +324,14 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (whole)
         return true;
     acr_curl.easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
-                         /* otherwise cleanup would wait until a pending host name is resolved */
+                         /* without QUICK_EXIT, the cleanup waits until a pending host name is
+                          * resolved */
                          1L);
     return fail_exchange(&x, code, error);
 }
 
-/* Writing TLS to a closed connection raises SIGPIPE, so the signal is blocked and discarded in
- * this thread only. */
+/* Performs an exchange with SIGPIPE blocked and discarded in the calling thread, because writing
+ * TLS to a closed connection raises SIGPIPE. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error)
 {
@@ -343,7 +345,7 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
     bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
     bool ok = exchange_once(client ? client : own, request, out, error);
-    g_clear_pointer(&own, acr_http_client_free); /* this closes the TLS connection properly */
+    g_clear_pointer(&own, acr_http_client_free); /* closes the TLS connection properly */
     while (!was_pending && sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
         continue;
     pthread_sigmask(SIG_SETMASK, &old_set, NULL);

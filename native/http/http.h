@@ -9,10 +9,11 @@
 
 typedef enum {
     ACR_HTTP_ERROR_FAILED, /* the request is invalid, or the server's certificate was rejected */
-    /* the host does not exist, or no server listens there; nothing was sent */
+    /* the host does not exist, or no server listens on its port; nothing was sent */
     ACR_HTTP_ERROR_UNREACHABLE,
     ACR_HTTP_ERROR_NETWORK, /* a handshake or a transfer broke off */
-    /* a time limit for connecting, for the first byte, between two pieces, or in total is over */
+    /* the time limit for connecting, for the first byte, between two pieces, or in total was
+     * exceeded */
     ACR_HTTP_ERROR_TIMEOUT,
     ACR_HTTP_ERROR_TOO_BIG, /* the body, a header or the number of headers exceeds its limit */
     ACR_HTTP_ERROR_LENGTH,  /* the body is longer or shorter than its Content-Length */
@@ -26,14 +27,14 @@ GQuark acr_http_error_quark(void);
 #define ACR_HTTP_MAX_HEADERS 500u
 #define ACR_HTTP_MAX_BODY_BYTES (64u * 1024 * 1024)
 
-/* Loads libcurl. Call it once per process, before any other function here and before threads
+/* Loads libcurl. Call it once per process, before any other function of http and before threads
  * start. */
 bool acr_http_global_init(GError **error) ACR_MUST_USE;
 void acr_http_global_cleanup(void);
 
-/* Keeps connections between exchanges until they have been idle for four seconds. A request is
- * never sent twice: if a kept connection breaks before the response, the exchange fails with
- * NETWORK. One thread at a time. */
+/* A client. It keeps connections between exchanges until they have been idle for four seconds. A
+ * request is never sent twice: if a kept connection breaks before the response, the exchange fails
+ * with NETWORK. Only one thread at a time may use a client. */
 typedef struct AcrHttpClient AcrHttpClient;
 AcrHttpClient *acr_http_client_new(void) ACR_MUST_USE; /* owned */
 void acr_http_client_free(AcrHttpClient *client);
@@ -51,7 +52,7 @@ typedef enum {
      * breaks off, the exchange ends without an error (unless the body is shorter than its
      * Content-Length) */
     ACR_HTTP_NEARLY,
-    /* the rest of the body is not needed: the server gets a moment to end the response, so that
+    /* the rest of the body is not needed: the server gets a short time to end the response, so that
      * the connection can be kept; otherwise the connection is closed without an error */
     ACR_HTTP_ENOUGH,
     ACR_HTTP_STOP, /* the exchange fails with STOPPED */
@@ -61,24 +62,25 @@ typedef enum {
 typedef struct {
     const char *method; /* NULL: GET, or POST if there is a body */
     const char *url;
-    const char *unix_socket;    /* path, or NULL */
+    const char *unix_socket;    /* path of a unix socket, or NULL */
     const char *const *headers; /* NULL-terminated "Name: value" */
     const void *body;
     gsize body_len;
-    /* decompress the body if the server compressed it without being asked to */
+    /* decompress the body if the server compressed it although no Accept-Encoding was sent */
     bool unpacks;
-    gint64 connect_timeout_ms; /* 0: 10,000 */
+    gint64 connect_timeout_ms; /* time to connect; 0: 10,000 */
     /* time until the first header line; 0: only total_timeout_ms applies */
     gint64 first_byte_timeout_ms;
     gint64 idle_timeout_ms;  /* time between two pieces of the response; 0: 120,000 */
-    gint64 total_timeout_ms; /* 0: 1,800,000 */
-    /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent. If the server compresses the body
-     * nevertheless, the body is passed on compressed, unless `unpacks` is set */
+    gint64 total_timeout_ms; /* time of the whole exchange; 0: 1,800,000 */
+    /* maximum size of the body in bytes; 0: ACR_HTTP_MAX_BODY_BYTES. A body that the server
+     * compresses, although no Accept-Encoding is sent, is passed on compressed unless `unpacks` is
+     * set */
     gsize body_limit;
     /* file of certificates to trust instead of the system's; NULL: the file that SSL_CERT_FILE
      * or CURL_CA_BUNDLE names, or if both are unset, the system's certificates */
     const char *ca_file;
-    /* Called with each piece of a response body. NULL: the body is collected into the response. */
+    /* Receives each piece of a response body. NULL: the body is collected into the response. */
     AcrHttpNext (*on_body)(void *ctx, const AcrHttpHead *head, const char *data, gsize len);
     void *on_body_ctx;
     const AcrInterrupt *interrupt;
@@ -96,22 +98,22 @@ typedef struct {
 /* Performs an exchange. Returns true if a complete response arrived, whatever its status. A
  * response that is shorter than its Content-Length, or is followed by more bytes, is an error;
  * bytes that follow some milliseconds later, or in another TLS record, are not noticed. If `client`
- * is NULL, the connection is used for this exchange only. After a failure, *out holds the part of
+ * is NULL, the connection is used for only one exchange. After a failure, *out holds the part of
  * the response that arrived; clear *out in any case. Thread-safe, except for the client. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)
 
-/* Looks up a response header by its lower-case name. `headers` may be NULL. Borrowed; NULL if
- * the server did not send it. */
+/* Looks up a response header by its lower-case name. `headers` may be NULL. Returns the value,
+ * borrowed; NULL if the server did not send the header. */
 const char *acr_http_header(GHashTable *headers, const char *name);
 
-/* "host:port" of an http or https URL, for messages; owned (g_free). NULL if the URL is not
+/* Returns "host:port" of an http or https URL, for messages; owned (g_free); NULL if the URL is not
  * usable. Thread-safe. */
 char *acr_http_url_authority(const char *url) ACR_MUST_USE;
 /* Whether the URL's host is spelled localhost, ::1 or an address in 127.0.0.0/8. Thread-safe. */
 bool acr_http_url_is_loopback(const char *url);
 
-/* The version of libcurl, static; NULL if libcurl cannot be loaded. */
+/* Returns the version of libcurl, static; NULL if libcurl cannot be loaded. */
 const char *acr_http_library(void);

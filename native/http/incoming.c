@@ -1,5 +1,5 @@
-/* A request and its answer. The request does not change after the callback has received it. Any
- * thread may extend the answer, under a mutex; the server's thread reads it. */
+/* Implements a request and its answer. The request does not change after the callback has received
+ * it. Any thread may extend the answer, under a mutex; the server's thread reads the answer. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* The thread of the server. It lets libmicrohttpd (MHD) read and write, notices clients that
- * disconnect while their answer is being prepared (MHD does not watch a suspended connection), and
- * disconnects clients that send their request slowly. */
+/* Runs the thread of the server. The thread lets libmicrohttpd (MHD) read and write, notices
+ * clients that disconnect while their answer is being prepared (MHD does not watch a suspended
+ * connection), and disconnects clients that send their request slowly. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -13,10 +13,10 @@
 #include "http/server_private.h"
 
 #define TICK_MS 250
-/* the limit that replaces the client's request time while many clients are connected */
+/* time limit for a request, in place of the client's limit, while many clients are connected */
 #define CROWDED_MS 400
 #define GRACE_MS 500 /* how long the server may send ready answers before it ends */
-/* includes connections that were cut but have not ended yet */
+/* maximum number of connections of MHD, including connections that were cut but have not ended */
 #define MHD_CONNECTIONS (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS)
 #define N_FIXED 2 /* number of open descriptors besides the connections */
 
@@ -56,8 +56,8 @@ static bool is_crowded(const AcrHttpServer *server)
     return server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS;
 }
 
-/* Disconnects clients that send their request slowly. If many clients are connected, does so
- * sooner, to make room for others. */
+/* Disconnects clients that send their request slowly. If many clients are connected, disconnects
+ * them sooner, to make room for others. */
 static void cut_slow(const AcrHttpServer *server)
 {
     gint64 now_us = g_get_monotonic_time(),
@@ -80,8 +80,8 @@ static void hand_over(AcrHttpServer *server, AcrHttpIncoming *incoming)
         server->options.answer(server->options.ctx, incoming);
 }
 
-/* MHD calls it for the headers, for each piece of the body, at the end of the body, and after each
- * suspension. */
+/* Handles a call of MHD: for the headers, for each piece of the body, at the end of the body, and
+ * after each suspension. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *data,
                                   size_t *len, void **own)

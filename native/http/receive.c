@@ -1,4 +1,4 @@
-/* Counts and keeps received bytes, in libcurl's callbacks. We count the limits here because
+/* Counts and keeps received bytes, in libcurl's callbacks. The callbacks enforce the limits because
  * libcurl's own limits do not bound chunked or decompressed bodies. */
 #include <poll.h>
 #include <string.h>
@@ -7,8 +7,9 @@
 
 #include "http/http_private.h"
 
-#define ENOUGH_BYTES (256u * 1024) /* reading more than this costs more than a new connection */
-#define LATE_MS 20                 /* how long to wait for more bytes after the body */
+/* maximum number of dropped bytes; to read more costs more than a new connection */
+#define ENOUGH_BYTES (256u * 1024)
+#define LATE_MS 20 /* how long to wait for more bytes after the body */
 
 static void note_bytes(AcrHttpTransfer *x)
 {
@@ -32,8 +33,8 @@ const char *acr_http_header(GHashTable *headers, const char *name)
     return headers ? g_hash_table_lookup(headers, name) : NULL;
 }
 
-/* Interim responses (1xx) have a head of their own. The status line of the next response
- * discards that head. */
+/* Ends a head, unless it is the head of an interim response (1xx), which the status line of the
+ * next response discards. */
 static void end_head(AcrHttpTransfer *x)
 {
     long status = 0;
@@ -44,7 +45,7 @@ static void end_head(AcrHttpTransfer *x)
     x->head_ended = true;
 }
 
-/* Called for each line of a head, and for trailers, which are counted and dropped. */
+/* Handles a line of a head, or a trailer, which is counted and dropped. */
 static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 {
     AcrHttpTransfer *x = ctx;
@@ -88,7 +89,7 @@ static size_t hand_on(AcrHttpTransfer *x, const char *data, gsize len)
     return CURL_WRITEFUNC_ERROR;
 }
 
-/* Drops body bytes that come after on_body returned ENOUGH. */
+/* Drops body bytes that arrive after on_body returned ENOUGH. */
 static size_t drop(AcrHttpTransfer *x, gsize len)
 {
     x->dropped_bytes += len;
@@ -147,8 +148,8 @@ void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
         x->is_longer = true;
 }
 
-/* If a connection will not be reused, libcurl closes it as soon as the body has arrived, so
- * check for more bytes before that. */
+/* Closes a connection, but checks for more bytes first: libcurl closes a connection that it will
+ * not reuse as soon as the body has arrived. */
 static int on_close(void *ctx, curl_socket_t fd)
 {
     AcrHttpClient *client = ctx;
@@ -157,8 +158,8 @@ static int on_close(void *ctx, curl_socket_t fd)
     return close(fd);
 }
 
-/* libcurl drops bytes that arrive together with the end of a body, and reports them only in its
- * debug output. */
+/* Notices that libcurl has dropped bytes that arrived together with the end of a body, because
+ * libcurl reports these bytes only in its debug output. */
 static int on_debug(CURL *easy, curl_infotype type, char *text, size_t len, void *ctx)
 {
     static const char excess[] = "Excess found";

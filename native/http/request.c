@@ -1,5 +1,5 @@
 /* Sets a request as options of the client's easy handle. libcurl calls on_connection when a
- * connection is up and before it writes, so that we know whether the request went out. The callback
+ * connection is up and before it writes, so that we know whether the request was sent. The callback
  * also refuses to send a request twice: libcurl retries by itself if a kept connection turns out to
  * be dead, but the server may already have accepted the first request and charged for it. */
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "http/http_private.h"
 
 #define CONNECT_TIMEOUT_MS 10000
-/* limits how much the kernel reads ahead of us; the kernel's default is up to 32 MB */
+/* limits how much the kernel receives before we read it; the kernel's default is up to 32 MB */
 #define RECEIVE_BUFFER_BYTES (1024 * 1024)
-/* Connections are reused until they have been idle for four seconds, because servers close an
- * idle connection after five seconds or more. libcurl counts whole seconds, and closes a
- * connection that was idle for more than this number. */
+/* Connections are reused until they have been idle for four seconds, because servers close an idle
+ * connection after five seconds or more. libcurl counts whole seconds, and closes a connection that
+ * was idle for more than KEPT_SECONDS. */
 #define KEPT_SECONDS 3L
 
 static bool refuse_http_request(GError **error, const char *what)
@@ -30,7 +30,7 @@ static void append_request_header(AcrHttpTransfer *x, const char *line)
     g_assert(x->sent_headers);
 }
 
-/* Sends headers as given: prevents libcurl from adding Expect and Content-Type. */
+/* Sends the headers as given: prevents libcurl from adding Expect and Content-Type. */
 static bool set_headers(AcrHttpTransfer *x, GError **error)
 {
     bool typed = false;
@@ -107,7 +107,8 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     return true;
 }
 
-/* Called after a connection is made, before the request is sent. */
+/* Runs after a connection is made and before the request is sent. Aborts if the request was already
+ * sent once. */
 static int on_connection(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
     AcrHttpTransfer *x = ctx;
@@ -119,7 +120,7 @@ static int on_connection(void *ctx, char *remote, char *local, int remote_port, 
     return CURL_PREREQFUNC_OK;
 }
 
-/* Called for a socket before it connects: limits how much a server can send before we read it. */
+/* Limits, for a socket before it connects, how much a server can send before we read it. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     int size = RECEIVE_BUFFER_BYTES;

@@ -1,5 +1,5 @@
-/* server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, protected by a new
- * random token for each server. No other library includes libmicrohttpd.
+/* server: speaks HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, protected by a
+ * new random token for each server. No other library includes libmicrohttpd.
  *
  * One thread reads and writes. It passes each complete request to the callback, unless the token is
  * wrong, the request is cross-origin, or the Host header does not name this machine (DNS
@@ -10,29 +10,30 @@
 #include "base/base.h"
 
 #define ACR_HTTP_SERVER_MAX_CONNECTIONS                                                            \
-    64u /* if more clients connect, the server closes the connection that has been idle longest */
+    64u /* maximum number of clients; to accept another, the server closes the longest idle one */
 #define ACR_HTTP_SERVER_MAX_HEADER_BYTES (32u * 1024)
 /* time from the start of the connection, or the end of its last answer, to a complete request */
 #define ACR_HTTP_SERVER_REQUEST_MS 10000
-#define ACR_HTTP_SERVER_WRITE_S 30u /* a client that reads nothing for this long is disconnected */
-/* maximum number of unread bytes of a stream; a client that lets more accumulate is disconnected */
+/* time in seconds after which a client that reads nothing is disconnected */
+#define ACR_HTTP_SERVER_WRITE_S 30u
+/* maximum number of unread bytes of a stream; a client with more unread bytes is disconnected */
 #define ACR_HTTP_SERVER_MAX_UNREAD (16u * 1024 * 1024)
 
 typedef struct AcrHttpServer AcrHttpServer;
 /* A request and its answer; shared. */
 typedef struct AcrHttpIncoming AcrHttpIncoming;
 
-/* Zero-initialise; `answer` and `body_limit` are required. The server copies it. */
+/* Zero-initialise; `answer` and `body_limit` are required. The server copies the struct. */
 typedef struct {
     guint port; /* 0: any free port */
     gsize body_limit;
-    /* maximum time from the start of the connection, or the end of its last answer, to a
+    /* maximum time from the start of the connection, or from the end of its last answer, to a
      * complete request; 0: 10,000 */
     gint64 request_ms;
-    /* also accept the token in the URL ("?token=…"), as browsers send it, and not only in
-     * "Authorization: Bearer …" */
+    /* also accept the token in the URL ("?token=…"), because browsers can send only a URL, and not
+     * only in "Authorization: Bearer …" */
     bool takes_token_of_query;
-    /* `answer` and `on_gone` are called in the server's thread and must not block. To answer
+    /* `answer` and `gone` are called in the server's thread and must not block. To answer a request
      * later, `answer` keeps a reference. */
     void (*answer)(void *ctx, AcrHttpIncoming *incoming);
     void (*gone)(void *ctx,
@@ -46,12 +47,12 @@ typedef struct {
 AcrHttpServer *acr_http_server_start(const AcrHttpServerOptions *options,
                                      GError **error) ACR_MUST_USE;
 /* Ends all streams, answers the remaining requests with 503, and waits at most a second for the
- * thread. */
+ * server's thread. */
 void acr_http_server_stop(AcrHttpServer *server);
 guint acr_http_server_port(const AcrHttpServer *server);
 /* borrowed; consists of letters and digits */
 const char *acr_http_server_token(const AcrHttpServer *server);
-/* The version of libmicrohttpd; NULL if it cannot be loaded. */
+/* Returns the version of libmicrohttpd; NULL if the library cannot be loaded. */
 const char *acr_http_server_library(void);
 
 AcrHttpIncoming *acr_http_incoming_ref(AcrHttpIncoming *incoming);
@@ -62,8 +63,8 @@ void acr_http_incoming_unref(AcrHttpIncoming *incoming);
 const char *acr_http_incoming_method(const AcrHttpIncoming *incoming); /* "GET", … */
 const char *
 acr_http_incoming_path(const AcrHttpIncoming *incoming); /* decoded, without the query */
-/* Looks up a header by its lower-case name; NULL if the client did not send it. The values of a
- * repeated header are joined by ", ". */
+/* Looks up a header by its lower-case name; NULL if the client did not send the header. The values
+ * of a repeated header are joined by ", ". */
 const char *acr_http_incoming_header(const AcrHttpIncoming *incoming, const char *name);
 const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_len);
 

@@ -1,4 +1,5 @@
-/* Shared inside the server: connections, and the requests that are not answered yet. */
+/* Declares what the files of the server share: connections, and requests that are not answered
+ * yet. */
 #pragma once
 
 #include <microhttpd.h>
@@ -27,7 +28,7 @@ bool acr_http_load_mhd(GError **error) ACR_MUST_USE;
 /* A connected client. */
 typedef struct {
     int fd;
-    gint64 since_us; /* when the client connected or its last answer ended */
+    gint64 since_us; /* time when the client connected or its last answer ended */
     bool is_busy;    /* the server is answering a complete request of the client */
 } AcrHttpVisitor;
 
@@ -37,20 +38,20 @@ struct AcrHttpServer {
     guint port;
     int wake; /* an eventfd, signalled when an answer has grown or the server must end */
     pthread_t thread;
-    bool is_stopping; /* atomic */
-    /* Used by the server's thread only: */
+    bool is_stopping; /* read and set atomically */
+    /* Only the server's thread uses the following members. */
     struct MHD_Daemon *daemon;
     GPtrArray *visitors; /* array of owned AcrHttpVisitor, the oldest first */
     GPtrArray *open;     /* array of shared AcrHttpIncoming whose connections are open */
 };
 
 struct AcrHttpIncoming {
-    int references; /* atomic */
-    /* Constant after the request was passed to the callback: */
+    int references; /* changed atomically */
+    /* These members are constant after the request was passed to the callback. */
     char *method, *path;
     GHashTable *headers;
     GByteArray *body;
-    /* Used by the server's thread only: */
+    /* Only the server's thread uses the following members. */
     AcrHttpServer *server;
     struct MHD_Connection *connection;
     AcrHttpVisitor *visitor;
@@ -58,27 +59,29 @@ struct AcrHttpIncoming {
     int refusal_status;
     /* is_handed: the callback has received the request; is_left: the client has closed its end */
     bool is_handed, is_suspended, is_left;
-    /* Protected by the mutex: */
+    /* The mutex protects the following members. */
     pthread_mutex_t mutex;
     bool is_gone; /* the client has disconnected; `server` may be freed */
     int status;   /* 0 until the answer begins */
-    /* the answer is a stream of server-sent events; the answer is complete; MHD has the response */
+    /* is_stream: the answer is a stream of server-sent events; is_ended: the answer is complete;
+     * is_answering: MHD has the response */
     bool is_stream, is_ended, is_answering;
     GHashTable *answer_headers;
-    GByteArray *answer; /* the part from offset `answer_at` on is unread */
+    GByteArray *answer; /* the bytes from offset `answer_at` on are unread */
     gsize answer_at;
 };
 
 AcrHttpIncoming *acr_http_incoming_new(AcrHttpServer *server, struct MHD_Connection *connection,
                                        const char *path, const char *method) ACR_MUST_USE;
-/* Adds a piece of the body; if the body then exceeds its limit, the request will be rejected. */
+/* Adds a piece of the body. A request whose body exceeds its limit will be rejected. */
 void acr_http_incoming_add(AcrHttpIncoming *incoming, const char *data, gsize len);
 /* Whether MHD should ask for the answer again: the answer has begun or grown, or the client has
  * disconnected. */
 bool acr_http_incoming_is_due(AcrHttpIncoming *incoming);
-/* Queues an answer that has begun, or suspends the connection until it begins. */
+/* Queues an answer that has begun, or suspends the connection until the answer begins. */
 enum MHD_Result acr_http_incoming_respond(AcrHttpIncoming *incoming) ACR_MUST_USE;
-/* Called when nothing more can be sent. Returns true if the answer was complete. */
+/* Marks the client as gone, so that nothing more is sent. Returns true if the answer was
+ * complete. */
 bool acr_http_incoming_leave(AcrHttpIncoming *incoming);
 
 /* Sets `refusal` unless the request comes from a program that knows the token. */

@@ -1,4 +1,4 @@
-/* Parses the parts of a URL with libcurl's parser, because libcurl will connect to it. */
+/* Parses the parts of a URL with libcurl's parser, because libcurl will connect to the URL. */
 #include <string.h>
 
 #include "http/http_private.h"
@@ -40,7 +40,7 @@ char *acr_http_url_authority(const char *url)
     return g_strdup_printf("%s:%s", host, port);
 }
 
-/* Accepts 127.a.b.c only, not a name that begins with "127.". */
+/* Whether the host is 127.a.b.c, and not a name that begins with "127.". */
 static bool is_ipv4_loopback(const char *host)
 {
     return g_str_has_prefix(host, "127.") && host[strspn(host, "0123456789.")] == '\0' &&

@@ -5,9 +5,10 @@
 
 struct AcrSpectrum {
     guint32 n;
-    guint failed, passed;           /* numbers of tests */
-    guint *failed_run, *passed_run; /* counts, by element */
-    /* number, from 1, of the last test that ran the element; 0 if none did */
+    guint failed, passed; /* numbers of failing and passing tests */
+    /* numbers of failing and passing tests that run an element, by element */
+    guint *failed_run, *passed_run;
+    /* for each element, number (from 1) of the last test that ran the element; 0 if none did */
     guint *seen;
 };
 
@@ -75,7 +76,7 @@ static int compare_scores(gconstpointer a, gconstpointer b)
     return x->element < y->element ? -1 : x->element > y->element;
 }
 
-/* Sorts the array, and sets the ranks. */
+/* Sorts the array by score, and sets the ranks. */
 static void finish_spectrum(GArray *ranked)
 {
     g_array_sort(ranked, compare_scores);
