@@ -120,7 +120,7 @@ static gint64 narrow_sum(__int128 sum)
     return sum > G_MAXINT64 ? G_MAXINT64 : (gint64)sum;
 }
 
-/* An amount of money, or of tokens, as text; owned. */
+/* Returns an amount of money, or of tokens, as text; owned. */
 static char *amount_text(gint64 amount, bool is_money)
 {
     return is_money ? usd(amount) : g_strdup_printf("%" G_GINT64_FORMAT " tokens", amount);
@@ -177,8 +177,8 @@ static guint64 new_id(AcrBudget *budget)
     return budget->next_id;
 }
 
-/* Reserves in all ledgers, which are locked. If that fails in one ledger, releases the
- * reservations made so far. */
+/* Reserves an amount in all ledgers, which are locked. If the reservation fails in one ledger,
+ * releases the reservations made so far. */
 static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amount, const char *note,
                            GError **error)
 {
@@ -186,7 +186,7 @@ static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amoun
     for (guint i = 0; i < budget->ledgers->len; i++) {
         if (acr_ledger_reserve(ledger_at(budget, i), id, amount, note, error))
             continue;
-        /* the reservation stays, because counting too much is safer than counting too little */
+        /* if settling fails, the reservation stays, which counts too much but never too little */
         while (i > 0)
             if (!acr_ledger_settle(ledger_at(budget, --i), id, &nothing, NULL))
                 continue;

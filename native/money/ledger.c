@@ -20,7 +20,7 @@
 
 #define MAX_WAIT_US 20000
 #define HEAD "{\"ledger\":1}"
-#define EXACT 9007199254740992.0 /* doubles are exact for integers up to here */
+#define EXACT 9007199254740992.0 /* integers up to EXACT can be represented exactly by doubles */
 
 typedef struct {
     AcrAmount amount;
@@ -34,7 +34,7 @@ struct AcrLedger {
     int fd;
     struct stat status; /* the device and inode of the file */
     AcrAmount ceiling;
-    gint64 offset; /* number of bytes of the file that were read */
+    gint64 offset; /* number of bytes of the file that have been read */
     guint64 lines;
     GHashTable *entries;
     AcrLedgerSum spent, reserved;
@@ -54,8 +54,7 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
                          ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
-/* Reads an amount, and rounds it up if a double cannot represent it exactly. -1 if it is
- * missing. */
+/* Returns an amount, rounded up if a double cannot represent it exactly; -1 if it is missing. */
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
     double value = acr_json_get_double(record, member, -1);
@@ -106,7 +105,8 @@ static bool apply_reserve(AcrLedger *ledger, guint64 id, const AcrJson *record)
     return true;
 }
 
-/* A stale reservation may still be settled, if its process was wrongly assumed to have ended. */
+/* Replaces a reservation by the spent amount. The reservation may be stale, if its process was
+ * wrongly assumed to have ended. */
 static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
 {
     Entry *entry = entry_of(ledger, id);
@@ -130,7 +130,7 @@ static bool apply_stale(AcrLedger *ledger, guint64 id)
     return true;
 }
 
-/* Applies one line; its line feed is not passed. */
+/* Applies one line, without its line feed. */
 static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **error)
 {
     g_autoptr(AcrJson) record = acr_json_parse(line, len, NULL);
@@ -204,8 +204,8 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
 }
 
 /* Drops a last line that lacks its line feed, because its write did not finish. A first line is
- * dropped only if it is the beginning of our header, so that we never truncate a file of another
- * program. */
+ * dropped only if it is the beginning of our header, so that a file of another program is never
+ * truncated. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
     if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
@@ -213,8 +213,8 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
     return cut_to(ledger, ledger->offset) || fail_ledger(ledger, errno, "mend", error);
 }
 
-/* Whether the path still leads to this file. All processes must use the same file; otherwise
- * each of two files would allow the whole limit. */
+/* Whether the path still leads to the open file. Otherwise each of two files would allow the whole
+ * limit. */
 static bool is_in_place(const AcrLedger *ledger, GError **error)
 {
     struct stat found = {0};
@@ -427,8 +427,8 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent, GE
 {
     g_autoptr(AcrJson) record = new_record("settle", id, spent);
     const Entry *entry = entry_of(ledger, id);
-    /* Without fsync, a crash of the machine loses the settlement, and the reservation stays.
-     * That is safe, unless more was spent than reserved. */
+    /* Without fsync, a crash of the machine loses the settlement, and the reservation stays, which
+     * is safe unless more was spent than reserved. */
     bool sync = !entry || spent->pico > entry->amount.pico || spent->tokens > entry->amount.tokens;
     return append(ledger, record, sync, error);
 }

@@ -5,20 +5,21 @@
 #include "money/money.h"
 
 #define ACR_LEDGER_MAX_BYTES (1ll << 30)
-#define ACR_LEDGER_MAX_LINE 4096u      /* maximum length of a record in bytes */
-#define ACR_LEDGER_MAX_NOTE 400u       /* maximum length of a note in bytes, as written */
-#define ACR_LEDGER_LOCK_MS (60 * 1000) /* longest time that another process may hold the lock */
+#define ACR_LEDGER_MAX_LINE 4096u /* maximum length of a record in bytes */
+#define ACR_LEDGER_MAX_NOTE 400u  /* maximum length of a note in bytes, as written */
+/* maximum time in milliseconds that another process may hold the lock */
+#define ACR_LEDGER_LOCK_MS (60 * 1000)
 
-/* Sums of amounts. They are wider than amounts, so that they cannot overflow. */
+/* Sums of amounts. A sum is wider than an amount, so that it cannot overflow. */
 typedef struct {
     __int128 pico, tokens;
 } AcrLedgerSum;
 
 typedef struct AcrLedger AcrLedger;
 
-/* Opens a ledger; if `path` is NULL, it is kept in memory. A negative member of `ceiling` means
- * no ceiling. Owned (acr_ledger_free); the file is open but not locked. Errors: FAILED, USAGE
- * (the file is not a ledger). */
+/* Opens a ledger, which is kept in memory if `path` is NULL. A negative member of `ceiling` means
+ * no ceiling. Owned (acr_ledger_free); the file is open but not locked. Errors: FAILED, USAGE (the
+ * file is not a ledger). */
 AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount *ceiling,
                            GError **error) ACR_MUST_USE;
 void acr_ledger_free(AcrLedger *ledger);
@@ -26,7 +27,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLedger, acr_ledger_free)
 
 const char *acr_ledger_scope(const AcrLedger *ledger);
 const AcrAmount *acr_ledger_ceiling(const AcrLedger *ledger);
-/* The order in which the locks must be taken; 0 if both ledgers are the same file. */
+/* Compares ledgers by the order in which they must be locked; 0 if both are the same file. */
 int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b);
 
 /* Locks the file and reads the lines that other processes have appended. After an error the file
@@ -39,7 +40,7 @@ bool acr_ledger_has(const AcrLedger *ledger, guint64 id);
 bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount);
 /* Whether the amount would fit if all reservations were released. */
 bool acr_ledger_would_fit(const AcrLedger *ledger, const AcrAmount *amount);
-/* The amount left below the ceiling; G_MAXINT64 where there is no ceiling. */
+/* Returns the amount left below the ceiling; a member without a ceiling is G_MAXINT64. */
 AcrAmount acr_ledger_left(const AcrLedger *ledger);
 /* Reserves an amount; returns true after the record is on disk. Errors: FAILED; the file then
  * does not contain the record. */

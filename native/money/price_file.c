@@ -1,9 +1,10 @@
 /* Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
- * like "input_cost_per_token" and "…_above_200k_tokens". It skips rows for media other than text,
- * the documentation row "sample_spec", rows with "tiered_pricing" (none of our providers has any),
- * and prices that we never use (batches, cache writes for an hour). The names of prices for the
- * service tiers flex and priority end in "_flex" or "_priority". If a price depends on the hour of
- * the day, the highest one counts. Both the built-in table and a user's file are read here. */
+ * like "input_cost_per_token" and "…_above_200k_tokens". The reader skips rows for media other than
+ * text, the documentation row "sample_spec", rows with "tiered_pricing" (no provider of this
+ * program has such rows), and prices that are never used (batches, cache writes for an hour). The
+ * names of prices for the service tiers flex and priority end in "_flex" or "_priority". If a price
+ * depends on the hour of the day, the highest price counts. The built-in table and users' files
+ * have the same reader. */
 #include "money/price_private.h"
 
 #include <math.h>
@@ -11,13 +12,14 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-#define MAX_TOKENS 1000000000000 /* a limit or threshold above this is rejected */
+/* maximum limit or threshold in tokens; a higher one is rejected */
+#define MAX_TOKENS 1000000000000
 
 static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
 static const struct {
     const char *member;
-    gsize offset; /* position in AcrPriceTier */
+    gsize offset; /* position of the price in AcrPriceTier */
 } kinds[] = {
     {"input_cost_per_token", offsetof(AcrPriceTier, input)},
     {"cache_read_input_token_cost", offsetof(AcrPriceTier, cached)},
@@ -28,7 +30,7 @@ static const struct {
 
 #define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
-/* The field for the price with that name; NULL if the name is not that of a price. */
+/* Returns the field for the price called `member`; NULL if `member` is not the name of a price. */
 static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
@@ -37,8 +39,8 @@ static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
     return NULL;
 }
 
-/* The tier of prices for requests above that many tokens, which is added if missing; NULL if
- * there are too many tiers. */
+/* Returns the tier of prices for requests with more than `above` tokens, and adds the tier if it is
+ * missing; NULL if there are too many tiers. */
 static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService service)
 {
     guint at = 0;
@@ -58,7 +60,7 @@ static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService servic
     return acr_price_row(price, (int)at, service);
 }
 
-/* The service tier with which a member's name ends, which is removed from the name. */
+/* Returns the service tier whose name ends a member's name, and removes it from the name. */
 static AcrService cut_service(char *member)
 {
     for (AcrService service = ACR_SERVICE_FLEX; service <= ACR_SERVICE_PRIORITY; service++) {
@@ -72,8 +74,8 @@ static AcrService cut_service(char *member)
     return ACR_SERVICE_STANDARD;
 }
 
-/* The threshold in "…_above_200k_tokens", and the length of the text before it; 0 if there is
- * none. */
+/* Returns the threshold in "…_above_200k_tokens"; 0 if there is none. *len is the length of the
+ * text before "_above_". */
 static gint64 threshold_of(const char *member, gsize *len)
 {
     static const char above[] = "_above_", end[] = "k_tokens";
@@ -115,7 +117,7 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
     return true;
 }
 
-/* A limit in tokens; -1 if not given. */
+/* Reads a limit in tokens; *out is -1 if the row has no such limit. */
 static bool read_limit(const AcrJson *row, const char *member, const char *where, gint64 *out,
                        GError **error)
 {
@@ -147,7 +149,7 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     return true;
 }
 
-/* "PROVIDER/NAME" with our name of the provider, or only the name if the row has no provider. */
+/* Returns "PROVIDER/NAME" with our name of the provider, or `key` without a provider; owned. */
 static char *our_name(const char *key, const char *provider)
 {
     g_autofree char *family = provider ? acr_price_family(provider, strlen(provider)) : NULL;
@@ -175,7 +177,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
         if (price.base.input < 0 || price.base.output < 0)
             continue;
         char *name = our_name(key, acr_json_get_string(row, "litellm_provider"));
-        /* A row of this provider itself takes precedence. */
+        /* A row whose key already has this name takes precedence. */
         if (strcmp(name, key) == 0 || !g_hash_table_contains(rows, name))
             g_hash_table_insert(rows, name, g_memdup2(&price, sizeof price));
         else

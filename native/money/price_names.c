@@ -1,15 +1,15 @@
-/* The names under which a model's price may be listed. A price list has one row for "gpt-4o",
- * and another for a dated version only if its price differs. Clouds put a region before a name
- * and a version after it. So we first look for the unchanged name, and then remove these parts
- * one by one. tools/prices/update.py omits a row from the built-in table if this search finds
- * another row with the same price, so both must use the same rules. */
+/* Finds the names under which a model's price may be listed. A price list has one row for "gpt-4o",
+ * and another for a dated version only if its price differs. Clouds put a region before a name and
+ * a version after it. The search first uses the unchanged name, and then removes regions and
+ * versions one by one. tools/prices/update.py omits a row from the built-in table if this search
+ * finds another row with the same price, so the tool and the search must use the same rules. */
 #include "money/price_private.h"
 
 #include <string.h>
 
 #define MAX_TAKEN_OFF 4u
 
-/* The provider without the suffix that names an API: "openai-responses" -> "openai". */
+/* Returns the provider without an API's suffix: "openai-responses" -> "openai"; owned. */
 char *acr_price_family(const char *provider, gsize len)
 {
     static const char *const families[] = {"openai", "azure", "anthropic", "bedrock", "gemini"};
@@ -21,8 +21,8 @@ char *acr_price_family(const char *provider, gsize len)
     return g_strndup(provider, len);
 }
 
-/* The length of the text before an end that matches the pattern; 0 if no end matches. In the
- * pattern, "d" is a digit and "*" any text without a slash. */
+/* Returns the length of the text before an end that matches the pattern; 0 if no end matches. In
+ * the pattern, "d" is a digit and "*" any text without a slash. */
 static gsize without_end(const char *text, const char *pattern)
 {
     gsize len = strlen(text), n = strlen(pattern);
@@ -40,7 +40,7 @@ static gsize without_end(const char *text, const char *pattern)
     return len - n;
 }
 
-/* The name without the last date or version at its end. */
+/* Returns the name without the date or version at its end, owned; NULL if there is none. */
 static char *shorter(const char *name)
 {
     static const char *const ends[] = {"@*",     "-dddd-dd-dd", "-dddddddd", "-dddd",
@@ -64,7 +64,7 @@ static void add_with_shorter_ones(GPtrArray *spellings, const char *name)
     g_free(next);
 }
 
-/* A Bedrock name without its region. */
+/* Returns a Bedrock name without its region. */
 static const char *without_region(const char *name)
 {
     static const char *const regions[] = {"us.", "eu.", "apac.", "global.", "jp.",

@@ -1,12 +1,13 @@
 /* Looks up what models cost: first in the user's file, then in the built-in table, which has the
- * same format. A model that neither contains has no price; prices are never guessed. */
+ * same format. A model in neither list has no price; prices are never guessed. */
 #include "money/price_private.h"
 
 #include <string.h>
 
 struct AcrPrices {
-    GHashTable *file, *table; /* rows by model; `file` has the user's rows, or is NULL */
-    char *date;               /* owned; date of the table */
+    /* rows by model; `file` has the rows of the user's file, or is NULL */
+    GHashTable *file, *table;
+    char *date; /* owned; date of the built-in table */
     AcrPrice highest, lowest;
 };
 
@@ -28,7 +29,7 @@ static GHashTable *read_prices_file(const char *path, GError **error)
                       failure ? failure->message : "the file contains no price for any model"));
 }
 
-/* The date of the table is in the row "sample_spec", which readers of this format skip. */
+/* Reads the built-in table. The row "sample_spec", which other readers skip, has its date. */
 static bool read_table(AcrPrices *prices, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(acr_price_table, strlen(acr_price_table), error);
@@ -37,8 +38,8 @@ static bool read_table(AcrPrices *prices, GError **error)
     return prices->table;
 }
 
-/* Finds the highest and lowest prices, in the built-in table only: users' lists may contain prices
- * that are a thousand times too high. */
+/* Finds the highest and lowest prices, only in the built-in table, because users' files may contain
+ * prices that are a thousand times too high. */
 static void find_extremes(AcrPrices *prices)
 {
     GHashTableIter rows;
@@ -86,7 +87,7 @@ void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out)
 }
 
 /* Finds a model of a family under any spelling of the model's name. A row that the user added
- * without a provider (`bare`) applies to that model at every provider. */
+ * without a provider (`bare`) applies to the model at every provider. */
 static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtrArray *spellings,
                                 bool bare)
 {
@@ -140,7 +141,7 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
            (strcmp(family, "openrouter") == 0 && find_routed(prices, slash + 1, out));
 }
 
-/* Whether the weights of the model are public, so that anybody may serve it under that name. */
+/* Whether the weights of the model are public, so that anybody may serve it. */
 static bool is_open(const char *name)
 {
     static const char *const beginnings[] = {"gpt-oss", "deepseek-r1", "deepseek-v3",
@@ -151,7 +152,7 @@ static bool is_open(const char *name)
     return false;
 }
 
-/* The provider to which a well-known prefix of the name belongs. */
+/* Returns the provider to which a well-known prefix of the name belongs; NULL if there is none. */
 static const char *owner_by_beginning(const char *name)
 {
     static const char *const owners[][2] = {

@@ -1,8 +1,9 @@
-/* Checks whether token counts are plausible, and computes what they cost. Sums have 128 bits and
- * saturate, so that absurd counts give the largest amount and never a small or negative one. The
- * arithmetic is LiteLLM's: if a request exceeds a threshold, the price of the higher tier
- * applies to all of its tokens; a kind of token without a price costs as much as other input or
- * output; and the price of reasoning applies only to the reasoning tokens of the output. */
+/* Checks whether token counts are plausible, and computes the cost of usages. Sums have 128 bits
+ * and saturate, so that absurd counts give the largest amount, and never a small or negative
+ * amount. The arithmetic is LiteLLM's: if a request exceeds a threshold, the price of the higher
+ * tier applies to all tokens of the request; a kind of token without a price costs as much as other
+ * input or output; and the price of reasoning applies only to the reasoning tokens of the
+ * output. */
 #include "money/price_private.h"
 
 G_DEFINE_QUARK(acr_money_error_quark, acr_money_error)
@@ -37,7 +38,7 @@ gint64 acr_microusd(gint64 pico)
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
 
-/* The smallest plausible number of tokens for that many bytes. */
+/* Returns the smallest plausible number of tokens for a text of `bytes` bytes. */
 static gint64 densest(gint64 bytes)
 {
     return bytes > 0 ? MAX(1, bytes / ACR_USAGE_DENSEST_BYTES) : 0;
@@ -73,7 +74,7 @@ static gint64 said(gint64 first, gint64 second, gint64 otherwise)
     return first >= 0 ? first : second >= 0 ? second : otherwise;
 }
 
-/* A tier in which missing prices are taken from `base`. */
+/* Returns the tier with missing prices taken from `base`. */
 static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *base)
 {
     AcrPriceTier whole = {0};
@@ -103,7 +104,8 @@ AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service)
     }
 }
 
-/* The prices of a service tier; with `least`, the prices of short prompts. */
+/* Returns the prices of a service tier. A missing price is the higher of the prices in `standard`
+ * and `least`. */
 static AcrPriceTier service_tier(const AcrPriceTier *row, const AcrPriceTier *standard,
                                  const AcrPriceTier *least)
 {
@@ -171,7 +173,7 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
     return saturated(sum);
 }
 
-/* Raises both sums to the highest prices of a complete tier. */
+/* Raises both prices to the highest prices of a complete tier. */
 static void raise_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
 {
     *sent = MAX(*sent, MAX(tier->written, MAX(tier->input, tier->cached)));
@@ -204,7 +206,7 @@ static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received
     *received = MIN(*received, MIN(tier->output, tier->reasoning));
 }
 
-/* The lowest prices of all tiers. */
+/* Finds the lowest prices of sent and of received tokens over all tiers. */
 static void lowest_sides(const AcrPrice *price, gint64 *sent, gint64 *received)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
