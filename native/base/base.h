@@ -70,7 +70,7 @@ static inline bool acr_interrupted(const AcrInterrupt *interrupt)
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
 }
 
-/* Whether the signal means that the time limit is reached. */
+/* Whether a signal has arrived which means that the time limit is reached. */
 static inline bool acr_time_is_over(const AcrInterrupt *interrupt)
 {
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) == SIGALRM;
@@ -111,7 +111,7 @@ bool acr_json_lines(const char *text, gsize len, const char *name,
                     void *ctx, GError **error) ACR_MUST_USE;
 void acr_json_free(AcrJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJson, acr_json_free)
-AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* deep copy; owned */
+AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* returns a deep copy; owned */
 
 /* Returns the version of cJSON; static. */
 const char *acr_json_library(void);
@@ -135,11 +135,11 @@ AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* Makes a JSON value like acr_json_new_string, from bytes. Bytes that contain a NUL become
  * {"base64": "…"}, too. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
-/* does the same for a GBytes (borrowed) */
+/* like acr_json_new_bytes */
 AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE;
 /* Makes an array of the strings in `texts`, which is NULL-terminated and may be NULL. */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
-/* does the same for an array of strings (borrowed) */
+/* like acr_json_new_strings */
 AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE;
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
@@ -148,7 +148,7 @@ void acr_json_set(AcrJson *object, const char *key, AcrJson *value);
 void acr_json_set_string(AcrJson *object, const char *key, const char *text);
 void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
-void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
+void acr_json_append(AcrJson *array, AcrJson *value); /* `value` is taken */
 
 /* Makes an object of pairs of a key and an AcrJson (taken), ended by a NULL key. Leaves out a pair
  * whose value is NULL. */
@@ -186,7 +186,7 @@ GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
-const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if the value is not a string */
+const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if `json` is not a string */
 /* Returns the strings of an array, NULL-terminated; skips other elements; owned (g_strfreev). */
 char **acr_json_strings(const AcrJson *array) ACR_MUST_USE;
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
@@ -209,7 +209,7 @@ bool acr_utf8_is_text(const void *data, gsize len);
 /* Returns a copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned
  * (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
-char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* does the same for a GBytes */
+char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* like acr_utf8_repair */
 /* Returns the bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
 char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
 /* Returns the last line of a process's output, repaired to valid UTF-8; "" if the output is empty;
@@ -301,8 +301,8 @@ bool acr_file_replace_at(int folder, const char *name, const char *path, const v
  * through a symbolic link. Returns -1 and sets errno on failure; ELOOP means that a part of the
  * path is not a folder. With `make`, creates missing folders, accessible only to their owner. */
 int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
-/* Reads a descriptor to its end, at most `max` bytes; owned. `timeout_ms` 0: no timeout. An
- * interrupt (may be NULL) is noticed within a tenth of a second. Errors (messages name the
+/* Reads a descriptor to its end, at most `max` bytes; owned. A `timeout_ms` of 0 means no timeout.
+ * An interrupt (may be NULL) is noticed within a tenth of a second. Errors (messages name the
  * descriptor `name`): TOO_BIG, FAILED (also on a timeout or an interrupt). */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
@@ -314,8 +314,8 @@ void acr_fd_close(int *fd);
 /* Writes all of `data`, by repeated writes if the kernel accepts only a part. Returns 0 or an
  * errno. */
 int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
-/* Resolves symbolic links if the path exists, and otherwise makes it absolute, so that every
- * spelling of a path gives the same result; owned (g_free). */
+/* Returns a path with symbolic links resolved if the path exists, otherwise made absolute, so that
+ * every spelling of the path gives the same result; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
 /* Whether a path is `folder` or lies inside `folder`; compares only the strings. False if `folder`
  * is NULL. */
@@ -334,7 +334,8 @@ bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
 /* fsyncs a folder, so that files created in it survive a crash. */
 bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
 
-/* An exclusive lock on a file (created if missing), held until it is freed or the process ends. */
+/* An exclusive lock on a file (created if missing), held until the lock is freed or the process
+ * ends. */
 typedef struct AcrLock AcrLock;
 AcrLock *acr_lock_take(const char *path, GError **error)
     ACR_MUST_USE; /* owned; errors: BUSY (names the pid of the process that has the lock), FAILED */
@@ -343,7 +344,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
 /* Returns the SHA-256 as lower-case hexadecimal text; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
-char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* does the same for a GBytes */
+char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* like acr_sha256_hex */
 
 /* Makes a secret that nobody can guess: 40 hexadecimal digits made of 160 random bits; owned
  * (g_free). */
@@ -360,7 +361,7 @@ bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 /* Identifies a process by the machine's boot, its process id and its start time, so that another
  * process that later gets the same id is not mistaken for the owner, even after a reboot. */
 typedef struct {
-    gint64 pid, start; /* start: in clock ticks since boot; 0 if unknown */
+    gint64 pid, start; /* process id; start time in clock ticks since boot, 0 if unknown */
     char boot[40];     /* the boot's id; "" if unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
@@ -396,13 +397,14 @@ GBytes *acr_ends_finish(AcrEnds *ends) ACR_MUST_USE;
 typedef struct {
     const char *const
         *argv; /* NULL-terminated; argv[0] without a slash is looked up by acr_program_find */
-    const char *const *envp; /* NULL-terminated NAME=VALUE; NULL: this process's environment */
-    const char *cwd;         /* NULL: this process's working folder */
-    const void *input;       /* bytes for standard input; NULL: /dev/null */
+    /* environment of the child, "NAME=VALUE", NULL-terminated; NULL: that of this process */
+    const char *const *envp;
+    const char *cwd;   /* working folder of the child; NULL: that of this process */
+    const void *input; /* bytes for standard input; NULL: /dev/null */
     gsize input_len;
     /* the child inherits this process's standard input instead of reading `input` */
     bool inherit_input;
-    gint64 timeout_ms; /* when it expires, the whole process group is killed; 0: no timeout */
+    gint64 timeout_ms; /* timeout after which the whole process group is killed; 0: none */
     /* maximum number of bytes kept of each stream; the rest is read and dropped; 0: 16 MiB */
     gsize output_limit;
     /* time between SIGTERM and SIGKILL if the command is stopped early; 0: only SIGKILL is sent */
@@ -426,7 +428,7 @@ typedef struct {
 } AcrSpawn;
 
 typedef struct {
-    int exit_code; /* 0-255, or -1 if a signal ended the command */
+    int exit_code; /* exit code 0-255, or -1 if a signal ended the command */
     int signal;    /* the signal that ended the command, or 0 */
     bool timed_out;
     bool interrupted;

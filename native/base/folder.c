@@ -66,7 +66,7 @@ int acr_dir_open_beneath(int folder, const char *name, bool make)
 
 typedef struct {
     const char *path; /* path of the whole tree, for messages */
-    int top;          /* descriptor of the tree */
+    int top;          /* descriptor of the tree's top folder */
     dev_t device;
     guint moved; /* number of folders moved up so far, which numbers their new names */
     GError **error;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NUMBER_MAX_CHARS 60 /* cJSON reads at most 63 characters */
+#define NUMBER_MAX_CHARS 60 /* maximum length of a number; cJSON reads at most 63 characters */
 
 typedef struct {
     const char *text;
@@ -17,7 +17,7 @@ typedef struct {
     GString *repaired; /* NULL until something is replaced */
     /* upper bound of the number of values: the number of commas and brackets plus one */
     guint values;
-    guint depth;  /* nesting of brackets */
+    guint depth;  /* current nesting of brackets */
     gsize copied; /* number of bytes of `text` that are already copied to `repaired` */
     GError **error;
 } Scan;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define EXACT_INT_MAX 9007199254740992.0 /* 2^53 */
+#define EXACT_INT_MAX 9007199254740992.0 /* 2^53; larger integers are not exact */
 #define INDENT 2
 
 static void print_value(GString *out, const AcrJson *json, int indent);

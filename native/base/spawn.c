@@ -29,12 +29,12 @@ typedef struct {
 
 /* A running child. */
 typedef struct {
-    pid_t pid; /* also the id of its process group */
+    pid_t pid; /* process id of the child, and id of its process group */
     Stream out, err;
     bool ended; /* the child has ended, but is not reaped yet */
     /* the kernel has reaped the child, because SIGCHLD is ignored; the id may be reused */
     bool lost;
-    gint64 ended_at; /* in microseconds of the monotonic clock */
+    gint64 ended_at; /* time of the child's end, in microseconds of the monotonic clock */
     gint64 watch_at; /* time of the next call of `watch`, in microseconds of the monotonic clock */
     /* time at which SIGKILL follows a SIGTERM, in microseconds; 0 if no SIGTERM was sent */
     gint64 kill_at;

@@ -187,7 +187,7 @@ static bool split_channels(Split *split)
 {
     static const char channel[] = "<|channel|>", message[] = "<|message|>";
     const char *at = skip_space(split->text, true);
-    /* the same notation as written by a server that dropped the special tokens */
+    /* the notation of channels without special tokens, which some servers drop */
     if (has_prefix(at, "analysis") && strstr(at, "assistantfinal")) {
         const char *final = strstr(at, "assistantfinal");
         add_thoughts(split, at + strlen("analysis"), (gsize)(final - at) - strlen("analysis"));

@@ -10,8 +10,8 @@ char *acr_token_new(void)
 {
     guint8 bytes[TOKEN_BYTES];
     GString *text = g_string_new(NULL);
-    /* For so few bytes, getrandom never returns less than asked. It waits only while the machine
-     * boots. */
+    /* For so few bytes, getrandom never returns fewer bytes than requested. It waits only while the
+     * machine boots. */
     ssize_t n = getrandom(bytes, sizeof bytes, 0);
     g_assert(n == sizeof bytes);
     for (gsize i = 0; i < sizeof bytes; i++)

@@ -14,7 +14,7 @@
 #define UNVERIFIED 1 /* libcurl's verification result if the certificate chain was not checked */
 #define STEP_MS 100
 #define ENOUGH_MS 100 /* how long a response may take to end after on_body returned ENOUGH */
-/* a silence of this length ends the exchange after on_body returned NEARLY */
+/* silence in milliseconds that ends the exchange after on_body returned NEARLY */
 #define NEARLY_MS 2000
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000

@@ -58,12 +58,12 @@ typedef enum {
     ACR_HTTP_STOP, /* the exchange fails with STOPPED */
 } AcrHttpNext;
 
-/* Zero-initialise. All members are borrowed for the call. */
+/* A request. Zero-initialise. All members are borrowed for the call. */
 typedef struct {
-    const char *method; /* NULL: GET, or POST if there is a body */
+    const char *method; /* method; NULL: GET, or POST if there is a body */
     const char *url;
     const char *unix_socket;    /* path of a unix socket, or NULL */
-    const char *const *headers; /* NULL-terminated "Name: value" */
+    const char *const *headers; /* headers of the request, "Name: value", NULL-terminated */
     const void *body;
     gsize body_len;
     /* decompress the body if the server compressed it although no Accept-Encoding was sent */
@@ -87,12 +87,12 @@ typedef struct {
 } AcrHttpRequest;
 
 typedef struct {
-    int status;          /* 0 if no response head arrived */
+    int status;          /* HTTP status; 0 if no response head arrived */
     GBytes *body;        /* owned; empty if on_body was given; NULL after a failure */
     GHashTable *headers; /* owned; as in AcrHttpHead; NULL if no response head arrived */
     bool sent;           /* part of the request may have reached the server */
     gint64 wall_ms;
-    gint64 first_byte_ms; /* 0 if no byte arrived */
+    gint64 first_byte_ms; /* time until the first byte; 0 if no byte arrived */
 } AcrHttpResponse;
 
 /* Performs an exchange. Returns true if a complete response arrived, whatever its status. A

@@ -29,10 +29,10 @@ struct AcrHttpClient {
     CURLM *multi; /* owned; holds the kept connections */
     /* owned; all options of the handle are reset after each exchange */
     CURL *easy;
-    struct AcrHttpTransfer *current; /* borrowed during an exchange */
+    struct AcrHttpTransfer *current; /* the exchange in progress, borrowed; otherwise NULL */
 };
 
-/* The reason why a transfer was ended before its end. */
+/* The reason why this program ended a transfer. */
 typedef enum {
     ACR_HTTP_END_NONE,
     ACR_HTTP_END_INTERRUPTED,

@@ -23,9 +23,10 @@ typedef struct AcrHttpServer AcrHttpServer;
 /* A request and its answer; shared. */
 typedef struct AcrHttpIncoming AcrHttpIncoming;
 
-/* Zero-initialise; `answer` and `body_limit` are required. The server copies the struct. */
+/* Options of a server. Zero-initialise; `answer` and `body_limit` are required. The server copies
+ * the struct. */
 typedef struct {
-    guint port; /* 0: any free port */
+    guint port; /* port to listen on; 0: any free port */
     gsize body_limit;
     /* maximum time from the start of the connection, or from the end of its last answer, to a
      * complete request; 0: 10,000 */
@@ -50,7 +51,7 @@ AcrHttpServer *acr_http_server_start(const AcrHttpServerOptions *options,
  * server's thread. */
 void acr_http_server_stop(AcrHttpServer *server);
 guint acr_http_server_port(const AcrHttpServer *server);
-/* borrowed; consists of letters and digits */
+/* returns the token, borrowed; it consists of letters and digits */
 const char *acr_http_server_token(const AcrHttpServer *server);
 /* Returns the version of libmicrohttpd; NULL if the library cannot be loaded. */
 const char *acr_http_server_library(void);
@@ -60,9 +61,10 @@ void acr_http_incoming_unref(AcrHttpIncoming *incoming);
 
 /* ---- The request: borrowed and unchanged until the last reference is released ---- */
 
-const char *acr_http_incoming_method(const AcrHttpIncoming *incoming); /* "GET", … */
+const char *acr_http_incoming_method(const AcrHttpIncoming *incoming); /* returns "GET", … */
 const char *
-acr_http_incoming_path(const AcrHttpIncoming *incoming); /* decoded, without the query */
+/* returns the decoded path without the query */
+acr_http_incoming_path(const AcrHttpIncoming *incoming);
 /* Looks up a header by its lower-case name; NULL if the client did not send the header. The values
  * of a repeated header are joined by ", ". */
 const char *acr_http_incoming_header(const AcrHttpIncoming *incoming, const char *name);

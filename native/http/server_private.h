@@ -62,7 +62,7 @@ struct AcrHttpIncoming {
     /* The mutex protects the following members. */
     pthread_mutex_t mutex;
     bool is_gone; /* the client has disconnected; `server` may be freed */
-    int status;   /* 0 until the answer begins */
+    int status;   /* HTTP status of the answer; 0 until the answer begins */
     /* is_stream: the answer is a stream of server-sent events; is_ended: the answer is complete;
      * is_answering: MHD has the response */
     bool is_stream, is_ended, is_answering;

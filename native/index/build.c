@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SYMBOLS_PER_FILE 32u     /* most repositories have fewer symbols per file */
+#define SYMBOLS_PER_FILE 32u     /* symbols reserved per file; most repositories have fewer */
 #define MAX_RESERVED (16u << 20) /* maximum number of symbols for which room is reserved */
 #define LARGE_PAGE ((gsize)2 << 20)
-/* if so many files fail in a row, the outliner itself is assumed to be broken */
+/* number of failed files in a row after which the outliner itself is assumed to be broken */
 #define MAX_FAILURES_IN_A_ROW 50u
 
 G_DEFINE_QUARK(acr_index_error, acr_index_error)

@@ -67,7 +67,7 @@ static AcrLock *lock_patiently(const char *path, GError **error)
 }
 
 /* Removes a database and SQLite's files beside it. The database goes last, because another process
- * may create a new database once the path is free, and a journal then belongs to the new one. */
+ * may create a new database once the path is free, and a journal then belongs to it. */
 static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
 {
     static const char *const endings[] = {"-journal", "-wal", "-shm", ""};

@@ -69,7 +69,7 @@ static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
     case SQLITE_NOMEM:
     case SQLITE_NOLFS:
         return ACR_CACHE_UNUSABLE;
-    /* CORRUPT, NOTADB, and codes that an intact table cannot cause, such as that of too many
+    /* CORRUPT, NOTADB, and codes that an intact table cannot cause, such as the code for too many
      * steps */
     default:
         return ACR_CACHE_DAMAGED;
@@ -152,7 +152,7 @@ static AcrCacheState check_database(AcrCacheDatabase *database, const char *path
     guint64 application, format, pages;
     g_autofree char *schema = NULL;
     AcrCacheState state = ask_number(database, "PRAGMA page_count", &pages);
-    if (state == ACR_CACHE_OK) /* checked last, because another process may be creating the table */
+    if (state == ACR_CACHE_OK) /* read last, because another process may be creating the table */
         state = ask_number(database, "PRAGMA application_id", &application);
     if (state == ACR_CACHE_DAMAGED && !in_own_folder(path))
         return ACR_CACHE_FOREIGN;

@@ -45,7 +45,7 @@ GQuark acr_index_error_quark(void);
 
 /* The reason why an outliner failed on a file; borrowed. */
 typedef struct {
-    const char *why; /* one line */
+    const char *why; /* the reason, in one line */
     /* the outliner itself reported the failure, so it will probably happen again */
     bool lasting;
 } AcrOutlineFailure;
@@ -113,11 +113,11 @@ typedef struct {
     AcrSymbolKind kind;
     guint32 file;     /* number of the file, an argument of acr_index_file */
     gint32 parent;    /* id of the enclosing class or function; -1 at module level */
-    guint32 first;    /* 1-based, including decorators */
+    guint32 first;    /* first line (1-based), including decorators */
     guint32 def;      /* line of `class` or `def`; equals `first` for other kinds */
     guint32 sig_last; /* last line of the header; equals `last` for other kinds */
     guint32 last;
-    const char *name;     /* without qualifier */
+    const char *name;     /* name without qualifier */
     const char *qualname; /* dotted name within the file */
     /* ASSIGN: the dotted name that is assigned; IMPORT: the imported name; or NULL */
     const char *value;
@@ -156,7 +156,7 @@ typedef struct {
     gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
 
-typedef struct AcrIndexCache AcrIndexCache; /* declared below */
+typedef struct AcrIndexCache AcrIndexCache; /* see the section Cache */
 
 typedef struct {
     const AcrOutliner *outliner;
@@ -241,8 +241,8 @@ GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUS
 /* A cache that stores outline rows by blob id in one SQLite file. Repositories, commits, worktrees
  * and processes share the file. Its contents are never trusted: each row has a checksum over id,
  * version and bytes. A damaged cache never changes an answer, so no function of the cache fails
- * except acr_index_cache_clear, which the user calls explicitly. One thread at a time; any number
- * of caches and processes may have the same file open. */
+ * except acr_index_cache_clear, which the user calls explicitly. Only one thread at a time may use
+ * a cache; any number of caches and processes may have the same file open. */
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)

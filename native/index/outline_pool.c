@@ -21,7 +21,7 @@
 #define HANG_UP_GRACE_MS 2000
 
 typedef struct {
-    AcrPeer peer; /* its pid is 0 if the worker has no peer */
+    AcrPeer peer; /* the worker's peer; its pid is 0 if there is none */
     bool ready, busy;
     bool big;           /* the peer's current file is large */
     gsize file;         /* number in the batch of the file that the peer outlines, if `busy` */
@@ -29,7 +29,7 @@ typedef struct {
     gint64 deadline_us; /* deadline of the current file, or of the peer's start */
     GByteArray *out;    /* bytes that the socket has not accepted yet */
     gsize out_at;
-    GByteArray *in; /* the answer being read */
+    GByteArray *in; /* bytes of the answer that have arrived */
 } Worker;
 
 typedef struct {

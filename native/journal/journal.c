@@ -199,8 +199,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request,
     return g_string_append(line, "}\n");
 }
 
-/* Writes `data` at the offset `off` and fsyncs the file; returns 0 or an errno. After a short write
- * it writes the rest, and an error of the second write is returned. */
+/* Writes `data` at the offset `off` and fsyncs the file; returns 0 or an errno. After a short
+ * write, the function writes the rest and returns the error of the last write. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {

@@ -104,7 +104,7 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     char *text = NULL;
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse_key(error, "the key command", "cannot be run by '/bin/sh'");
-    /* no other reference to this buffer exists, so it can be wiped */
+    /* the output has no other reference, so its memory can be wiped */
     text = (char *)g_bytes_get_data(result.out, &len);
     bool ok = check_result(&result, spawn.timeout_ms, error) &&
               take_key_line(text, len, "the output of the key command", out_key, error);

@@ -108,7 +108,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                              "cannot read AWS settings: %s", failure->message);
-    /* no other reference to this buffer exists, so it can be wiped */
+    /* the bytes have no other reference, so their memory can be wiped */
     data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL;
     char *text = g_strndup(data ? data : "", len);
     take_profile(out, text);

@@ -60,9 +60,9 @@ struct AcrBatchBroker {
     pthread_mutex_t lock; /* protects all following members */
     pthread_cond_t changed;
     bool is_over;
-    GPtrArray *calls;    /* Call, owned */
-    GPtrArray *batches;  /* Batch, owned */
-    GHashTable *answers; /* key -> AcrBatchAnswer, owned */
+    GPtrArray *calls;    /* array of owned Call */
+    GPtrArray *batches;  /* array of owned Batch */
+    GHashTable *answers; /* key -> owned AcrBatchAnswer */
 };
 
 static void call_free(gpointer data)

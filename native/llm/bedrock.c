@@ -188,8 +188,8 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
 }
 
 /* Reads the usage. inputTokens excludes tokens read from the cache or written to it; totalTokens
- * may or may not include them. If totalTokens matches neither sum, the counters have an unknown
- * meaning, so none is used. */
+ * may or may not include them. If totalTokens equals neither the sum with these tokens nor the sum
+ * without them, no counter is used. */
 static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
@@ -312,8 +312,8 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     return ACR_PARSE_DONE;
 }
 
-/* Learns from an error of the model behind Bedrock, whose message says in its own words which part
- * of the request it rejects. */
+/* Learns from an error of the model behind Bedrock. The message names the rejected part of the
+ * request in the words of the model's maker. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(

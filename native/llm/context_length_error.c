@@ -18,8 +18,8 @@
     "must be <=|cannot exceed|n_ctx:|maximum input length|max_seq_len|model with|"                 \
     "while limit is|maximum length|tokens limit|maximum number of|max size:|"                      \
     "maximum context length:"
-/* Words for the thing that is too long, words for "too long", and words that show that something
- * else is meant. */
+/* Words for a prompt (NOUNS), words for "too long" (VERBS), and words that show that an error is
+ * about another limit (OTHERS). */
 #define NOUNS                                                                                      \
     "context|prompt|input|token count|tokens to keep|total tokens|too many tokens|"                \
     "message tokens|messages|text bytes|request body|request (|token limit|requested tokens"
@@ -56,7 +56,8 @@ guint acr_numbers_in(const char *text, gint64 *out, guint max)
     return n;
 }
 
-/* Returns the number that follows `words` in the text at a short distance; 0 if there is none. */
+/* Returns the number that follows `words` in the text within MAX_BETWEEN bytes; 0 if there is
+ * none. */
 static gint64 number_behind(const char *text, const char *words)
 {
     const char *at = strstr(text, words);
@@ -75,7 +76,7 @@ static gint64 window_in(const char *text)
     gint64 numbers[MAX_NUMBERS], most = 0, next = 0;
     guint n = acr_numbers_in(text, numbers, MAX_NUMBERS);
     g_auto(GStrv) before = g_strsplit(BEFORE_WINDOW, "|", -1);
-    /* "… > 200000" compares the sum of prompt and answer with the window */
+    /* a message with "… > 200000" compares the sum of prompt and answer with the window */
     const char *sign = strstr(text, "> ");
     if (sign && acr_numbers_in(sign + 2, &most, 1) && g_ascii_isdigit(sign[2]))
         return most;

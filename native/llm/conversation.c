@@ -6,7 +6,7 @@
 
 struct AcrConversation {
     char *name;       /* owned */
-    GArray *messages; /* AcrMessage */
+    GArray *messages; /* array of AcrMessage */
 };
 
 static void clear_message(gpointer data)

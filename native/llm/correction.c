@@ -99,7 +99,7 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 }
 
 #define MAX_NUMBERS 16u /* maximum number of numbers that are read in a message */
-#define LEAST_LIMIT 256 /* a smaller limit leaves no room for an answer */
+#define LEAST_LIMIT 256 /* minimum limit in tokens; a smaller one leaves no room for an answer */
 
 /* Collects the numbers in an error message, except the HTTP status; returns how many there are. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
@@ -180,7 +180,7 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
 
 /* maximum number of bytes of text per token; repeated bytes are not counted */
 #define MAX_TOKEN_BYTES 8
-#define LEAST_CUT_TOKENS 500 /* a smaller token count is only a placeholder of the server */
+#define LEAST_CUT_TOKENS 500 /* minimum plausible token count; a smaller one is a placeholder */
 
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure)

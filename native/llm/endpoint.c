@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "llm/provider.h"
 
-/* shorter header values are assumed to be ordinary words, not secrets */
+/* minimum length of a secret; shorter values are ordinary words */
 #define MIN_SECRET_BYTES 8u
 #define MAX_GIVEN_HEADERS 100 /* maximum number of headers in one environment variable */
 
@@ -16,7 +16,7 @@ const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *na
 {
     gsize len = strlen(name);
     for (guint i = 0; i < endpoint->headers->len; i++) {
-        /* the list ends with NULL once the endpoint is complete */
+        /* the list of headers ends with NULL once the endpoint is complete */
         const char *line = endpoint->headers->pdata[i];
         if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + strlen(": ");
@@ -163,8 +163,8 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
     return authority || refuse_base(endpoint, error);
 }
 
-/* Appends the path that all servers of the endpoint's kind share, because users often give an
- * address without a path. */
+/* Appends the path that all servers of the provider share, because users often give an address
+ * without a path. */
 static void add_path(AcrEndpoint *endpoint)
 {
     const char *host = strstr(endpoint->base_url, "://");
@@ -175,8 +175,8 @@ static void add_path(AcrEndpoint *endpoint)
     endpoint->base_url = longer;
 }
 
-/* Whether the URL is that of the provider's own host over TLS, and not of a host whose name only
- * begins the same way. */
+/* Whether the URL names the provider's own host over TLS, and not a host whose name only begins
+ * like that of the provider. */
 static bool is_own_address(const AcrProvider *provider, const char *base_url)
 {
     gsize len = provider->base_url ? strlen(provider->base_url) : 0;

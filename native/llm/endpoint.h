@@ -12,7 +12,7 @@ typedef struct {
     const char *model;      /* borrowed; the model's name at the provider */
     char *base_url;         /* owned; without a trailing slash */
     char *url;              /* owned; the URL to which requests are posted */
-    char *unix_socket;      /* owned; NULL: TCP */
+    char *unix_socket;      /* owned; path of the unix socket; NULL: the server is reached by TCP */
     /* array of owned strings "Name: value"; ends with NULL once the endpoint is complete */
     GPtrArray *headers;
     char *key; /* owned; NULL: there is no key */
@@ -23,7 +23,7 @@ typedef struct {
     bool is_own;        /* the requests go to the provider's own address, over TLS */
     /* no base URL was given, so the server knows the newer names of parameters */
     bool is_official_dialect;
-    bool no_sampling;      /* this version of the API has no temperature */
+    bool no_sampling;      /* the version of the API has no temperature */
     AcrAwsCredentials aws; /* keys that sign requests; may be unset */
 } AcrEndpoint;
 /* Makes an endpoint from the options and the environment. Errors: USAGE, AUTH. */
@@ -40,8 +40,7 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
 /* Adds the header "Authorization: Bearer KEY", if there is a key. */
 void acr_endpoint_bearer(AcrEndpoint *endpoint);
-/* Whether requests carry neither a key nor a header that the user gave, which could contain a
- * key. */
+/* Whether requests carry neither a key nor a header from the user, which could contain a key. */
 bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
 /* Fails with AUTH if a key is needed but not set; the message names the provider's variables.
  * Servers on this machine, and kinds of servers that people usually run themselves, need no key. */

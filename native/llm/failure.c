@@ -23,13 +23,13 @@ typedef enum {
 typedef struct {
     AcrLlmError code;
     Rank rank;
-    const char *words[20]; /* NULL-terminated */
+    const char *words[20]; /* the words, NULL-terminated */
 } Words;
 
 /* The words that classify an error. They are compared case-insensitively, because event streams and
  * headers spell exceptions differently. */
 static const Words table[] = {
-    /* limits on concurrent requests; they need no action, because they end by themselves */
+    /* limits on concurrent requests, which pass when other requests end, so a retry helps */
     {ACR_LLM_ERROR_RATE_LIMIT,
      RANK_MONEY,
      {"in_flight_budget_exhausted", "openrouter_in_flight_budget"}},
@@ -319,7 +319,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     if (strstr(prose, "did not allow prompt caching"))
         return ACR_LLM_ERROR_BAD_REQUEST;
     if (acr_json_get(acr_json_get(error, "metadata"),
-                     "flagged_input")) /* the member comes from content moderation */
+                     "flagged_input")) /* content moderation adds the member */
         return ACR_LLM_ERROR_CONTENT_FILTER;
     if (best->rank >= RANK_STRONG && best->code != ACR_LLM_ERROR_BAD_REQUEST)
         return best->code;

@@ -11,16 +11,16 @@
 #define ACR_LLM_BACKOFF_CAP_MS 60000
 /* in tokens; a larger window in an error message is ignored */
 #define ACR_MAX_WINDOW ((gint64)1000000000)
-#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* longer waits are shortened to a day */
+#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* maximum wait: a day */
 
 /* ---- Classes (failure.c, context_length_error.c) ---- */
 
-/* Zero-initialise. */
+/* The failure of a try. Zero-initialise. */
 typedef struct {
     AcrLlmError code;
     bool retryable;
-    gint64 retry_after_ms; /* -1: unknown */
-    char *message;         /* owned; one line, bounded */
+    gint64 retry_after_ms; /* wait that the server asks for; -1: unknown */
+    char *message;         /* owned; one line of bounded length */
     char *param;           /* owned; the parameter that the server rejected, or NULL */
     /* for CONTEXT_OVERFLOW: tokens that fit, or 0 if the server does not say */
     gint64 window;

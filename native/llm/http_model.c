@@ -53,7 +53,8 @@ typedef struct {
     GRand *random;   /* owned; only for the jitter of waits, which does not change answers */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    /* a request with the key succeeded; the user was told that the tier is refused */
+    /* has_answered: a request with the key succeeded; has_told_refusal: the user knows of the
+     * refusal */
     bool has_answered, has_told_refusal;
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
@@ -314,8 +315,8 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                              "the remaining budget is too small for another call"));
 }
 
-/* Waits for one of the slots that all users of the endpoint and key share, and adds the duration of
- * the wait to the call's. */
+/* Waits for one of the slots that all users of the endpoint and key share, and adds the wait to the
+ * call's wait_ms. */
 static bool enter_try(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -341,7 +342,7 @@ static bool enter_try(Call *call, AcrFailure *failure)
     }
 }
 
-/* Returns the slot, and tells the other users whether the server throttled the try. */
+/* Frees the slot, and tells the other users whether the server throttled the try. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
     bool is_throttled =
@@ -349,7 +350,7 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
         (failure->code == ACR_LLM_ERROR_RATE_LIMIT || failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* no process waits that long; each call fails instead */
+        hold_ms = 0; /* the hold is too long to wait for; each call fails instead */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }

@@ -37,14 +37,14 @@ typedef enum {
 } AcrLlmError;
 #define ACR_LLM_ERROR acr_llm_error_quark()
 GQuark acr_llm_error_quark(void);
-const char *acr_llm_error_name(AcrLlmError code); /* "rate_limit", "context_overflow", … */
+const char *acr_llm_error_name(AcrLlmError code); /* such as "rate_limit" */
 
 #define ACR_LLM_MAX_ANSWER (32u * 1024 * 1024) /* maximum number of bytes of one answer's text */
 
 /* ---- Conversation ---- */
 
 typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
-const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
+const char *acr_role_name(AcrRole role); /* returns "system", "user" or "assistant" */
 
 /* A message. `content` is the whole message as text, including tool calls and results; servers
  * without tools, and models other than the one that made the calls, get this text. `tools` holds
@@ -71,7 +71,7 @@ void acr_conversation_add(AcrConversation *conversation, AcrRole role,
 const AcrJson *acr_conversation_calls(const AcrConversation *conversation);
 gsize acr_conversation_size(const AcrConversation *conversation);
 gsize acr_conversation_bytes(
-    const AcrConversation *conversation); /* the number of bytes of all messages together */
+    const AcrConversation *conversation); /* returns the number of bytes of all messages */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
 /* Replaces a message's text, for example to shorten a result. The message's tool calls or
@@ -87,7 +87,7 @@ AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize fro
 /* minimum temperature of a varied call, if a temperature is sent at all */
 #define ACR_VARIED_TEMPERATURE 0.8
 
-/* Zero-initialise; all members are borrowed for the call. */
+/* A request to a model. Zero-initialise; all members are borrowed for the call. */
 typedef struct {
     const char *label; /* purpose of the call; a script has one queue of answers per label */
     guint step;        /* number of the step, from 1; 0 if the call belongs to no step */
@@ -143,7 +143,7 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
 typedef struct {
     /* name of the model that was called, if there are several; borrowed from the model */
     const char *model;
-    bool ok;          /* the request of this try brought the answer */
+    bool ok;          /* the try's request brought the answer */
     bool sent;        /* a part of the request may have reached the server */
     bool streamed;    /* an answer began to arrive */
     AcrLlmError code; /* class of the try's failure */
@@ -151,10 +151,10 @@ typedef struct {
     char *request_id; /* owned, or NULL */
     /* how long the try waited before its request, for back-off and for a slot */
     gint64 wait_ms;
-    gint64 first_byte_ms; /* 0 if no byte arrived */
+    gint64 first_byte_ms; /* time until the first byte of the response; 0 if no byte arrived */
     gint64 wall_ms;
     AcrUsage usage;
-    gint64 reserved_pico, reserved_tokens; /* 0 if there is no budget */
+    gint64 reserved_pico, reserved_tokens; /* the reserved amounts; 0 if there is no budget */
     gint64 charged_pico, charged_tokens;   /* the amounts charged to the budget */
     /* the service tier that was requested, and the tier that served the request; ANY if no tier is
      * named */
@@ -172,7 +172,7 @@ typedef struct {
     gint64 window;
 } AcrModelReport;
 
-/* What is known about a model before it is called. Borrowed from the model. */
+/* Facts about a model that are known before a call. Borrowed from the model. */
 typedef struct {
     const char *address; /* "host:port", or the path of a socket; NULL: the model is a script */
     /* source of the key: the name of a variable, or "option"; NULL: there is no key */
@@ -213,11 +213,13 @@ struct AcrModel {
  * Errors: any AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error) ACR_MUST_USE;
-/* Tells the model that the journal has answered this call, so that a script skips its line. */
+/* Tells the model that the journal has answered this call, so that a script skips the call's
+ * line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 /* Returns what the model did in its last call; borrowed until the next call; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
-guint acr_report_sent(const AcrModelReport *report); /* number of requests that were sent */
+/* returns the number of requests that were sent */
+guint acr_report_sent(const AcrModelReport *report);
 /* Reports facts about the model without sending anything. A fallback model must be asked through
  * each of its models. */
 void acr_model_facts(AcrModel *model, AcrModelFacts *out);
@@ -231,13 +233,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
 /* ---- Making a model ---- */
 
-/* Zero-initialise; borrowed for the call of acr_model_new unless noted otherwise. */
+/* Options of a model. Zero-initialise; members are borrowed for the call of acr_model_new unless
+ * noted otherwise. */
 typedef struct {
     /* use the script's lines for this task; NULL: ignore lines that name a task */
     const char *instance_id;
     /* NULL-terminated list of the labels that a script may use; NULL: any */
     const char *const *labels;
-    double temperature; /* negative: not sent */
+    double temperature; /* temperature of requests; negative: not sent */
     AcrService service; /* the service tier to request; its price must be known */
     const char *broker; /* address and token of a batch broker (llm/batch_broker.h); NULL: none */
     const char *effort; /* reasoning effort ("low", "medium", "high", …); NULL: not sent */
@@ -249,7 +252,7 @@ typedef struct {
     const char *key_command; /* command that prints the key; NULL: none */
     /* file that contains the key, and that only its owner may read (mode 0600); NULL: none */
     const char *key_file;
-    /* file of certificates; NULL: that of SSL_CERT_FILE or CURL_CA_BUNDLE, else the system's */
+    /* file of certificates; NULL: the file of SSL_CERT_FILE or CURL_CA_BUNDLE, else the system's */
     const char *ca_file;
     /* time limit of one try including its stream; 0: 30 minutes, 60 at the flex tier */
     gint64 timeout_ms;

@@ -10,7 +10,7 @@
  * control characters by spaces. Returns the line, owned. */
 char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max) ACR_MUST_USE;
 /* Returns an answer's text without the secrets, owned; NULL if the text contains no secret. Secrets
- * shorter than ACR_SECRET_IN_ANSWER bytes stay, since they may be ordinary words. */
+ * shorter than ACR_SECRET_IN_ANSWER bytes stay, because they may be ordinary words. */
 #define ACR_SECRET_IN_ANSWER 12u
 char *acr_redact_answer(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
 /* Returns a digest of the first two messages; owned. All requests of a conversation share the
@@ -70,13 +70,13 @@ typedef struct {
 } AcrEvent;
 typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
 
-/* Parses server-sent events from bytes that may be cut anywhere. LF, CRLF and CR end a line.
- * Lines of bare JSON are treated as data, because some servers write errors that way (sse.c). */
+/* Parses server-sent events from bytes that may be cut anywhere. LF, CRLF and CR end a line. Lines
+ * of bare JSON are treated as data, because some servers write errors as bare JSON (sse.c). */
 typedef struct AcrSse AcrSse;
 AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_sse_free(AcrSse *sse);
-/* Returns false if on_event stopped the stream, or if a line or an event exceeds
- * ACR_MAX_EVENT_BYTES (acr_sse_is_too_big is then true). */
+/* Feeds bytes to the parser. Returns false if on_event stopped the stream, or if a line or an event
+ * exceeds ACR_MAX_EVENT_BYTES (acr_sse_is_too_big is then true). */
 bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* Ends the stream. An event that lacks its final empty line is still passed on. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
@@ -87,8 +87,8 @@ bool acr_sse_is_too_big(const AcrSse *sse);
 typedef struct AcrEventStream AcrEventStream;
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_eventstream_free(AcrEventStream *stream);
-/* Returns false if on_event stopped the stream, or if the bytes are invalid
- * (acr_eventstream_problem then returns why). */
+/* Feeds bytes to the parser. Returns false if on_event stopped the stream, or if the bytes are
+ * invalid (acr_eventstream_problem then returns why). */
 bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len) ACR_MUST_USE;
 /* Returns why the bytes are invalid, static; NULL if they are valid. */
 const char *acr_eventstream_problem(const AcrEventStream *stream);

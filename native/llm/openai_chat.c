@@ -43,7 +43,7 @@ AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const ch
                         ACR_TEXT(is_blank && is_answer ? "(no answer)" : content));
 }
 
-/* Appends an answer with tool calls. If the server sent thoughts, they are sent back. */
+/* Appends an answer with tool calls. Thoughts that the server sent are sent back. */
 static void append_calls(AcrJson *messages, const AcrJson *tools)
 {
     const char *text = acr_json_get_string(tools, "text");
@@ -216,7 +216,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
            output =
                acr_partial_counter(partial, usage, is_chat ? "completion_tokens" : "output_tokens"),
            total = acr_partial_counter(partial, usage, "total_tokens");
-    if (cached < 0) /* DeepSeek's name for this counter */
+    if (cached < 0) /* DeepSeek's name for the counter of cached tokens */
         cached = acr_partial_counter(partial, usage, "prompt_cache_hit_tokens");
     AcrUsage said = acr_partial_prompt(partial, prompt, cached, written);
     said.output = prompt >= 0 && output >= 0 ? MAX(output, total - prompt) : output;

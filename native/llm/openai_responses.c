@@ -223,7 +223,7 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
         strcmp(type, "response.reasoning_text.delta") == 0)
         acr_partial_show_thoughts(partial, delta);
     else if (g_str_has_suffix(type, ".delta"))
-        acr_partial_touch(partial); /* calls, too, show that the server is still working */
+        acr_partial_touch(partial); /* calls also show that the server still works */
     if (g_strv_contains(ends, type))
         return take_response(partial, acr_json_get(json, "response"));
     if (strcmp(type, "response.output_text.delta") == 0)

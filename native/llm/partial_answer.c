@@ -200,7 +200,7 @@ void acr_partial_set(char **word, const char *value)
 /* The finish reasons of all dialects, compared case-insensitively, and our words for them. */
 static const struct {
     const char *ours;
-    const char *words[20]; /* NULL-terminated */
+    const char *words[20]; /* the words, NULL-terminated */
 } finish_words[] = {
     {"stop",
      {"stop", "end_turn", "stop_sequence", "eos", "eos_token", "eosFound", "stopStringFound",

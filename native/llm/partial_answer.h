@@ -1,4 +1,5 @@
-/* An answer while it arrives, and small helpers that all dialects use (partial_answer.c). */
+/* Declares an answer that is still arriving, and helpers that all dialects use
+ * (partial_answer.c). */
 #pragma once
 
 #include "llm/failure.h"
@@ -32,7 +33,7 @@ typedef struct {
     GString *thoughts, *signature;
     GString *shown_thoughts; /* owned; all thoughts that arrived as text */
     bool is_blocked;         /* the prompt was blocked: the call fails with CONTENT_FILTER */
-    AcrFailure failure;      /* set with ACR_PARSE_FAILED */
+    AcrFailure failure;      /* set if parsing failed (ACR_PARSE_FAILED) */
     /* number of pieces of text, thoughts and calls that have arrived */
     gint64 pieces;
     gint64 content_us; /* when content (not a ping) last arrived (g_get_monotonic_time) */
@@ -87,7 +88,8 @@ AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char 
  * ACR_PARSE_FAILED. */
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text);
 
-#define ACR_MAX_COUNTER ((gint64)1 << 53) /* larger numbers are not exact in JSON */
+/* maximum counter; larger numbers are not exact in JSON */
+#define ACR_MAX_COUNTER ((gint64)1 << 53)
 /* Returns a counter; -1 if it is missing or invalid. An invalid counter also sets `is_nonsense`. */
 gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key);
 /* Makes a usage from the counters of a server whose prompt count includes the tokens read from

@@ -30,13 +30,15 @@ typedef struct {
     bool no_stream_options;
     bool no_stream; /* ask for the whole answer in one response, not for a stream */
     bool no_cache;  /* cache marks or the key of the cache were rejected */
-    /* borrowed; requests with the same beginning have the same key; NULL: not sent */
+    /* borrowed; key of the provider's cache, the same for requests with the same beginning; NULL:
+     * not sent */
     const char *cache_key;
     /* whether the current request contains tools; whether tools were rejected */
     bool asks_tools, no_tools;
     bool no_strict;    /* strict schemas of tools were rejected */
     bool no_encrypted; /* the request for encrypted thoughts was rejected */
-    bool no_system;    /* the system role was rejected, so its text is sent as the user's */
+    /* the system role was rejected, so the system prompt is sent as the user's text */
+    bool no_system;
     /* two consecutive messages of one role were rejected, so such messages are merged */
     bool takes_turns;
 } AcrDialect;
@@ -47,7 +49,7 @@ struct AcrProvider {
     const char *const *key_variables;
     /* NULL-terminated list of variables for the base URL, or NULL; the first that is set is used */
     const char *const *base_variables;
-    const char *base_url;  /* the provider's own URL; NULL: the user must give one */
+    const char *base_url;  /* the provider's own URL; NULL: the user must give a URL */
     const char *base_path; /* appended to an address without a path; NULL: nothing is appended */
     /* the server imitates OpenAI's, and may know only the older name of the answer limit */
     bool is_imitator;
@@ -55,9 +57,9 @@ struct AcrProvider {
     bool has_no_schema;
     bool needs_no_key; /* users run such servers themselves, without a key */
     bool needs_limit;  /* every request must limit the answer */
-    /* What completes a stream: only the event that ends it (BY_EVENT); that event, or an orderly
-     * end after a finish reason, because many servers omit the event (IN_ORDER); or the finish
-     * reason alone. */
+    /* The end of a complete stream: the event that ends it (BY_EVENT); the event, or an orderly end
+     * after a finish reason, because many servers omit the event (IN_ORDER); or the finish reason
+     * alone (BY_REASON). */
     enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
     bool calls_tools; /* the provider's models are trained to call tools */
     /* the provider's names of the service tiers that a request can ask for; NULL if it has no
@@ -65,8 +67,8 @@ struct AcrProvider {
     const char *services[ACR_SERVICES];
     bool is_local; /* the server runs on the user's machine and costs nothing */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
-    /* Finds the base URL if neither an option nor a variable gives one and the provider has none.
-     * Returns it, owned; NULL without an error if not found. The member may be NULL. */
+    /* Finds the base URL if neither an option, a variable nor `base_url` gives it. Returns it,
+     * owned; NULL without an error if not found. The member may be NULL. */
     char *(*base)(GError **error);
     /* Completes an endpoint whose base_url, model and key (may be NULL) are set: adds the URL
      * and the headers. Errors: USAGE, AUTH. */
@@ -87,7 +89,7 @@ struct AcrProvider {
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
 };
 
-/* NULL if the provider is unknown */
+/* returns NULL if the provider is unknown */
 const AcrProvider *acr_provider_find(const char *name, gsize len);
 extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure,
     acr_provider_anthropic, acr_provider_gemini, acr_provider_bedrock, acr_provider_groq,
@@ -132,8 +134,8 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
  * that API of the same server. */
 bool acr_move_to_responses(AcrEndpoint *endpoint, const AcrFailure *failure);
 /* Whether the server silently truncated the prompt, as Ollama does if the prompt exceeds the
- * window. The function notices it because the server's token count is too small for the text that
- * was sent. Sets the failure CONTEXT_OVERFLOW. */
+ * window. The sign is that the server's token count is too small for the text that was sent. Sets
+ * the failure CONTEXT_OVERFLOW. */
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure);
 
@@ -171,8 +173,8 @@ bool acr_mentions_json(const AcrConversation *conversation, gsize from);
 
 /* ---- Tools (tool_calls.c) ---- */
 
-/* Returns the message's calls or results, borrowed, if the request has tools and this model made
- * the calls; NULL if the message must be sent as text. */
+/* Returns the message's calls or results, borrowed, if the request has tools and the model of
+ * `dialect` made the calls; NULL if the message must be sent as text. */
 const AcrJson *acr_message_tools(const AcrDialect *dialect, const AcrModelRequest *request,
                                  const AcrMessage *message);
 /* Makes a tool with name and description; owned. `schema` is the name of the member for the tool's
@@ -202,7 +204,7 @@ typedef struct {
     AcrJson *system_end;
     /* the last block of the user's last turn, and of the user's turn before it */
     AcrJson *user_ends[2];
-    AcrJson *user_blocks[2]; /* the lists of blocks of these two turns */
+    AcrJson *user_blocks[2]; /* the lists of blocks of the two turns of user_ends */
 } AcrTurns;
 void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRequest *request,
                     const AcrTurnForm *form);

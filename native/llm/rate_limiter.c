@@ -31,7 +31,7 @@
 struct AcrLimiter {
     char *paused_path; /* owned */
     int fd;
-    int slot; /* -1: none */
+    int slot; /* number of the slot; -1: none */
 };
 
 static gint64 now_ms(void)

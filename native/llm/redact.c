@@ -7,11 +7,11 @@
 #include <string.h>
 
 #define REDACTED "[key]"
-/* a shorter key is a placeholder; removing it everywhere would make texts unreadable */
+/* minimum length of a key; a shorter key is a placeholder, whose removal would spoil texts */
 #define MIN_SECRET 4u
 #define MIN_END 8u   /* minimum length of a beginning or end of a secret that is removed */
 #define MIN_PART 12u /* minimum length of a middle part of a secret that is removed */
-/* parts of a secret are not removed if the secret has fewer bytes than this */
+/* minimum length of a secret of which parts are removed */
 #define MIN_CUT_OF 16u
 
 void acr_wipe(gpointer text)
@@ -81,7 +81,7 @@ static gsize found_at(const char *text, const char *secret, bool parts)
 static char *without(const char *text, const char *secret, bool parts)
 {
     GString *out = NULL;
-    const char *kept = text; /* the text before this position is already in `out` */
+    const char *kept = text; /* the text before `kept` is already in `out` */
     const char beginnings[] = {*secret, '%', '\\', '\0'};
     /* Answers are long, so the loop quickly skips bytes that cannot begin a secret. */
     for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {

@@ -160,7 +160,7 @@ static Body body_of(const AcrReader *reader, char first)
         return BODY_EVENTSTREAM;
     if (is_stream)
         return first == '{' || first == '[' ? BODY_JSON : BODY_SSE;
-    /* an event stream can begin with these letters, JSON cannot */
+    /* an event stream can begin with "d", "e", "i", "r" or ":", but JSON cannot */
     return first && strchr("deir:", first) ? BODY_SSE : BODY_JSON;
 }
 

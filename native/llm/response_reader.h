@@ -11,7 +11,8 @@ AcrReader *acr_reader_new(const AcrProvider *provider, int status,
                           GHashTable *headers) ACR_MUST_USE;
 void acr_reader_free(AcrReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrReader, acr_reader_free)
-/* Returns false if the outcome is known, so that no more bytes are needed. */
+/* Feeds the next bytes to the reader. Returns false if the outcome is known, so that no more bytes
+ * are needed. */
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_USE;
 /* Ends the response after its last byte. Returns true with the answer, or false with *out_failure;
  * sets *out_usage in both cases. `cut` is the reason why the bytes ended early, or NULL. */

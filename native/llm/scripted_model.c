@@ -17,7 +17,7 @@ typedef struct {
     char *content; /* owned */
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* line number in the file, from 1 */
-    guint step;    /* 0: any step */
+    guint step;    /* step for which the line is; 0: any step */
     /* how often the step decreased from one line of the label to the next, up to this line */
     guint pass;
 } Line;
@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
     GArray *lines;                /* array of Line */
     guint lines_step, lines_pass; /* step and pass of the last script line with a step */
-    guint next;                   /* first unused line */
+    guint next;                   /* index of the first unused line */
     guint step;                   /* step of the last request; 0 if there was none */
     guint pass; /* how often a request's step was lower than that of the previous request */
 } Queue;

@@ -1,5 +1,5 @@
-/* Knows the service tiers of a provider and a model, the words that name tiers in answers, and the
- * errors that refuse a tier. The costs of tiers are in spend.c. */
+/* Lists the service tiers of a provider and a model, reads the words for tiers in answers, and
+ * recognises errors that refuse a tier. The costs of tiers are in spend.c. */
 #include "llm/provider.h"
 #include "llm/spend.h"
 

@@ -1,9 +1,9 @@
 /* Computes the AWS Signature Version 4 of a POST. Method, path, headers and the SHA-256 of the body
- * are written in a canonical form; a key signs the form, and is derived from the secret, the day,
- * the region and the service. In that form, the path is percent-encoded once more than in the
- * request. Only the headers that AWS requires are signed. The caller passes the time. libcurl's
- * signer is not used, because before version 8.9 it did not encode the colon in a model's id, and
- * before 8.14 it did not encode "%3A". */
+ * are written in a canonical form, which is signed by a key derived from the secret, the day, the
+ * region and the service. In that form, the path is percent-encoded once more than in the request.
+ * Only the headers that AWS requires are signed. The caller passes the time. libcurl's signer is
+ * not used, because before version 8.9 it did not encode the colon in a model's id, and before 8.14
+ * it did not encode "%3A". */
 #include "llm/llm_private.h"
 
 #include <string.h>

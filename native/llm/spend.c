@@ -1,9 +1,9 @@
-/* Reserves and charges the cost of one try. Before the try, it reserves the worst case: every byte
- * of the body is a token, and the answer is as long as its limit allows. After the try, it charges
- * the usage that the provider states, if the usage is plausible; otherwise it charges the whole
- * reservation. For a model of unknown price, it reserves by the highest known price. A call that
- * does not fit the budget waits while calls in flight hold money that they may release. After that,
- * its answer limit is lowered; if no limit fits, the call is refused. */
+/* Reserves and charges the cost of one try. Before the try, the worst case is reserved: every byte
+ * of the body is a token, and the answer is as long as its limit allows. After the try, the usage
+ * that the provider states is charged if it is plausible; otherwise the whole reservation is
+ * charged. For a model of unknown price, the highest known price is assumed. A call that does not
+ * fit the budget waits while calls in flight hold money that they may release. After that, its
+ * answer limit is lowered; if no limit fits, the call is refused. */
 #include "llm/spend.h"
 
 #include "http/http.h"

@@ -88,7 +88,7 @@ static void take_sse_line(AcrSse *sse, const char *line, gsize len)
         return;
     }
     const char *colon = memchr(line, ':', len);
-    if (colon == line) /* a comment, which only shows that the server still works */
+    if (colon == line) /* the line is a comment, which only shows that the server still works */
         return;
     /* a line of bare JSON is an error that the server did not write as an event */
     const char *sign = line + strspn(line, " \t");

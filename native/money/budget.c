@@ -11,7 +11,7 @@
 
 struct AcrBudget {
     GPtrArray *ledgers; /* array of ledgers, in the order in which they are locked */
-    gint64 deadline_us; /* 0: no deadline */
+    gint64 deadline_us; /* in microseconds; 0: no deadline */
     char *deadline_name;
     guint64 next_id;
 };

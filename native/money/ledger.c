@@ -7,7 +7,7 @@
  *
  * Every decision is made under the lock, after all lines are read. A reservation counts once it is
  * on disk. A last line without its line feed was left by a crash, and never counted: it is cut off.
- * Any other line that cannot be parsed is an error, since it may contain a cost. */
+ * Any other line that cannot be parsed is an error, because it may contain a cost. */
 #include "money/ledger.h"
 
 #include "base/base.h"
@@ -213,8 +213,8 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
     return cut_to(ledger, ledger->offset) || fail_ledger(ledger, errno, "mend", error);
 }
 
-/* Whether the path still leads to the open file. Otherwise each of two files would allow the whole
- * limit. */
+/* Whether the path still leads to the open file. If it did not, each of two files would allow the
+ * whole limit. */
 static bool is_in_place(const AcrLedger *ledger, GError **error)
 {
     struct stat found = {0};

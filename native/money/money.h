@@ -27,7 +27,7 @@ typedef struct {
     gint64 written;
     gint64 output;
     gint64 reasoning;
-    gint64 cost_pico; /* -1: unknown */
+    gint64 cost_pico; /* cost in pico-USD; -1: unknown */
     bool cost_stated; /* the provider stated cost_pico */
 } AcrUsage;
 /* a usage whose counts and cost are unknown */
@@ -46,10 +46,10 @@ gint64 acr_microusd(gint64 pico);
 /* The sizes of an exchange in bytes, which bound the plausible token counts; 0 if nothing was sent
  * or received. */
 typedef struct {
-    gint64 asked;    /* the text of the messages */
-    gint64 sent;     /* the whole body of the request */
-    gint64 answered; /* the text of the answer; at least 1 if thoughts or calls arrived */
-    gint64 received; /* the body of the response */
+    gint64 asked;    /* bytes of the messages' text */
+    gint64 sent;     /* bytes of the request's body */
+    gint64 answered; /* bytes of the answer's text; at least 1 if thoughts or calls arrived */
+    gint64 received; /* bytes of the response's body */
     gint64 limit;    /* answer limit of the request in tokens; 0 if the request has none */
 } AcrExchange;
 /* Bounds of plausible counts. If a side has text, its minimum is one token, and one for each

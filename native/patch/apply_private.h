@@ -12,7 +12,7 @@
 typedef struct {
     guint number;     /* number of the edit in the answer, from 0 */
     GArray *readings; /* owned array of AcrSplice arrays, one for each reading; not empty */
-    /* owned; the match from which the readings are made; without places if unknown */
+    /* owned; the match from which the readings are made; it has no places if none is known */
     AcrMatch match;
     AcrPlace place;    /* borrowed from `match` */
     guint chosen;      /* index of the chosen reading */
@@ -135,8 +135,8 @@ bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *so
 /* Sorts the edits of a file, drops repeated edits, and refuses edits that change each other's
  * lines. */
 void acr_patch_settle(const Work *work, File *file);
-/* Handle one edit of a path that may be written. Return false if the file cannot be read (set
- * `error`). */
+/* Each of the following functions handles one edit of a path that may be written. It returns false
+ * if the file cannot be read (sets `error`). */
 void acr_patch_create_file(Work *work, guint number, const char *path);
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;

@@ -147,10 +147,10 @@ static void find_reading(const AcrSource *source, const char *original, const ch
     acr_ladder_find(source, too_long ? "" : original, patched, out);
 }
 
-/* Searches for all readings of an edit, and moves the best one to the front. If a search/replace
- * block can be cut in several ways, the best is the one with the longest quote that is in the file,
- * because shorter cuts of the same quote are found too. Of a hunk's readings, the best is the
- * reading that was found at the most exact level. */
+/* Searches for all readings of an edit, and moves the best reading to the front. If a
+ * search/replace block can be cut in several ways, the best is the reading with the longest quote
+ * that is in the file, because shorter cuts of the same quote are found too. Of a hunk's readings,
+ * the best is the reading that was found at the most exact level. */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
     guint n = edit->others ? edit->others->len : 0;

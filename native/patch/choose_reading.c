@@ -60,7 +60,7 @@ static GBytes *build(const AcrChoice *choice, GError **error)
     return acr_splices_apply(choice->source, splices, choice->n, error);
 }
 
-/* Adds the combinations that compile to `sound`. Errors: FAILED (the referee failed on every
+/* Adds to `sound` the combinations that compile. Errors: FAILED (the referee failed on every
  * combination). */
 static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArray *sound,
                     GError **error)
@@ -201,7 +201,7 @@ static bool has_new_error(const char *before, const char *after)
         for (guint j = 0; old[j] && !found; j++) {
             found = g_str_has_suffix(old[j], error);
             if (found)
-                *old[j] = '\0'; /* match each error only once */
+                *old[j] = '\0'; /* so that each error is matched only once */
         }
         if (!found)
             return true;

@@ -18,11 +18,11 @@ Line acr_diff_line_at(const Diff *diff, gsize off)
 
 /* The kinds of headers that name a file. */
 typedef enum {
-    OLD_NAME, /* --- */
-    NEW_NAME, /* +++ */
-    FROM,     /* rename from */
-    TO,       /* rename to */
-    BOTH,     /* diff --git a/X b/X */
+    OLD_NAME, /* the line "--- NAME" */
+    NEW_NAME, /* the line "+++ NAME" */
+    FROM,     /* the line "rename from NAME" */
+    TO,       /* the line "rename to NAME" */
+    BOTH,     /* the line "diff --git a/X b/X" */
     N_NAMES,
 } NameKind;
 

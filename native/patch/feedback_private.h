@@ -1,4 +1,4 @@
-/* The feedback to the model while it is being written, and the facts about a refused edit. */
+/* Declares the feedback to the model while it is written, and the facts about a refused edit. */
 #pragma once
 
 #include "patch/apply_private.h"

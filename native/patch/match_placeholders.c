@@ -36,32 +36,32 @@ static const char stays[] =
     "and so on|ditto|etc|your code|implementation here|code here|logic here|identical to|is "
     "identical|as they are|as they were|as in the|unaffected|not affected|left alone|intact|the "
     "way it was|the way they were|"
-    /* German */
+    /* phrases in German */
     "unverändert*|unveraendert*|wie bisher|wie zuvor|wie vorher|wie gehabt|wie oben|"
     "ausgelassen|weggelassen|gekürzt|usw|bestehend*|bisherig*|restlich*|übrig*|rest der|rest "
     "des|rest "
     "vom|rest wie|keine änderung*|ohne änderung*|unangetastet|unberührt|gleich geblieben|"
     "originalcode|wie in der|wie im|alte code|alten code|alter code|"
-    /* French */
+    /* phrases in French */
     "inchangé*|inchange*|comme avant|comme précédemment|sans changement*|sans modification*|reste "
     "du|"
     "reste de|le reste|suite du|suite de|code existant|logique existant*|code "
     "restant|identique*|omis|"
     "même code|code précédent|pas de changement*|ne change pas|ne bouge pas|code d'origine|code "
     "actuel|même logique|tel quel|telle quelle|idem|"
-    /* Spanish, Italian, Portuguese */
+    /* phrases in Spanish, Italian and Portuguese */
     "resto de*|el resto|sin cambio*|sin modific*|como antes|como estaba|igual que|se mantiene*|"
     "permanece*|código existente|codigo existente|lógica existente|código restante|código anterior|"
     "mismo código|omitid*|sin tocar|queda igual|lo demás|no cambia|código original|tal cual|il "
     "resto|invariat*|come prima|codice esistente|omess*|o "
     "resto|inalterad*|sem "
     "mudança*|sem alteraç*|código original|codice originale|immutat*|"
-    /* Dutch, Polish, Russian */
+    /* phrases in Dutch, Polish and Russian */
     "ongewijzigd*|zoals voorheen|bestaande code|bez zmian|reszta*|остальн*|без изменени*|как "
     "раньше|"
     "как было|как прежде|как и раньше|прежн*|существующ*|не изменя*|не измени*|пропущен*|"
     "не меня*|исходный код|тот же код|"
-    /* Chinese, Japanese, Korean */
+    /* phrases in Chinese, Japanese and Korean */
     "其余|其他代码|剩余|保持|不变|原有|现有|省略|同上|同前|原来|原样|照旧|未更改|未修改|未改|"
     "与之前|和之前|已有代码|不动|修改|略|原代码|原逻辑|其它|其他|一样|维持|"
     "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"

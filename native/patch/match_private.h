@@ -51,7 +51,7 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
 /* ---- The quote as it is read (match_quote.c) ----
  * Each function removes the same lines from both parts. It returns false, or 0, if there is nothing
  * to remove. */
-void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes the map of `place` */
+void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* the map of `place` is taken */
 /* Whether, at `place`, every quoted line is shifted by the same number of columns. If the file is
  * indented with tabs and the quote with spaces, a tab counts as one indentation step of the
  * quote. */
@@ -80,7 +80,7 @@ void acr_placeholder_check(AcrMatch *match);
 /* minimum number of characters, not counting blanks, that a quote must have for a loose search */
 #define ACR_LOOSE_MIN 8u
 
-/* The rules of level `similar`, in order: */
+/* The following functions are the rules of level `similar`, in order. */
 /* Finds the quote, ignoring blanks, line breaks, quotation marks, and brackets around conditions.
  * Linear. */
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
@@ -101,8 +101,8 @@ gsize acr_line_code_end(const AcrLine *line);
 /* ---- Similarity ------------------------------------------------------------------------------ */
 
 typedef struct {
-    gsize first, last; /* 0-based, [first, last) */
-    double score;      /* 0 to 1 */
+    gsize first, last; /* 0-based lines [first, last) */
+    double score;      /* similarity, from 0 to 1 */
 } AcrRegion;
 
 /* Returns how similar two lines are: from 0 (different) to 1 (equal without outer blanks). */

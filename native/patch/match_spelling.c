@@ -9,7 +9,7 @@
 
 #include "patch/match_private.h"
 
-#define GAP '\x01' /* separates two words */
+#define GAP '\x01' /* byte of a stream that separates two words */
 
 /* The part of the stream that comes from one line. */
 typedef struct {

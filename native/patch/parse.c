@@ -27,7 +27,7 @@ typedef struct {
     TagKind kind;
     bool closing;
     bool good;    /* an opening tag is structural, or a closing tag is clean */
-    bool empty;   /* <patched/> opens and closes the part */
+    bool empty;   /* the tag opens and closes a part, such as <patched/> */
     AcrSpan name; /* the value of an attribute that names a file; may be empty */
 } Tag;
 
@@ -177,7 +177,7 @@ static void flush(Parser *p)
 }
 
 /* Ends the current group because an edit of another form begins. Drops a group that has only a
- * <file>, which is the heading of that edit. */
+ * <file>, which is the heading of the new edit. */
 static void interrupt(Parser *p)
 {
     if (p->group && !p->group->original && !p->group->patched && !p->group->complaint)
@@ -213,7 +213,7 @@ static bool stops(const Tag *tag)
     return !tag->closing && tag->good && is_part(tag);
 }
 
-/* Whether a fence or a heading lies between two offsets, so that a new block begins after it. */
+/* Whether a fence or a heading, after which a new block begins, lies between two offsets. */
 static bool parted(const Parser *p, gsize from, gsize to)
 {
     return g_strstr_len(p->base.s + from, (gssize)(to - from), "```") ||

@@ -19,7 +19,7 @@ typedef struct {
 } HunkLine;
 
 typedef struct {
-    GArray *lines; /* owned; of HunkLine */
+    GArray *lines; /* owned array of HunkLine */
     gsize off;     /* offset of the hunk's first line in the answer */
     guint line;    /* line of the old file at which the hunk begins; 0: unknown */
     bool counted;  /* the header states the number of lines of both sides */

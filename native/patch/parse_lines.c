@@ -70,8 +70,8 @@ static void trim_end(const char *s, gsize from, gsize *to)
         (*to)--;
 }
 
-/* Removes a fence inside the marks, if the part's first line is a fence, and also the fence in the
- * part's last line. */
+/* Removes the fence around a part: its first line if that is a fence, and then its last line if
+ * that is a fence, too. */
 static void trim_fence(const char *s, gsize *from, gsize *to)
 {
     gsize end = acr_line_end(s, *from, *to);
@@ -145,7 +145,7 @@ static gsize skip_label(const char *s, gsize from, gsize to)
     return from;
 }
 
-/* Returns the offset after the marks of headings, quotes, comments and lists. */
+/* Returns the offset after the marks of headings, quotes, comments and lists in [from, to). */
 static gsize skip_list_mark(const char *s, gsize from, gsize to)
 {
     gsize at = from;

@@ -82,7 +82,7 @@ typedef struct {
     GBytes *before; /* NULL if the file is new */
     /* the versions; a file with only one version is given only because other files import it */
     GBytes *const *after;
-    gsize n_after; /* at least one */
+    gsize n_after; /* number of versions; at least 1 */
 } AcrRefereeFile;
 
 #define ACR_LINT_UNKNOWN G_MAXUINT
@@ -115,7 +115,7 @@ typedef enum {
     /* spelling or line breaks differ, or the quote omits lines without a mark */
     ACR_LEVEL_SIMILAR,
 } AcrLevel;
-const char *acr_level_name(AcrLevel level); /* "none", "exact", "trailing", … */
+const char *acr_level_name(AcrLevel level); /* returns "none", "exact", … */
 
 typedef enum {
     ACR_EDIT_APPLIED,
@@ -126,7 +126,7 @@ typedef enum {
     ACR_EDIT_OVERLAP,
     ACR_EDIT_EMPTY_ORIGINAL,
 } AcrEditStatus;
-const char *acr_edit_status_name(AcrEditStatus status); /* "applied", "dropped_test", … */
+const char *acr_edit_status_name(AcrEditStatus status); /* returns "applied", … */
 
 /* The result of an answer, from worst to best, as in extract_status.json. */
 typedef enum {
@@ -138,7 +138,7 @@ typedef enum {
     ACR_MATCHED_BUT_EMPTY_ORIGIN,
     ACR_APPLICABLE_PATCH,
 } AcrExtractStatus;
-const char *acr_extract_status_name(AcrExtractStatus status); /* "NO_PATCH", … */
+const char *acr_extract_status_name(AcrExtractStatus status); /* returns "NO_PATCH", … */
 /* Returns the status in words for a person, such as "the model's edits change nothing". */
 const char *acr_extract_status_words(AcrExtractStatus status);
 

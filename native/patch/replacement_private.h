@@ -62,7 +62,7 @@ void acr_fit_init(Fit *fit, const AcrSource *source, const AcrEdit *edit, const 
                   const AcrPlace *place);
 void acr_fit_clear(Fit *fit);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
-/* Sets `step` and `first_lost`. */
+/* Sets `step` and `first_lost` of `fit`. */
 void acr_indentation_init(Fit *fit);
 /* Returns the readings to try, beginning with the likeliest; static. *out_n is their number. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);

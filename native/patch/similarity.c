@@ -1,4 +1,4 @@
-/* Finds the lines of a file that are most similar to the quoted ones.
+/* Finds the lines of a file that are most similar to the quoted lines.
  *
  * Two lines are compared by their character pairs (Dice coefficient over bigrams, without blanks at
  * both ends). Dynamic programming aligns the quote with the file; each line that is missing on one

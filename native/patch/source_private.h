@@ -1,4 +1,4 @@
-/* The lines of a text, a source file with its decoded text, and file names. */
+/* Declares the lines of a text, a source file with its decoded text, and file names. */
 #pragma once
 
 #include "patch/patch.h"

@@ -37,7 +37,7 @@ void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *element
 
 typedef struct {
     guint32 element; /* number of the element or group */
-    double score;    /* above 0 */
+    double score;    /* score of the element; above 0 */
     /* the first and the last rank, counted from 1, that elements with the same score share */
     guint first, last;
     guint failed_run, passed_run;
