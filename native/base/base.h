@@ -97,15 +97,15 @@ typedef enum {
 } AcrJsonType;
 
 /* Parses one JSON value; only white space may follow it. Returns the value, owned (acr_json_free),
- * or NULL. If several members have the same name, the last one counts. Errors: MALFORMED (with the
- * byte offset; also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values). */
+ * or NULL. If several members have the same name, the last member counts. Errors: MALFORMED (with
+ * the byte offset; also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values). */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
 /* Parses bytes that another function has read. If `bytes` is NULL, because that function failed and
  * set *error, returns NULL. */
 AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
 /* Reads JSON lines: calls `take` for each line that is not blank, with the line's number from 1,
- * until `take` returns false. Errors: those of acr_json_parse, with `name` and the line's number,
- * and those of `take`. */
+ * until `take` returns false. Errors: the errors of acr_json_parse, with `name` and the line's
+ * number, and the errors of `take`. */
 bool acr_json_lines(const char *text, gsize len, const char *name,
                     bool (*take)(void *ctx, const AcrJson *line, guint number, GError **error),
                     void *ctx, GError **error) ACR_MUST_USE;
@@ -150,8 +150,8 @@ void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* `value` is taken */
 
-/* Makes an object of pairs of a key and an AcrJson (taken), ended by a NULL key. Leaves out a pair
- * whose value is NULL. */
+/* Makes an object of pairs of a key and an AcrJson (taken), ended by a NULL key. Omits a pair with
+ * the value NULL. */
 AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 /* Makes an object as acr_json_of does and appends it to `list`, which then owns the object.
  * Returns the object, borrowed. */
@@ -241,7 +241,7 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
 
 /* Returns the byte offsets at which the lines of `text` begin. LF, CRLF and CR end a line; a form
  * feed does not (as in Python's ast). Element 0 is 0; no empty line is counted after a final line
- * end. Owned (g_array_unref) array of gsize, whose extra last element is `len`: line N (1-based) is
+ * end. Owned (g_array_unref) array of gsize with an extra last element, `len`: line N (1-based) is
  * [starts[N-1], starts[N]), including its line end. */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
@@ -358,8 +358,8 @@ bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
 /* ---- Owners of files and folders ---- */
 
-/* Identifies a process by the machine's boot, its process id and its start time, so that another
- * process that later gets the same id is not mistaken for the owner, even after a reboot. */
+/* Identifies a process by the machine's boot, its process id and its start time. Another process
+ * that later gets the same id, even after a reboot, is therefore not mistaken for the owner. */
 typedef struct {
     gint64 pid, start; /* process id; start time in clock ticks since boot, 0 if unknown */
     char boot[40];     /* the boot's id; "" if unknown */

@@ -86,8 +86,8 @@ bool acr_fd_is_mount(int fd)
            (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* Opens a folder, and gives its owner back the rights to list and change it. Refuses a mount
- * point, because its contents are not ours to remove. Returns -1 and sets errno on failure. */
+/* Opens a folder, and restores its owner's rights to list and change it. Refuses a mount point,
+ * because its contents are not ours to remove. Returns -1 and sets errno on failure. */
 static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

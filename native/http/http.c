@@ -50,7 +50,8 @@ AcrHttpClient *acr_http_client_new(void)
     g_assert(acr_curl.multi_init); /* acr_http_global_init() must be called first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
-    g_assert(client->multi && client->easy); /* fails only without memory; abort, as GLib does */
+    /* fails only without memory; then abort, as GLib does */
+    g_assert(client->multi && client->easy);
     acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
@@ -216,8 +217,9 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* Returns the Content-Length of a body of which bytes have arrived; -1 if there is none. Reads the
- * header because libcurl ignores a number that is too large, and the header of a chunked body. */
+/* Returns the Content-Length of a body; -1 if there is none or no byte of the body has arrived.
+ * Reads the header because libcurl ignores a number that is too large, and the header of a chunked
+ * body. */
 static gint64 said_length(const AcrHttpTransfer *x)
 {
     const char *text = acr_http_header(x->head.headers, "content-length");

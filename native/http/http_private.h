@@ -1,5 +1,5 @@
-/* Declares what the files of http share: the state of an exchange, and the handles that it borrows
- * from its client. */
+/* Private declarations of http: the state of an exchange, and the handles that it borrows from its
+ * client. */
 #pragma once
 
 #include <curl/curl.h>

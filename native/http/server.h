@@ -10,7 +10,7 @@
 #include "base/base.h"
 
 #define ACR_HTTP_SERVER_MAX_CONNECTIONS                                                            \
-    64u /* maximum number of clients; to accept another, the server closes the longest idle one */
+    64u /* maximum number of clients; for another, the server closes the longest idle connection */
 #define ACR_HTTP_SERVER_MAX_HEADER_BYTES (32u * 1024)
 /* time from the start of the connection, or the end of its last answer, to a complete request */
 #define ACR_HTTP_SERVER_REQUEST_MS 10000

@@ -1,5 +1,4 @@
-/* Declares what the files of the server share: connections, and requests that are not answered
- * yet. */
+/* Private declarations of the server: connections, and requests that are not answered yet. */
 #pragma once
 
 #include <microhttpd.h>

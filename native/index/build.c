@@ -309,8 +309,8 @@ static char *module_of_path(const char *path)
     return g_strndup(path, len);
 }
 
-/* Adds the test files that `module`, imported by file `path`, may denote, but only those that share
- * a folder with `path`. */
+/* Adds the test files that `module`, imported by file `path`, may denote and that share a folder
+ * with `path`. */
 static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
 {
     gsize top = strcspn(path, "/");

@@ -32,7 +32,7 @@ struct AcrIndexCache {
     guint rebuilds;      /* how often the cache was rebuilt; at most MAX_REBUILDS */
 };
 
-/* Sets the remark, unless there already is one. */
+/* Sets the remark, unless the cache already has a remark. */
 static void say(AcrIndexCache *cache, const char *what, ...) G_GNUC_PRINTF(2, 3);
 static void say(AcrIndexCache *cache, const char *what, ...)
 {

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* a file in a folder with this name is assumed to be ours even if SQLite cannot read the file */
+/* a file in a folder called OWN_FOLDER is assumed to be ours even if SQLite cannot read it */
 #define OWN_FOLDER "acr-host"
 #define TICK_STEPS 100000 /* steps of SQLite's virtual machine between two ticks */
 /* maximum number of ticks of one read or write, which a damaged file can make endless */
@@ -69,8 +69,8 @@ static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
     case SQLITE_NOMEM:
     case SQLITE_NOLFS:
         return ACR_CACHE_UNUSABLE;
-    /* CORRUPT, NOTADB, and codes that an intact table cannot cause, such as the code for too many
-     * steps */
+    /* SQLITE_CORRUPT, SQLITE_NOTADB, and codes that an intact table cannot cause, such as
+     * SQLITE_INTERRUPT after too many ticks */
     default:
         return ACR_CACHE_DAMAGED;
     }
@@ -245,7 +245,7 @@ static guint64 add_to_sum(guint64 sum, const guint8 *at, gsize n)
 
 /* Sums the bytes into a checksum that protects against accidents, not against malice, because
  * whoever can write to the cache can change anything. Two independent sums are faster than one sum,
- * each step of which waits for the previous step. */
+ * because each step of a sum waits for the previous step. */
 static guint64 sum_of(guint64 sum, GBytes *bytes)
 {
     gsize len;

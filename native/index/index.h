@@ -94,7 +94,7 @@ typedef struct {
 #define ACR_OUTLINE_MAX_JOBS 64u
 #define ACR_OUTLINE_TIMEOUT_MS 15000
 #define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
-#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* files of at least this size are large */
+#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* minimum size in bytes of a large file */
 /* Outlines a batch in worker processes. Errors: INTERRUPTED; FAILED (no peer can be started; the
  * message says why). */
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
@@ -198,9 +198,9 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
 /* Returns all distinct bare names of one kind, sorted; borrowed. Used for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
-/* Returns the files that may contain `text`, whose first and last words may be parts of longer
- * words in the file. With `whole`, returns the files that may contain all words of `text` as whole
- * words. Owned array of gsize, in order. */
+/* Returns the files that may contain `text`; its first and last words may be parts of longer words
+ * in the file. With `whole`, returns the files that may contain all words of `text` as whole words.
+ * Owned array of gsize, in order. */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
 /* Finds the ids of the innermost class and function that contain a line of a file; -1 for none. If

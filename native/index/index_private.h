@@ -1,5 +1,5 @@
-/* Declares what the files of the library share. The builder adds symbols file by file, and then
- * freezes the index, which makes it immutable. */
+/* Private declarations of the index. The builder adds symbols file by file, and then freezes the
+ * index, which makes it immutable. */
 #pragma once
 
 #include <pthread.h>

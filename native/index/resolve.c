@@ -27,8 +27,8 @@ static const char *last_part(const char *dotted)
     return dot ? dot + 1 : dotted;
 }
 
-/* Finds the classes of the file with the qualified name `qualname`. If there are several, only
- * those before the class whose base is being resolved count. */
+/* Finds the classes of the file with the qualified name `qualname`. Of several classes, only
+ * classes before the class with the resolved base count. */
 static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
 {
     gsize n;

@@ -1,7 +1,7 @@
 /* Lets a search skip files that cannot contain the searched text. Each file has two sets of hashes.
  * For searches for whole words: the sorted 16-bit hashes of the file's words, which are runs of
  * ASCII letters, digits and underscores that do not begin with a digit. For other searches: a
- * bitmap with the hashes of all sequences of three characters in such runs. Both sets are computed
+ * bitmap with the hashes of all sequences of three characters in these runs. Both sets are computed
  * when a file is outlined, and stored in the cache after its rows, followed by the number of words
  * and of bits.
  *

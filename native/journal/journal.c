@@ -3,7 +3,7 @@
  * answers in memory, and parses a record when it is needed. To append a record, the journal writes
  * the record at the known end of the file and calls fsync. If the write fails, the journal
  * truncates the file to its old length, so that the file stays valid. The journal takes no lock,
- * because the process that uses the run folder already holds one. */
+ * because the process that uses the run folder already has a lock. */
 #include "base/trace.h"
 #include "journal/journal.h"
 

@@ -2,9 +2,9 @@
  * output, ceilings). The file has one JSON object a line, which is fsynced before the run uses it.
  * Resume, replay and branching read the journal.
  *
- * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}. The
- * request says what the run asked, the answer what it received. Comparisons ignore members named
- * "time", at any depth. */
+ * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}. "request"
+ * is the question of the run, "answer" its result. Comparisons ignore members named "time", at any
+ * depth. */
 #pragma once
 
 #include "base/base.h"
@@ -24,8 +24,8 @@ GQuark acr_journal_error_quark(void);
 #define ACR_JOURNAL_MAX_BYTES (8ull * 1024 * 1024 * 1024)
 
 typedef enum {
-    /* a missing file is created; the journal first answers from the recorded events, then
-     * appends new ones */
+    /* a missing file is created; the journal first answers from the recorded events, then appends
+     * new events */
     ACR_JOURNAL_APPEND,
     /* for a replay: the journal writes nothing, and fails with ENDED after the last record */
     ACR_JOURNAL_READ,
@@ -82,9 +82,9 @@ typedef struct {
     GDestroyNotify clear;
 } AcrJournalPort;
 
-/* Gets the event's answer from the journal, or makes the event happen and appends it. If
- * `journal` is NULL, nothing is recorded. Errors: those of the journal, fatal errors of `live`,
- * and those of `decode`. */
+/* Gets the event's answer from the journal, or makes the event happen and appends it. If `journal`
+ * is NULL, nothing is recorded. Errors: errors of the journal and of `decode`, and fatal errors of
+ * `live`. */
 bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *call, void *out,
                        GError **error) ACR_MUST_USE;
 /* Gets the event's answer like acr_recorded_call, but makes the event happen only once for equal

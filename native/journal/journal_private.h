@@ -1,5 +1,5 @@
-/* Declares what the files of the library share: the index of a journal's records, the description
- * of a divergence, and the kept answers. */
+/* Private declarations of the journal: the index of a journal's records, the description of a
+ * divergence, and the kept answers. */
 #pragma once
 
 #include "journal/journal.h"

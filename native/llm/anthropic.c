@@ -1,7 +1,7 @@
 /* Anthropic's Messages API in its two versions: the older version takes its key in a header of its
  * own and accepts sampling parameters; the newer version takes a bearer key and rejects sampling
  * parameters. The file also handles cache marks, the events of a stream, whole answers and
- * corrections. It sends nothing. A stream is complete when message_stop arrives. */
+ * corrections. The file sends nothing. A stream is complete when message_stop arrives. */
 #include "llm/provider.h"
 
 #include <string.h>
@@ -62,8 +62,8 @@ static void mark(AcrJson *block)
 }
 
 /* A cache mark makes the server cache everything before the mark. We mark the system prompt, the
- * end of the previous request (which is in the cache now), and the end of this request (for the
- * next one). */
+ * end of the previous request, which is in the cache now, and the end of the current request, which
+ * the next request will find in the cache. */
 static void mark_prefix(AcrTurns *turns)
 {
     mark(turns->system_end);

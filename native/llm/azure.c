@@ -1,6 +1,6 @@
 /* Reaches OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a
- * deployment. If OPENAI_API_VERSION is set, the dated API is used, whose paths contain the
- * deployment; otherwise the v1 API, whose requests are the same as OpenAI's. If the environment has
+ * deployment. If OPENAI_API_VERSION is set, the dated API is used, which has the deployment in its
+ * paths; otherwise the v1 API, which has the same requests as OpenAI's API. If the environment has
  * both a bearer token and a key, the token is used. */
 #include "llm/provider.h"
 
@@ -35,7 +35,7 @@ static bool azure_prepare(AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = url_of(endpoint, version);
-    /* The v1 API takes a key in the same header as OpenAI; the dated API takes it only in the
+    /* The v1 API takes a key in the same header as OpenAI; the dated API takes a key only in the
      * header "api-key". */
     if (!version || g_strcmp0(endpoint->key_variable, TOKEN_VARIABLE) == 0)
         acr_endpoint_bearer(endpoint);

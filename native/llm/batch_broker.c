@@ -400,7 +400,7 @@ static void send_batch(AcrBatchBroker *broker, Batch *batch, const GPtrArray *ca
 
 /* ---- Results ---- */
 
-/* Asks the provider whether it has accepted a batch whose id we do not know. */
+/* Asks the provider whether it has accepted a batch for which no id was received. */
 static bool find_again(AcrBatchBroker *broker, Batch *batch, GError **error)
 {
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);

@@ -18,7 +18,7 @@ typedef struct AcrBatchBroker AcrBatchBroker;
 
 /* Zero-initialise. All members are borrowed while the broker exists. */
 typedef struct {
-    /* the file in which the broker saves what it sends and receives; created if it is missing */
+    /* the file in which the broker saves batches and results; created if it is missing */
     const char *path;
     /* unit of time in milliseconds; requests are pooled for 2 units, and batches are polled every
      * 15 units; 0 = 1,000 */
@@ -30,8 +30,8 @@ typedef struct {
     void *ctx;
 } AcrBatchBrokerOptions;
 
-/* Starts a broker, and returns it (owned, acr_batch_broker_stop). Errors: those of http and base
- * (the file cannot be used). */
+/* Starts a broker, and returns it (owned, acr_batch_broker_stop). Errors: the errors of http and
+ * base (the file cannot be used). */
 AcrBatchBroker *acr_batch_broker_start(const AcrBatchBrokerOptions *options,
                                        GError **error) ACR_MUST_USE;
 /* Stops pooling and polling. The provider continues with batches that were sent, and a later
@@ -97,8 +97,8 @@ bool acr_batch_url_is_known(const char *url);
 char *acr_batch_send(const AcrBatchWire *wire, const GPtrArray *calls, const char *nonce,
                      int *out_status, GError **error) ACR_MUST_USE;
 /* Finds the id of a batch that was sent with the nonce `nonce` and whose response was lost; owned.
- * Returns NULL without an error if the provider has no such batch, and NULL with an error if that
- * could not be found out. `known` holds the ids of other batches, which are skipped. */
+ * Returns NULL without an error if the provider has no such batch, and NULL with an error if the
+ * search failed. `known` holds the ids of other batches, which are skipped. */
 char *acr_batch_find(const AcrBatchWire *wire, const char *url, const char *nonce, gint64 sent_s,
                      GHashTable *known, GError **error) ACR_MUST_USE;
 /* Asks for the state of a batch. If the batch has ended, appends its results to `out`, an array of

@@ -213,7 +213,8 @@ static void take_usage(AcrPartial *partial, const AcrJson *metadata)
     read_bedrock_usage(partial, acr_json_get(metadata, "usage"));
 }
 
-/* Fails with the exception in an event, whose name is in the frame's headers, not in the JSON. */
+/* Fails with the exception in an event. The exception's name is in the frame's headers, not in the
+ * JSON. */
 static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -269,8 +270,8 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     return acr_partial_add(partial, acr_json_get_string(block, "text"));
 }
 
-/* Handles an event. The metadata event comes last; it completes the stream only if a stop reason
- * preceded it. */
+/* Handles an event. The metadata event is the last event; it completes the stream only if a stop
+ * reason preceded it. */
 static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     static const char *const known[] = {"contentBlockStart", "contentBlockDelta",

@@ -1,7 +1,7 @@
-/* Recognises errors that say that the prompt is too long. No two servers share an error code for a
- * prompt that is too long, so we look in the message for a noun such as "prompt" together with
- * words such as "too long". Most messages also say how many tokens fit; the caller uses this number
- * to shorten the next prompt. */
+/* Recognises errors that say that the prompt is too long. No two servers share an error code for
+ * long prompts, so we look in the message for a noun such as "prompt" together with words such as
+ * "too long". Most messages also say how many tokens fit; the caller uses this number to shorten
+ * the next prompt. */
 #include "llm/failure.h"
 
 #include <string.h>

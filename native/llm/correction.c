@@ -99,7 +99,7 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 }
 
 #define MAX_NUMBERS 16u /* maximum number of numbers that are read in a message */
-#define LEAST_LIMIT 256 /* minimum limit in tokens; a smaller one leaves no room for an answer */
+#define LEAST_LIMIT 256 /* minimum limit in tokens; a smaller limit is too small for an answer */
 
 /* Collects the numbers in an error message, except the HTTP status; returns how many there are. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
@@ -110,8 +110,8 @@ static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS
 }
 
 /* Lowers the answer limit if an error says that it exceeds the model's limit. The largest number in
- * the message that is smaller than the sent limit is probably the allowed limit; without such a
- * number, half of the sent limit is tried. */
+ * the message that is smaller than the sent limit is probably the allowed limit; if the message has
+ * no smaller number, half of the sent limit is tried. */
 static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, sent = dialect->sent_limit;
@@ -134,7 +134,7 @@ static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
 }
 
 /* Handles an error which says that prompt and answer limit together exceed the window. The limit of
- * this call becomes the number of tokens that the prompt leaves for the answer. */
+ * the call becomes the number of tokens that the prompt leaves for the answer. */
 static bool correct_room(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], sent = dialect->sent_limit, prompt = 0;
@@ -180,7 +180,7 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
 
 /* maximum number of bytes of text per token; repeated bytes are not counted */
 #define MAX_TOKEN_BYTES 8
-#define LEAST_CUT_TOKENS 500 /* minimum plausible token count; a smaller one is a placeholder */
+#define LEAST_CUT_TOKENS 500 /* minimum plausible token count; smaller counts are placeholders */
 
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure)

@@ -45,7 +45,7 @@ bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
 /* Fails with AUTH if a key is needed but not set; the message names the provider's variables.
  * Servers on this machine, and kinds of servers that people usually run themselves, need no key. */
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
-/* Adds a text (copied) to the secrets, which are removed from everything that is shown. */
+/* Adds a text (copied) to the secrets, which are removed from all shown texts. */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 
 /* ---- Environment and keys (api_key.c) ---- */

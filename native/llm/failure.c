@@ -1,7 +1,7 @@
 /* Classifies the errors of all providers: first by the words that providers put into code, type,
  * status, details or a header, which are looked up in one table; then by the error's prose
  * (context_length_error.c); then by the status. Each word has a rank: a precise word outranks the
- * status ("insufficient_quota" with 429), a vague one does not ("invalid_request_error" with
+ * status ("insufficient_quota" with 429), a vague word does not ("invalid_request_error" with
  * 401). */
 #include "llm/failure.h"
 

@@ -27,8 +27,8 @@ typedef struct {
 } AcrFailure;
 void acr_failure_clear(AcrFailure *failure);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFailure, acr_failure_clear)
-/* Fills *out, whose class determines whether a retry makes sense; always returns false. `message`
- * is copied. */
+/* Fills *out; always returns false. The class `code` determines whether a retry makes sense.
+ * `message` is copied. */
 bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 
 /* Returns the error in a body: its "error" member, or the body itself if it has a message and no
@@ -38,8 +38,8 @@ const AcrJson *acr_failure_in_body(const AcrJson *body);
  * quotes `text`. */
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
                              GHashTable *headers, AcrFailure *out);
-/* Returns the maximum number of retries for a class of failure, whatever the option says; 0: such
- * failures are never retried. */
+/* Returns the maximum number of retries for a class of failure, whatever the option says; 0:
+ * failures of the class are never retried. */
 guint acr_failure_retries(AcrLlmError code);
 /* Whether a message (in lower case) says that the prompt is too long. If so, *out_window is the
  * number of tokens that fit, or 0 if the message does not say. */

@@ -26,8 +26,9 @@
 #define ANSWER_EVERY_MS 500
 #define MIN_TRY_MS 100 /* no try begins if less time than MIN_TRY_MS is left */
 #define MAX_SHRINKS 3u /* how often the answer limit may be lowered to fit the ceiling */
-/* The answer limit for providers that require one: DEFAULT_LIMIT for unknown models, and at most
- * MAX_OWN_LIMIT for known ones, because the limit counts against the key's tokens per minute. */
+/* The answer limit for providers that require a limit: DEFAULT_LIMIT for unknown models, and at
+ * most MAX_OWN_LIMIT for known models, because the limit counts against the key's tokens per
+ * minute. */
 #define DEFAULT_LIMIT 8192
 #define MAX_OWN_LIMIT 32000
 
@@ -41,8 +42,7 @@ typedef struct {
     AcrModelReport report;
     char *model_name; /* owned; strings in `endpoint` and `dialect` point into it */
     char *effort;     /* owned, or NULL */
-    /* the requested service tier; ANY: none is requested, or the server refuses it for this
-     * model */
+    /* the requested service tier; ANY: none is requested, or the server refuses it for the model */
     AcrService service;
     char *ca_file;   /* owned, or NULL */
     char *cache_key; /* owned; cache key of the current call, or NULL */
@@ -106,7 +106,7 @@ static bool fail_too_late(AcrFailure *failure)
                     "--max-time reached; rerun with a higher limit to continue");
 }
 
-/* The state of a response whose body is read as it arrives. */
+/* The state of a response while its body is read. */
 typedef struct {
     const HttpModel *self;
     AcrReader *reader; /* NULL before the first byte of a body */

@@ -1,8 +1,8 @@
-/* llm: sends a conversation to a model and returns the answer with its usage. A backend
- * implements one table of functions. This library has two kinds of backends, HTTP providers and
- * scripted answers; runtime/task wraps them with the journal. Before a call is sent, its highest
- * possible cost is reserved in a budget (native/money). Labels and steps say what a call is for;
- * this library does not interpret them. */
+/* llm: sends a conversation to a model and returns the answer with its usage. A backend implements
+ * one table of functions. This library has two kinds of backends, HTTP providers and scripted
+ * answers; runtime/task wraps them with the journal. Before a call is sent, its highest possible
+ * cost is reserved in a budget (native/money). Labels and steps say the purpose of a call; this
+ * library does not interpret them. */
 #pragma once
 
 #include "base/base.h"
@@ -24,7 +24,7 @@ typedef enum {
     ACR_LLM_ERROR_REFUSAL,
     ACR_LLM_ERROR_BAD_REQUEST,
     ACR_LLM_ERROR_NETWORK,
-    /* the host does not exist, or no server listens there; shown as "network" */
+    /* the host does not exist, or no server listens on its port; shown as "network" */
     ACR_LLM_ERROR_UNREACHABLE,
     ACR_LLM_ERROR_TRUNCATED,
     ACR_LLM_ERROR_MALFORMED,
@@ -47,8 +47,8 @@ typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* returns "system", "user" or "assistant" */
 
 /* A message. `content` is the whole message as text, including tool calls and results; servers
- * without tools, and models other than the one that made the calls, get this text. `tools` holds
- * the tool calls or results in structured form; NULL if the message is only text. The assistant's
+ * without tools, and all models except the caller of the tools, get this text. `tools` holds the
+ * tool calls or results in structured form; NULL if the message is only text. The assistant's
  * `tools` are {"by": model, "text", "calls": [{"id" (may be null), "name", "arguments": JSON as
  * text}], "kept": items that must be sent back to the provider unchanged}. The user's `tools`, for
  * all calls of the previous message, are {"by", "results": [{"id", "name", "text"}]}. */
@@ -156,8 +156,7 @@ typedef struct {
     AcrUsage usage;
     gint64 reserved_pico, reserved_tokens; /* the reserved amounts; 0 if there is no budget */
     gint64 charged_pico, charged_tokens;   /* the amounts charged to the budget */
-    /* the service tier that was requested, and the tier that served the request; ANY if no tier is
-     * named */
+    /* the requested service tier, and the tier that served the request; ANY if no tier is named */
     AcrService asked, served;
     /* the cost at the standard tier; -1 if it is unknown or no tier was named */
     gint64 standard_pico;
@@ -165,7 +164,7 @@ typedef struct {
 
 void acr_model_try_clear(gpointer attempt); /* frees the members of a try; for a GArray of tries */
 
-/* Reports what happened in the model's last call, even if the call failed. */
+/* Reports the tries of the model's last call, even if the call failed. */
 typedef struct {
     GArray *tries; /* array of AcrModelTry, in order; NULL or empty if no request was needed */
     /* after CONTEXT_OVERFLOW: number of tokens that fit, or 0 if the server does not say */
@@ -184,7 +183,7 @@ typedef struct {
     bool calls_tools;
 } AcrModelFacts;
 
-/* The functions of a backend, whose state begins with an AcrModel. */
+/* The functions of a backend. The state of a backend begins with an AcrModel. */
 typedef struct AcrModel AcrModel;
 typedef struct {
     bool (*complete)(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
@@ -213,10 +212,9 @@ struct AcrModel {
  * Errors: any AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error) ACR_MUST_USE;
-/* Tells the model that the journal has answered this call, so that a script skips the call's
- * line. */
+/* Tells the model that the journal has answered a call, so that a script skips the call's line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
-/* Returns what the model did in its last call; borrowed until the next call; never NULL. */
+/* Returns the report of the model's last call; borrowed until the next call; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
 /* returns the number of requests that were sent */
 guint acr_report_sent(const AcrModelReport *report);
@@ -236,7 +234,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 /* Options of a model. Zero-initialise; members are borrowed for the call of acr_model_new unless
  * noted otherwise. */
 typedef struct {
-    /* use the script's lines for this task; NULL: ignore lines that name a task */
+    /* use the script's lines for the task with this id; NULL: ignore lines that name a task */
     const char *instance_id;
     /* NULL-terminated list of the labels that a script may use; NULL: any */
     const char *const *labels;
@@ -291,7 +289,7 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 
 /* Whether `name` is a valid name of a model. Errors: USAGE. */
 bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
-/* Returns "PROVIDER (VARIABLE)" for each provider whose key is in the environment; owned
+/* Returns "PROVIDER (VARIABLE)" for each provider with a key in the environment; owned
  * (g_strfreev). */
 char **acr_llm_keys_set(void) ACR_MUST_USE;
 /* Returns an array with, for each provider, {"name", "keys", "addresses"}, where keys and addresses

@@ -1,4 +1,4 @@
-/* Declares what the files of llm share, except for endpoints, failures and providers. */
+/* Private declarations of llm, except for endpoints, failures and providers. */
 #pragma once
 
 #include "llm/llm.h"
@@ -116,7 +116,7 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                   void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
                                   void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
 /* Frees the slot. With `throttled`, no process sends before `hold_ms` have passed (a few seconds if
- * hold_ms <= 0); after that, processes start one by one. */
+ * hold_ms <= 0); then processes start one by one. */
 void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms);
 /* Opens the circuit breaker for all processes that use the endpoint and key: no request is sent
  * until acr_llm_resume. `why` begins with the name of the error class and contains no secrets. */

@@ -285,7 +285,7 @@ static bool is_taken(const AcrPartial *partial, guint number)
     return false;
 }
 
-/* Completes an answer. Gives a new id to each call whose id is missing or repeated. Keeps the
+/* Completes an answer. Gives a new id to each call with a missing or repeated id. Keeps the
  * thoughts, because some servers want them back with the calls. */
 void acr_openai_settle(AcrPartial *partial)
 {

@@ -9,9 +9,9 @@
 #define OLLAMA_PORT "11434"
 
 /* Reads the base URL from OLLAMA_HOST, which is "host", "host:port", ":port", "[address]:port", a
- * bare IPv6 address, or a URL, whose default port is that of its scheme. 0.0.0.0 and ::, on which
- * servers listen, mean this machine. Invalid values are rejected later, together with other invalid
- * addresses. */
+ * bare IPv6 address, or a URL. The default port of a URL is that of its scheme. 0.0.0.0 and ::, on
+ * which servers listen, mean this machine. Invalid values are rejected later, together with other
+ * invalid addresses. */
 static char *ollama_base(GError **error)
 {
     const char *given = acr_variable("OLLAMA_HOST");

@@ -1,8 +1,8 @@
 /* Implements OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a
  * whole answer. The server stores nothing of the conversation (store: false). Each event has a
- * `type`. The last event completes the stream and contains the whole response, whose text, status
- * and tokens replace the text, status and tokens of the pieces. Even if the HTTP status is 200, an
- * event may report a failure. */
+ * `type`. The last event completes the stream and contains the whole response. Its text, status and
+ * tokens replace those of the pieces. Even if the HTTP status is 200, an event may report a
+ * failure. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -51,7 +51,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
 /* Appends text in which the model refuses to answer (may be NULL), up to ACR_LLM_MAX_ANSWER. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
-/* Adds a tool call or a piece of one; a new index begins a new call. An argument is NULL if the
+/* Adds a tool call, or a piece of a call; a new index begins a new call. An argument is NULL if the
  * piece does not contain it. */
 void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
                           const char *arguments);

@@ -1,5 +1,5 @@
 /* Declares providers. A provider is a const struct in a file of its own, and is listed in
- * providers.c. This header also declares what providers share. */
+ * providers.c. This header also declares the functions that providers share. */
 #pragma once
 
 #include "llm/endpoint.h"
@@ -21,7 +21,7 @@ typedef struct {
      * unknown */
     gint64 max_output;
     bool is_limited; /* max_output came from an error, so no request may exceed it */
-    /* number of tokens left for this call's answer, from an error; 0: unknown */
+    /* number of tokens left for the call's answer, from an error; 0: unknown */
     gint64 room;
     guint sent_limit; /* the answer limit of the last request; 0: none */
     bool asks_schema; /* the current request contains a schema */
@@ -45,9 +45,10 @@ typedef struct {
 
 struct AcrProvider {
     const char *name; /* the part of a model's full name before the slash */
-    /* NULL-terminated list of variables for the key, or NULL; the first that is set is used */
+    /* NULL-terminated list of variables for the key, or NULL; the first set variable is used */
     const char *const *key_variables;
-    /* NULL-terminated list of variables for the base URL, or NULL; the first that is set is used */
+    /* NULL-terminated list of variables for the base URL, or NULL; the first set variable is
+     * used */
     const char *const *base_variables;
     const char *base_url;  /* the provider's own URL; NULL: the user must give a URL */
     const char *base_path; /* appended to an address without a path; NULL: nothing is appended */
@@ -55,15 +56,14 @@ struct AcrProvider {
     bool is_imitator;
     /* the server does not support schemas, so the prompt describes the schema in words */
     bool has_no_schema;
-    bool needs_no_key; /* users run such servers themselves, without a key */
+    bool needs_no_key; /* users run the provider's server themselves, without a key */
     bool needs_limit;  /* every request must limit the answer */
     /* The end of a complete stream: the event that ends it (BY_EVENT); the event, or an orderly end
      * after a finish reason, because many servers omit the event (IN_ORDER); or the finish reason
      * alone (BY_REASON). */
     enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
     bool calls_tools; /* the provider's models are trained to call tools */
-    /* the provider's names of the service tiers that a request can ask for; NULL if it has no
-     * such tier */
+    /* the provider's names of the service tiers that a request can ask for; NULL: no such tier */
     const char *services[ACR_SERVICES];
     bool is_local; /* the server runs on the user's machine and costs nothing */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
@@ -155,8 +155,8 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 /* Returns the service tier that the provider's word (may be NULL) in an answer names; ANY if the
  * word is unknown. */
 AcrService acr_service_of(const char *word);
-/* Whether the failure concerns the requested service tier: the server refuses the tier for now
- * or for this model, or is too slow at flex. The same request may succeed at the standard tier. */
+/* Whether the failure concerns the requested service tier: the server refuses the tier for now or
+ * for the model, or is too slow at flex. The same request may succeed at the standard tier. */
 bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked);
 
 /* ---- JSON mode by instruction (json_instruction.c) ---- */

@@ -1,5 +1,5 @@
-/* The list of HTTP providers, each of which is a const struct in its own file. Also creates a
- * model from its name. */
+/* The list of HTTP providers. Each provider is a const struct in its own file. Also creates a model
+ * from its name. */
 #include "llm/provider.h"
 
 #include <string.h>

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #define REDACTED "[key]"
-/* minimum length of a key; a shorter key is a placeholder, whose removal would spoil texts */
+/* minimum length of a key; a shorter key is a placeholder, not a secret */
 #define MIN_SECRET 4u
-#define MIN_END 8u   /* minimum length of a beginning or end of a secret that is removed */
-#define MIN_PART 12u /* minimum length of a middle part of a secret that is removed */
-/* minimum length of a secret of which parts are removed */
+#define MIN_END 8u   /* minimum length of a removed beginning or end of a secret */
+#define MIN_PART 12u /* minimum length of a removed middle part of a secret */
+/* minimum length of a secret that is also removed in parts */
 #define MIN_CUT_OF 16u
 
 void acr_wipe(gpointer text)

@@ -18,13 +18,13 @@ typedef struct {
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* line number in the file, from 1 */
     guint step;    /* step for which the line is; 0: any step */
-    /* how often the step decreased from one line of the label to the next, up to this line */
+    /* number of decreases of the step from one line of the label to the next, up to this line */
     guint pass;
 } Line;
 
 typedef struct {
     GArray *lines;                /* array of Line */
-    guint lines_step, lines_pass; /* step and pass of the last script line with a step */
+    guint lines_step, lines_pass; /* step and pass number of the last script line with a step */
     guint next;                   /* index of the first unused line */
     guint step;                   /* step of the last request; 0 if there was none */
     guint pass; /* how often a request's step was lower than that of the previous request */
@@ -146,8 +146,8 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
     return ok;
 }
 
-/* Takes the line for the step from the queue; returns NULL if no line fits. *out_left says whether
- * later lines remain. */
+/* Removes the line for the step from the queue, and returns it; NULL if no line fits. *out_left
+ * says whether later lines remain. */
 static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
@@ -156,7 +156,7 @@ static const Line *take_scripted_line(Queue *queue, guint step, bool *out_left)
     queue->step = step > 0 ? step : queue->step;
     for (; queue->next < queue->lines->len; queue->next++) {
         line = &g_array_index(queue->lines, Line, queue->next);
-        /* Skip a line that is for an earlier step. */
+        /* Skip lines for earlier steps. */
         if (line->step == 0 || (step > 0 && line->pass >= queue->pass && line->step >= step))
             break;
     }
@@ -201,7 +201,7 @@ static gsize find_beginning(const char *got, gsize got_len, const char *expected
     return low;
 }
 
-/* Describes what the newest messages contain instead of the expected text; owned. */
+/* Describes the text of the newest messages that differs from the expected text; owned. */
 static char *describe_difference(const char *got, gsize got_len, const char *expected)
 {
     const char *end = NULL;

@@ -57,8 +57,8 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* Takes the field "data" or "event". Ignores other fields, because only clients that reconnect need
- * ids and retry times. */
+/* Adds the value of the field "data" or "event" to the current event. Ignores other fields, because
+ * only clients that reconnect need ids and retry times. */
 static void take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
 {

@@ -17,13 +17,13 @@ GQuark acr_money_error_quark(void);
 
 /* ---- Usage ---- */
 
-/* Counts of tokens. A count is -1 if the provider did not state it, or stated an impossible one.
+/* Counts of tokens. A count is -1 if the provider did not state it, or stated an impossible count.
  * input, cached and written are disjoint, and their sum is the number of sent tokens; output is the
  * number of received tokens, including reasoning. */
 typedef struct {
     gint64 input;  /* tokens that were neither read from the provider's cache nor written to it */
     gint64 cached; /* tokens read from the cache */
-    /* tokens written to the cache for the shortest lifetime, the only one that we request */
+    /* tokens written to the cache for the shortest lifetime; we request no other lifetime */
     gint64 written;
     gint64 output;
     gint64 reasoning;
@@ -130,7 +130,7 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
 bool acr_price_for(const AcrPrice *price, AcrService service, AcrPrice *out);
 /* Returns the most that the tokens can cost, however the provider caches them. */
 gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
-/* Returns the most that a run costs for a typical issue, or for a large one: the median and the
+/* Returns the most that a run costs for a typical issue or a large issue: the median and the
  * maximum number of tokens in 210 recorded runs on SWE-bench tasks, with a third more for the
  * proof. */
 gint64 acr_price_of_issue(const AcrPrice *price, bool is_large);

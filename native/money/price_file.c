@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-/* maximum limit or threshold in tokens; a higher one is rejected */
+/* maximum limit or threshold in tokens; a higher number is rejected */
 #define MAX_TOKENS 1000000000000
 
 static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
@@ -177,7 +177,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
         if (price.base.input < 0 || price.base.output < 0)
             continue;
         char *name = our_name(key, acr_json_get_string(row, "litellm_provider"));
-        /* A row whose key already has this name takes precedence. */
+        /* A row with the key `name` takes precedence over a row that is renamed. */
         if (strcmp(name, key) == 0 || !g_hash_table_contains(rows, name))
             g_hash_table_insert(rows, name, g_memdup2(&price, sizeof price));
         else

@@ -1,5 +1,5 @@
-/* Looks up what models cost: first in the user's file, then in the built-in table, which has the
- * same format. A model in neither list has no price; prices are never guessed. */
+/* Looks up the prices of models: first in the user's file, then in the built-in table, which has
+ * the same format. A model in neither list has no price; prices are never guessed. */
 #include "money/price_private.h"
 
 #include <string.h>

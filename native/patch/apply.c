@@ -268,8 +268,8 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
-/* Searches in the result of the other edits for those edits that were not found in the
- * snapshot's text. */
+/* Searches again, in the result of the other edits, for edits that were not found in the snapshot's
+ * text. */
 static bool second_step(Work *work, File *file, GError **error)
 {
     for (guint i = 0; i < file->waiting->len; i++) {
@@ -349,7 +349,7 @@ static bool write_file(Work *work, File *file, GError **error)
            acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 
-/* Makes the overlay and the diff. Every edit has a place by now. */
+/* Makes the overlay and the diff. Call it after every edit has a place. */
 static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     bool broken = false;
@@ -373,7 +373,7 @@ static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, 
     return true;
 }
 
-/* Decides the status of the answer. Every edit has its outcome by now. */
+/* Decides the status of the answer. Call it after every edit has its outcome. */
 static bool judge_work(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +

@@ -117,7 +117,7 @@ static AcrEditForm form_of(const Work *work, const Located *located)
 }
 
 /* Appends to `text` the result of the edits of other forms that lie inside the span of edit `i`.
- * Returns false if there are no such edits, or if such an edit crosses the border of the span. */
+ * Returns false if there are no such edits, or if an edit crosses the border of the span. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
 {
     const Located *whole = file->located->pdata[i];
@@ -273,7 +273,7 @@ bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **er
     return true;
 }
 
-/* Whether the place covers all lines of the file, except blank ones. */
+/* Whether the place covers all lines of the file, except blank lines. */
 static bool is_all(const AcrLines *lines, const AcrPlace *place)
 {
     for (gsize i = 0; i < lines->n; i++)

@@ -60,7 +60,7 @@ typedef struct {
     AcrOverlay *overlay;
     /* number of bytes searched so far in files that do not contain an edit's exact quote */
     gsize searched;
-    bool wants_index; /* becomes AcrPatchResult.wants_index */
+    bool wants_index; /* copied to AcrPatchResult.wants_index */
 } Work;
 
 /* A file that the answer edits. */

@@ -8,7 +8,7 @@
 
 /* maximum number of bytes that are searched without success, over all files */
 #define MAX_SEARCHED (40u * 1024 * 1024)
-/* A quote that is more than 16 times as long as its file is not searched for. A quote may be longer
+/* A quote of more than 16 times the length of its file is not searched for. A quote may be longer
  * than its file, because of line numbers and escapes. */
 #define MAX_TIMES_FILE 16u
 
@@ -138,8 +138,8 @@ static bool is_firm(const AcrMatch *match)
            match->level != ACR_LEVEL_ELISION;
 }
 
-/* Searches the file for the quoted code of one reading. A quote that is many times longer than the
- * file cannot match, and the comparison would take long, so the search is skipped. */
+/* Searches the file for the quoted code of one reading. Skips a quote that is many times longer
+ * than the file, because it cannot match and its comparison takes long. */
 static void find_reading(const AcrSource *source, const char *original, const char *patched,
                          AcrMatch *out)
 {
@@ -149,8 +149,8 @@ static void find_reading(const AcrSource *source, const char *original, const ch
 
 /* Searches for all readings of an edit, and moves the best reading to the front. If a
  * search/replace block can be cut in several ways, the best is the reading with the longest quote
- * that is in the file, because shorter cuts of the same quote are found too. Of a hunk's readings,
- * the best is the reading that was found at the most exact level. */
+ * that is in the file, because shorter cuts of the same quote are found too. The best reading of a
+ * hunk is the reading found at the most exact level. */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
     guint n = edit->others ? edit->others->len : 0;

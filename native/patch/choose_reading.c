@@ -13,8 +13,8 @@
 /* Maximum size in bytes of a text that is compiled, because Python needs about 300 times as much
  * memory. For a longer text, the first reading is used without compiling it. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Maximum total size of the texts in one lint run, in bytes. Pylint takes about 5 s for a text of
- * this size, well within its deadline. */
+/* Maximum total size of the texts in one lint run, in bytes. Pylint takes about 5 s for them, well
+ * within its deadline. */
 #define MAX_LINT_BYTES (512u * 1024)
 
 /* Whether the file is a .py file, or a script without extension whose first line names Python. */
@@ -140,8 +140,8 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
     return files;
 }
 
-/* Returns the index of the best version: the first one with the fewest errors, or 0 if a count is
- * unknown. */
+/* Returns the index of the best version: the first version with the fewest errors, or 0 if a count
+ * is unknown. */
 static gsize best_of(const guint *worse, gsize n)
 {
     gsize best = 0;

@@ -202,7 +202,7 @@ static bool is_null(const char *name)
     return name && strcmp(name, "/dev/null") == 0;
 }
 
-/* Removes the prefixes of both names if both have one, or of the only name. */
+/* Removes the prefixes of both names if both names have a prefix, or of the only name. */
 static void strip_marks(Headers *headers)
 {
     char **old_name = &headers->name[OLD_NAME], **new_name = &headers->name[NEW_NAME];

@@ -103,7 +103,7 @@ static void keep_candidate(GArray *candidates, Candidate candidate)
     g_array_set_size(candidates, MIN(candidates->len, MAX_COMPARED));
 }
 
-/* Makes the file a candidate for each quote of which it contains a third of the lines. */
+/* Makes the file a candidate for each quote if it contains a third of the quote's lines. */
 static void take_counts(GArray *quotes, gsize entry, const char *path)
 {
     for (guint i = 0; i < quotes->len; i++) {

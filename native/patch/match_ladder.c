@@ -2,8 +2,8 @@
  *
  * Levels are tried in the order of AcrLevel. The search ends at the first level that finds the
  * code, and returns all places of the level; choose_place.c chooses one of them. Whole lines are
- * compared first. Only if no whole lines match, the quote is searched for inside lines (level
- * `exact`, because the bytes are equal). */
+ * compared first. If no whole lines match, the quote is searched for inside lines (level `exact`,
+ * because the bytes are equal). */
 #include <string.h>
 
 #include "patch/match_private.h"

@@ -98,8 +98,8 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* The best alignments of the quote's lines up to line t in which line t matches line f of the
- * file. */
+/* An entry of the table, for quote line t and file line f: the best alignments of the quote's lines
+ * up to t that map t to f. */
 typedef struct {
     guint gaps;
     guint ways; /* number of alignments with the fewest gaps; counted only up to 2 */

@@ -181,7 +181,7 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
 }
 
 /* Whether the result's last line has no line end. For an exact hunk, the diff decides; otherwise
- * the file's last line keeps its line end or its lack of one. */
+ * the line end of the file's last line does not change. */
 static bool ends_bare(const Fit *fit, const AcrEdit *edit)
 {
     bool is_now = is_bare(fit->source, fit->place->last - 1);

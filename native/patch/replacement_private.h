@@ -74,7 +74,7 @@ void acr_fit_keep(Fit *fit, gssize f);
 /* Adds line k of <patched>, which follows quote line `at`. `core` (taken) replaces the line's
  * text without its indentation, unless it is NULL. */
 void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core);
-/* Writes the lines for a place of level `similar`: applies the differences between <original>
- * and <patched> to the file's own lines. Returns false with *out_why (owned) if a changed line
- * cannot be told from a misquoted one. */
+/* Writes the lines for a place of level `similar`: applies the differences between <original> and
+ * <patched> to the file's own lines. Returns false with *out_why (owned) if a changed line cannot
+ * be told from a misquoted line. */
 bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why);

@@ -1,7 +1,7 @@
 /* Handles a replacement that is a whole function (or class) while the quote is only a part of the
- * function's body. Inserted there, the replacement would define the function again inside itself.
- * If the replacement has the same header and keeps all lines outside the quote, it replaces the
- * whole function; otherwise the edit is refused. */
+ * function's body. Inserted at the place, the replacement would define the function again inside
+ * itself. If the replacement has the same header and keeps all lines outside the quote, it replaces
+ * the whole function; otherwise the edit is refused. */
 #include "patch/apply_private.h"
 
 /* The first header of a function or class in a replacement. */
