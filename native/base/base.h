@@ -135,11 +135,11 @@ AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* Makes a JSON value like acr_json_new_string, from bytes. Bytes that contain a NUL become
  * {"base64": "…"}, too. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
-/* like acr_json_new_bytes */
+/* Makes a JSON value from a GBytes, like acr_json_new_bytes. */
 AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE;
 /* Makes an array of the strings in `texts`, which is NULL-terminated and may be NULL. */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
-/* like acr_json_new_strings */
+/* Makes an array of strings, like acr_json_new_strings. */
 AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE;
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
@@ -164,7 +164,7 @@ AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_INT(key, value) key, acr_json_new_int(value)
 #define ACR_BOOL(key, value) key, acr_json_new_bool(value)
 #define ACR_JSON(key, value) key, acr_json_or_null(value)
-/* returns `value` (taken), or JSON null if it is NULL; owned */
+/* Returns `value` (taken), or JSON null if it is NULL; owned. */
 AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE;
 /* Makes a JSON string from the string member `key`; JSON null if the object has no such string. */
 #define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
@@ -179,7 +179,7 @@ const char *acr_json_get_string(const AcrJson *object, const char *key);
 /* Returns the bytes of a string or of {"base64": "…"}, owned (g_bytes_unref); NULL for other
  * values, or if the base64 is invalid. */
 GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
-/* returns the bytes of the member `key`, like acr_json_bytes */
+/* Returns the bytes of the member `key`, like acr_json_bytes. */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
 /* Returns the integer of the member `key`, or `otherwise` if the member is absent, is not a number,
  * has a fraction, or exceeds 64 bits. */
@@ -191,7 +191,7 @@ const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if `json` is
 char **acr_json_strings(const AcrJson *array) ACR_MUST_USE;
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
 bool acr_json_bool(const AcrJson *json);
-/* returns the number of members or elements; 0 for other types; O(n) */
+/* Returns the number of members or elements; 0 for other types. O(n). */
 gsize acr_json_size(const AcrJson *json);
 /* Iterates over elements or members: first child, then next sibling; borrowed. acr_json_key
  * gives a member's name. */
@@ -331,7 +331,7 @@ bool acr_fd_is_mount(int fd);
  * follows symbolic links; fails if something is mounted in the tree. Succeeds if the folder does
  * not exist. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
-/* fsyncs a folder, so that files created in it survive a crash. */
+/* Fsyncs a folder, so that files created in it survive a crash. */
 bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
 
 /* An exclusive lock on a file (created if missing), held until the lock is freed or the process

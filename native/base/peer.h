@@ -39,7 +39,7 @@ typedef struct {
 /* A peer process. One socket, non-blocking on our side, is its standard input and output; its
  * standard error is dropped. */
 typedef struct {
-    pid_t pid; /* also the id of its process group; 0 if the peer is not running */
+    pid_t pid; /* process id, and id of the process group; 0 if the peer is not running */
     int fd;
 } AcrPeer;
 /* Starts a peer. `env` (NAME=VALUE, NULL-terminated) and `cwd` are as in AcrSpawn. Errors:

@@ -51,7 +51,7 @@ AcrHttpServer *acr_http_server_start(const AcrHttpServerOptions *options,
  * server's thread. */
 void acr_http_server_stop(AcrHttpServer *server);
 guint acr_http_server_port(const AcrHttpServer *server);
-/* returns the token, borrowed; it consists of letters and digits */
+/* Returns the token, borrowed; it consists of letters and digits. */
 const char *acr_http_server_token(const AcrHttpServer *server);
 /* Returns the version of libmicrohttpd; NULL if the library cannot be loaded. */
 const char *acr_http_server_library(void);

@@ -184,9 +184,9 @@ bool acr_index_is_test_path(const char *path);
 bool acr_index_is_test(const AcrIndex *index, const char *path);
 
 gsize acr_index_n_files(const AcrIndex *index);
-/* returns file number n in the order of paths; borrowed */
+/* Returns file number n in the order of paths; borrowed. */
 const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);
-/* finds a file by its exact path; -1 if there is none */
+/* Finds a file by its exact path; -1 if there is none. */
 gssize acr_index_find_file(const AcrIndex *index, const char *path);
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */

@@ -42,7 +42,7 @@ void acr_journal_free(AcrJournal *journal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
 const char *acr_journal_remark(const AcrJournal *journal);
 
-/* true once all recorded events have been answered */
+/* True once all recorded events have been answered. */
 bool acr_journal_is_live(const AcrJournal *journal);
 
 /* Looks up the next event. If the journal has a further record, its event and request must equal
@@ -74,8 +74,8 @@ typedef struct {
      * that a resume tries again; the function may reword its message. Other failures are recorded
      * as the answer {"error": message}. If NULL, every failure ends the run. */
     bool (*is_fatal)(void *call, GError **failure);
-    /* Reads a live or recorded answer into *out. If `decode` is NULL, the next two members must be
-     * NULL, too, and *out is an AcrJson *, owned. */
+    /* Reads a live or recorded answer into *out. If `decode` is NULL, *out is an AcrJson *, owned;
+     * `out_size` and `clear` are then 0 and NULL. */
     bool (*decode)(void *call, const AcrJson *answer, void *out, GError **error);
     /* For acr_recorded_once: the size of *out, and the function that frees its members. */
     gsize out_size;

@@ -61,9 +61,9 @@ static void mark(AcrJson *block)
         acr_json_set(block, "cache_control", acr_json_constant("{\"type\":\"ephemeral\"}"));
 }
 
-/* A cache mark makes the server cache everything before the mark. We mark the system prompt, the
- * end of the previous request, which is in the cache now, and the end of the current request, which
- * the next request will find in the cache. */
+/* Marks the system prompt, the end of the previous request, which is in the cache now, and the end
+ * of the current request, for the next request. A cache mark makes the server cache everything
+ * before the mark. */
 static void mark_prefix(AcrTurns *turns)
 {
     mark(turns->system_end);

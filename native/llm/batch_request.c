@@ -1,4 +1,4 @@
-/* Redirects a request to the broker of batch interfaces instead of the provider. */
+/* Redirects a request from the provider to the broker of batch interfaces. */
 #include "llm/batch_broker.h"
 
 #include <string.h>

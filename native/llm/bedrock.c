@@ -135,8 +135,8 @@ static bool may_cache(const AcrDialect *dialect)
     return false;
 }
 
-/* A cache mark makes the server cache everything before the mark. We mark the system prompt and
- * the end of the previous request. */
+/* Marks the system prompt and the end of the previous request. A cache mark makes the server cache
+ * everything before the mark. */
 static void mark_prefix(AcrTurns *turns)
 {
     if (acr_json_size(turns->system) > 0)

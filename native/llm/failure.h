@@ -9,7 +9,7 @@
 #define ACR_LLM_MAX_MESSAGE 1024u
 #define ACR_LLM_BACKOFF_BASE_MS 1000
 #define ACR_LLM_BACKOFF_CAP_MS 60000
-/* in tokens; a larger window in an error message is ignored */
+/* maximum window in tokens; a larger window in an error message is ignored */
 #define ACR_MAX_WINDOW ((gint64)1000000000)
 #define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* maximum wait: a day */
 

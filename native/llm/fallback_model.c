@@ -59,8 +59,8 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     return false;
 }
 
-/* The journal does not say which model gave the answer, so both models skip the call. Skipping
- * matters only for scripts, which count their lines. */
+/* Skips the call in both models, because the journal does not say which model gave the answer.
+ * Skipping matters only for scripts, which count their lines. */
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {
     FallbackModel *self = (FallbackModel *)model;

@@ -216,7 +216,7 @@ bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrMode
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 /* Returns the report of the model's last call; borrowed until the next call; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
-/* returns the number of requests that were sent */
+/* Returns the number of requests that were sent. */
 guint acr_report_sent(const AcrModelReport *report);
 /* Reports facts about the model without sending anything. A fallback model must be asked through
  * each of its models. */

@@ -58,8 +58,8 @@ void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, con
 /* Adds a call that arrived in one piece, with its arguments as a JSON object. */
 void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
                                 const AcrJson *arguments);
-/* If a complete answer has too many calls, or calls that are too long, replaces all calls by a
- * note to the model. */
+/* Replaces all calls of a complete answer by a note to the model if the answer has too many calls,
+ * or calls that are too long. */
 void acr_partial_refuse_calls(AcrPartial *partial);
 /* Keeps an item (taken) that must be sent back with the calls. */
 void acr_partial_keep(AcrPartial *partial, AcrJson *item);

@@ -89,7 +89,7 @@ struct AcrProvider {
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
 };
 
-/* returns NULL if the provider is unknown */
+/* Finds a provider by its name; NULL if it is unknown. */
 const AcrProvider *acr_provider_find(const char *name, gsize len);
 extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure,
     acr_provider_anthropic, acr_provider_gemini, acr_provider_bedrock, acr_provider_groq,

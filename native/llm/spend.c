@@ -2,7 +2,7 @@
  * of the body is a token, and the answer is as long as its limit allows. After the try, the usage
  * that the provider states is charged if it is plausible; otherwise the whole reservation is
  * charged. For a model of unknown price, the highest known price is assumed. A call that does not
- * fit the budget waits while calls in flight hold money that they may release. After that, its
+ * fit the budget waits while calls in flight hold money that they may release. Then the call's
  * answer limit is lowered; if no limit fits, the call is refused. */
 #include "llm/spend.h"
 

@@ -38,7 +38,7 @@ typedef struct {
 /* Returns the number of sent tokens: the sum of the known counts of input, cached and written; -1
  * if none is known. */
 gint64 acr_usage_sent(const AcrUsage *usage);
-/* returns the number of sent tokens plus output; -1 unless both are known */
+/* Returns the number of sent tokens plus output; -1 unless both are known. */
 gint64 acr_usage_tokens(const AcrUsage *usage);
 /* Converts pico-USD to micro-USD, rounding up; -1 stays -1. */
 gint64 acr_microusd(gint64 pico);

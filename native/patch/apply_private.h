@@ -19,7 +19,7 @@ typedef struct {
     gsize first, last; /* [first, last): the bytes of the text that the readings touch */
 } Located;
 
-/* owned (acr_patch_located_free) */
+/* Makes an edit with known readings; owned (acr_patch_located_free). */
 Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE;
 void acr_patch_located_free(gpointer located);
 
@@ -125,8 +125,8 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
  * acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
-/* If the replacement is a whole function that contains the place, widens the match to the function
- * (sets *out_widened), or refuses the edit and returns false. */
+/* Widens the match to the function that contains the place (sets *out_widened) if the replacement
+ * is the whole function, or refuses the edit and returns false. */
 bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
                                    AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 

@@ -56,9 +56,9 @@ void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* the map of 
  * indented with tabs and the quote with spaces, a tab counts as one indentation step of the
  * quote. */
 bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
-/* the texts are borrowed */
+/* Reads the two texts of an edit, which are borrowed. */
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched);
-/* removes blank lines at the beginning and the end of both parts */
+/* Removes blank lines at the beginning and the end of both parts. */
 bool acr_quote_trim_blank(AcrMatch *match);
 bool acr_quote_trim_elisions(AcrMatch *match); /* removes elisions at the same end of both parts */
 /* Whether the line stands for omitted code, such as `...`, `# ...` or `# rest of the method
@@ -88,8 +88,8 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 guint64 acr_loose_hash(const AcrLine *line);
 /* Finds a quote that omits lines without marking the omission. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* In a map of level `similar`, maps blank lines of the quote to blank lines at the same point of
- * the file. */
+/* Maps blank lines of the quote to blank lines at the same point of the file, in a map of level
+ * `similar`. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
 /* Returns the line after the string statement that begins at line `at`; returns `at` if no string
  * statement begins at that line. */

@@ -19,7 +19,7 @@ typedef enum {
     TAG_FILE,
     TAG_ORIGINAL,
     TAG_PATCHED,
-    TAG_OTHER, /* a tag of a search result, which also begins with <file> */
+    TAG_OTHER, /* a tag of a quoted search result: <class>, <func> or <code> */
 } TagKind;
 
 typedef struct {

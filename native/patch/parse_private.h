@@ -44,7 +44,7 @@ void acr_parse_complain(AcrEdit *edit, const char *text);
  * block, in the fence's info string, in the sentence above (NULL if the sentence names several
  * files), or earlier. */
 char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
-/* remembers `file` as the last file named */
+/* Remembers `file` as the last file named. */
 void acr_parse_name(AcrParse *parse, const char *file);
 
 /* ---- Lines and names of an answer ------------------------------------------------------------ */
@@ -54,11 +54,11 @@ static inline bool acr_is_eol(char c)
     return c == '\n' || c == '\r';
 }
 gsize acr_skip_blanks(const char *s, gsize at, gsize to);
-/* returns the end of the line that contains `from` */
+/* Returns the end of the line that contains `from`. */
 gsize acr_line_end(const char *s, gsize from, gsize to);
-/* returns the offset after one LF, CRLF or CR at `at`; `at` if there is none */
+/* Returns the offset after one LF, CRLF or CR at `at`; `at` if there is none. */
 gsize acr_after_eol(const char *s, gsize at, gsize to);
-/* returns the start of the next line, or `to` */
+/* Returns the start of the next line, or `to`. */
 gsize acr_next_line(const char *s, gsize from, gsize to);
 /* Whether the line contains only a fence and its info string. `out_info` (may be NULL) receives the
  * start of the info string. */

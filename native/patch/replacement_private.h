@@ -9,7 +9,7 @@ typedef struct {
     gsize off, len;
     char *with; /* owned */
 } AcrSplice;
-/* owned array of AcrSplice; the array owns the texts of its splices */
+/* Makes an empty array of AcrSplice, which owns the texts of its splices; owned. */
 GArray *acr_splices_new(void) ACR_MUST_USE;
 
 /* Returns the different readings of the replacement at one place, beginning with the likeliest; at

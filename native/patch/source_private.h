@@ -61,9 +61,9 @@ static inline char acr_line_last(const AcrLine *line)
     return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
 }
 typedef bool (*AcrSameLine)(const AcrLine *a, const AcrLine *b);
-/* compares two lines, ignoring blanks at their beginning and end */
+/* Compares two lines, ignoring blanks at their beginning and end. */
 bool acr_line_same_core(const AcrLine *a, const AcrLine *b);
-/* compares two lines, ignoring blanks at their end */
+/* Compares two lines, ignoring blanks at their end. */
 bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b);
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
@@ -80,7 +80,7 @@ typedef struct {
     AcrText text;
     AcrLines lines; /* views into text.text */
 } AcrSource;
-/* owned (acr_source_free) */
+/* Makes a source file; owned (acr_source_free). */
 AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE;
 void acr_source_free(AcrSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
@@ -91,7 +91,7 @@ const char *acr_source_eol(const AcrSource *source, gsize at);
 /* ---- File names ------------------------------------------------------------------------------ */
 
 typedef struct AcrFileNames AcrFileNames;
-/* owned (acr_file_names_free) */
+/* Makes the table of a snapshot's file names; owned (acr_file_names_free). */
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE;
 void acr_file_names_free(AcrFileNames *names);
 /* Resolves `name` to a path that equals or ends in `name` (in whole parts). If there is none, and
