@@ -1,4 +1,5 @@
-/* Private to sandbox: the table of backends, the sandbox object, and helpers for backends. */
+/* Private to sandbox: the table of backends, the sandbox object, and helper functions of the
+ * backends. */
 #pragma once
 
 #include "sandbox/sandbox_private.h"
@@ -9,15 +10,17 @@
 
 typedef struct {
     const char *name;
-    /* Checks the parts that can be checked without running anything, and sets the fields that
-     * belong to the backend. */
+    /* Checks what can be checked without running a command, and sets the backend's fields of
+     * `sandbox`. */
     bool (*open)(AcrSandbox *sandbox, GError **error);
-    /* Runs the set-up command; called once, before the first execution, if there is one. */
+    /* Runs the set-up command. Called once, before the first execution, if the options have a
+     * set-up. */
     bool (*set_up)(AcrSandbox *sandbox, GError **error);
-    /* Runs a command. The limits in `execution` are already filled in. */
+    /* Runs a command. The caller has already replaced limits of 0 in `execution` by the
+     * defaults. */
     bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error);
-    /* Finds the Python on demand; NULL if `open` has found it. */
+    /* Finds the Python when it is first needed. NULL if `open` finds the Python. */
     bool (*find_python)(AcrSandbox *sandbox, GError **error);
     void (*close)(AcrSandbox *sandbox);
 } AcrSandboxBackend;
@@ -30,51 +33,54 @@ extern const AcrSandboxBackend acr_sandbox_plain;
 
 struct AcrSandbox {
     const AcrSandboxBackend *backend;
-    void *state; /* state of the backend */
+    void *state; /* private data of the backend */
     AcrSandboxOptions options;
     const char *dir; /* absolute path of the tree inside the sandbox */
     char *digest;    /* hex digest of all inputs by which environments can differ */
     bool is_set_up;
     AcrSandboxPython python;
     AcrTreeCache *cache;
-    gint64 tree_uid; /* user who owns the tree and runs the commands; -1: this user */
-    char *base;      /* cache folder with the snapshot's tree; NULL if not made yet */
-    /* cache folder with the tree's ".git"; NULL if not made yet, or if there is none */
+    gint64 tree_uid; /* user id of the owner of the tree, who also runs the commands; -1: the
+                      * current user */
+    char *base;      /* cache folder with the snapshot's files; NULL if not created yet */
+    /* cache folder with the tree's ".git"; NULL if not created yet, or if the tree has no ".git" */
     char *git;
-    bool has_no_git;    /* making `git` has failed */
-    GPtrArray *remarks; /* array of char *; ends in NULL */
+    bool has_no_git;    /* creating `git` has failed; do not try again */
+    GPtrArray *remarks; /* array of char * that ends in NULL: warnings for the user */
 };
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Appends standard variables such as "PATH" and "HOME", then the execution's own variables. */
+/* Appends to `out` the standard variables, such as "PATH" and "HOME", and then the execution's own
+ * variables. */
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
-/* Runs a command in the place that the backend passes as `where`. */
+/* Runs a command in the place `where`, whose meaning depends on the backend (a folder or a
+ * container id). */
 typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution *execution,
                       AcrExecuted *out, GError **error);
-/* Runs the set-up command with `run_in`. Errors: SETUP (one line, followed by the last lines of
- * the set-up's output), and those of `run_in`. */
+/* Runs the set-up command by calling `run_in`. Errors: SETUP (one line, followed by the last lines
+ * of the set-up's output), and the errors of `run_in`. */
 bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
                            GError **error) ACR_MUST_USE;
-/* Sets a command's streams (beginning and end, and how many bytes are missing between), its
- * time, and the limit that it exceeded: `seen`, unless the exit status or the streams show that
- * another limit was exceeded first. */
+/* Copies the streams (beginning and end, with a note of how many bytes are missing between) and the
+ * time from `spawned` to `out`. Sets out->limit to `seen`, unless the exit status or the streams
+ * show that another limit was exceeded first. */
 void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
                              AcrSandboxLimit seen, AcrExecuted *out);
-/* Makes sandbox->base, the cache entry with the snapshot's files, unless the entry exists. Adds
+/* Creates the cache entry with the snapshot's files, unless it exists, and sets sandbox->base. Adds
  * a remark if files were skipped. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
-/* Makes sandbox->git, the cache entry with a ".git", unless the entry exists or there is no
- * commit. Adds a remark on failure. */
+/* Creates the cache entry with a ".git", unless the entry exists or the snapshot has no commit, and
+ * sets sandbox->git. Adds a remark on failure. */
 void acr_sandbox_need_git(AcrSandbox *sandbox);
 typedef bool AcrIsAsLaid(void *ctx, const AcrHelperFile *file);
-/* Lists those of `paths` (keys of a set) that the command changed: we did not write the file, or
- * its content differs from what we wrote. Sorted; at most ACR_SANDBOX_MAX_CHANGED. Owned
- * (g_strfreev). */
+/* Returns those of `paths` (keys of a set) that the command changed: files that the host did not
+ * write, and files whose content differs from what the host wrote (`laid`). Sorted; at most
+ * ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
 char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
                            void *ctx) ACR_MUST_USE;
-/* Whether a file in the folder `tree` (const char *) is unchanged since we wrote it. */
+/* True if a file in the folder `tree` (const char *) is unchanged since the host wrote it. */
 AcrIsAsLaid acr_sandbox_is_as_laid;
-/* Writes the changed and added files of an execution in the form that the helper reads. */
+/* Appends the changed and added files of an execution to `out`, as AcrHelperFile. */
 bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;

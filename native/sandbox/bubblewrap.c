@@ -1,8 +1,8 @@
-/* The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or
- * taken from the set-up's result). Each execution gets an overlay over these files: the files
- * that a command writes stay in memory, on the helper's stage, and disappear with the stage. The
- * helper prepares the stage. bubblewrap then makes the namespaces and the root: /usr, a few
- * files of /etc, the Python, and the tree at its own path. Only the tree and the temporary
+/* The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or taken
+ * from the set-up's result). Each execution gets an overlay over these files: what the command
+ * writes stays in a file system in memory, the helper's stage, and disappears with the stage. The
+ * helper prepares the stage. bubblewrap then creates the namespaces and the root folder: /usr, a
+ * few files of /etc, the Python, and the tree at its own path. Only the tree and the temporary
  * folders are writable. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
@@ -11,12 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* if the program runs as root, commands run as this user, who owns nothing else */
+/* user id for commands if the program runs as root; the user owns nothing else */
 #define ROOT_RUNS_AS 64711
 
 typedef struct {
     char *program; /* path of bwrap */
-    char *stage;   /* the folder over which the stage is mounted */
+    char *stage;   /* folder over which the stage is mounted */
     char *layer;   /* cache folder with the set-up's result; NULL if there is none */
 } State;
 
@@ -30,8 +30,8 @@ typedef struct {
 
 /* ---- Opening ---- */
 
-/* Finds a folder over which the stage can be mounted. It must not contain bubblewrap, which
- * starts after the stage is mounted. */
+/* Returns a folder over which the stage can be mounted. The folder must not contain the bubblewrap
+ * program, which is started after the stage hides the folder's contents. */
 static char *find_stage(const char *program)
 {
     static const char *const folders[] = {"/tmp", "/mnt", "/run", "/var/tmp"};
@@ -46,7 +46,7 @@ static char *find_stage(const char *program)
     return NULL;
 }
 
-/* Whether that user id exists here: a user namespace may map only a few ids. */
+/* True if `uid` exists in this user namespace, which may map only a few ids. */
 static bool is_user(uid_t uid)
 {
     ACR_AUTO_FD fd = memfd_create("owner", MFD_CLOEXEC);
@@ -88,7 +88,8 @@ static void add_namespaces(AcrHelperSpec *spec, bool network)
         acr_helper_words(spec->argv, "--share-net", NULL);
 }
 
-/* Adds /usr, and the folders beside it, such as /bin, which are links on newer machines. */
+/* Adds /usr, and the folders beside /usr, such as /bin, which are symbolic links on newer
+ * machines. */
 static void add_system(AcrHelperSpec *spec)
 {
     static const char *const beside[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
@@ -130,9 +131,8 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
     acr_helper_words(spec->argv, how, from, to, NULL);
 }
 
-/* Mounts /proc read-only, so that the command can change neither kernel settings nor
- * oom_score_adj. Hides the memory of the first process, which is bubblewrap and belongs to the
- * same user. */
+/* Mounts /proc read-only, so that the command can change neither kernel settings nor oom_score_adj.
+ * Hides /proc/1, because process 1 is bubblewrap, which runs as the same user as the command. */
 static void add_proc(AcrHelperSpec *spec)
 {
     static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};
@@ -145,8 +145,8 @@ static void add_proc(AcrHelperSpec *spec)
     acr_helper_words(spec->argv, "--remount-ro", "/proc", NULL);
 }
 
-/* Adds the folders that a Python outside /usr needs. They are mounted on the stage first,
- * because the command's user may have no access to their parent folders. */
+/* Adds the folders that a Python outside /usr needs. They are mounted on the stage first, because
+ * the command's user may have no access to their parent folders. */
 static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *spec)
 {
     const AcrSandboxPython *python = &sandbox->python;
@@ -154,7 +154,7 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
             /* A set-up writes to a copy of the virtual environment; executions can only read the
-             * user's own environment. */
+             * user's own virtual environment. */
             bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
@@ -167,8 +167,8 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
                          python->links->pdata[i], NULL);
 }
 
-/* Mounts ".git" with an overlay of its own, so that changes to it disappear with the execution,
- * even if this is a set-up. */
+/* Mounts ".git" with a separate overlay, so that changes to ".git" disappear after the command,
+ * even after the set-up command. */
 static void add_git(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     g_autofree char *source = g_build_filename(sandbox->git, AT_GIT, NULL),
@@ -181,14 +181,14 @@ static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution
                         AcrHelperSpec *spec)
 {
     acr_sandbox_env(sandbox, ACR_HELPER_HOME, execution, spec->env);
-    /* We start the program by a shell, because it reports a missing program in the usual way. */
+    /* Start the program from a shell, which reports a missing program in the usual way. */
     acr_helper_words(spec->argv, "--chdir", sandbox->dir, "--remount-ro", "/", "--", "/bin/sh",
                      "-c", "exec \"$@\"", "sh", NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
 }
 
-/* Sets the rest of the spec. The caller has already added the tree, the home and the virtual
+/* Sets the rest of `spec`. The caller has already added the tree, the home and the virtual
  * environment. */
 static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool is_setup,
                       AcrHelperSpec *spec)
@@ -199,7 +199,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     spec->cpu_s = execution->limits.cpu_s;
     spec->file_bytes = execution->limits.disk_bytes;
     spec->stage_bytes = execution->limits.disk_bytes;
-    /* the helper is one process, and bubblewrap is two */
+    /* count three more processes: the helper, and two processes of bubblewrap */
     spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
     spec->host_name = g_strdup(execution->host_name);
@@ -212,7 +212,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_proc(spec);
     acr_helper_words(spec->argv, "--dev", "/dev", NULL);
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
-    /* the file system of /dev cannot be limited */
+    /* make /dev read-only, because the size of its file system cannot be limited */
     acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL);
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, ACR_HELPER_HOME);
@@ -223,8 +223,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* The files that the command wrote or removed in the tree, except for the files that we put
- * there. They are found in the overlay's upper folder. NULL if unknown. */
+/* Returns the files of the tree that the command wrote or removed, except for files that the host
+ * wrote. They are found in the overlay's upper folder. NULL if unknown. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
@@ -234,8 +234,8 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 
 /* ---- Executing ---- */
 
-/* Adds the tree, the home and the virtual environment of an execution, in the state after the
- * set-up, if there is one. Each is read-only or gets an overlay in memory. */
+/* Adds the tree, the home and the virtual environment of an execution, as the set-up left them if
+ * there was a set-up. Each is read-only or gets an overlay in memory. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
@@ -273,15 +273,15 @@ static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, A
 
 /* ---- Set-up ---- */
 
-/* Creates a folder of the layer as a copy of `from`; an empty folder if that is NULL. */
+/* Creates the folder dir/name as a copy of `from`, or as an empty folder if `from` is NULL. */
 static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
     return acr_tree_folder(path, 0755, error) && (!from || acr_tree_copy(from, path, error));
 }
 
-/* The set-up writes to disk: into copies of the tree and the virtual environment, and into a
- * home. */
+/* Adds the folders to which the set-up writes on disk: copies of the tree and the virtual
+ * environment, and a home. */
 static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelperSpec *spec)
 {
     static const char *const folders[] = {AT_TREE, AT_HOME, AT_VENV};
@@ -310,7 +310,8 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL),
-                    *git = g_build_filename(tree, ".git", NULL); /* the mount point must exist */
+                    /* the mount point for ".git", which must exist */
+                        *git = g_build_filename(tree, ".git", NULL);
     return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
            (!venv || make_copy(dir, AT_VENV, venv, error)) &&
            acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&

@@ -1,6 +1,6 @@
-/* Confines this process: Landlock restricts files, seccomp restricts system calls. Neither needs
- * privileges or namespaces, so both work where bubblewrap does not. If the kernel has only one
- * of them, only that one is used. */
+/* Restricts the rights of this process: Landlock restricts access to files, seccomp restricts
+ * system calls. Neither needs privileges or namespaces, so both work where bubblewrap does not. If
+ * the kernel supports only one of the two, only that one is used. */
 #include "sandbox/confine.h"
 #include "sandbox/sandbox_private.h"
 
@@ -19,8 +19,8 @@
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
 #define RUN (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
 
-/* The rights over files that this version of Landlock can forbid: 13 in version 1, and one more
- * in each of the next two versions. */
+/* Returns the rights to files that this version of Landlock can forbid: 13 in version 1, and one
+ * more in each of the next two versions. */
 static guint64 all_rights(long version)
 {
     return (1ull << (12 + MIN(version, 3))) - 1;
@@ -36,8 +36,8 @@ static void allow(int rules, const char *path, guint64 rights)
     (void)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-/* Allows a program, and the loader that the kernel runs for it, which is the same as for this
- * program. */
+/* Allows `program` to be run, and also the dynamic loader that the kernel starts for it. `program`
+ * is assumed to use the same loader as the current process. */
 static void allow_program(int rules, const char *program)
 {
     Dl_info loader;

@@ -1,7 +1,7 @@
 /* The backend "container": an image contains a commit of the project and everything that the
  * project needs. Only changed files are written into a container: files of the working tree that
- * differ from its commit, and files of the overlay. Each execution has its own container, which
- * is then removed with everything that runs in it. The result of a set-up is kept as an image. */
+ * differ from the commit, and files of the overlay. Each execution gets its own container, which is
+ * removed afterwards with all its processes. The result of a set-up is kept as an image. */
 #include <string.h>
 #include <unistd.h>
 
@@ -11,11 +11,11 @@
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
-/* maximum number of arguments of one command; even, because they may be pairs of path and link
- * target */
+/* maximum number of arguments of one command; even, because arguments may be pairs of a path and a
+ * link target */
 #define WORDS_AT_ONCE 500u
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
-/* maximum number of files that we wrote and compare afterwards */
+/* maximum number of files written by the host that are compared after the command */
 #define MAX_COMPARED 200u
 #define INPUT_NAME ".acr-host-input" /* name of a file in the container's root folder */
 
@@ -23,12 +23,13 @@ typedef struct {
     AcrEngine *engine;
     char *image_id; /* id of the user's image */
     gint64 image_bytes;
-    char *image;    /* image for containers: the user's own, or the one that the set-up made */
+    char *image;    /* image for containers: the user's image, or the image that the set-up
+                     * created */
     bool has_shell; /* a command has already run in the shell of `image` */
-    bool has_told;  /* the user was told which walls are missing */
-    char *walls;    /* cache folder for acr_engine_start */
-    /* array of AcrHelperFile: the files in which the snapshot differs from the image; NULL if
-     * not compared yet, or if the set-up's image already contains them */
+    bool has_told;  /* the user was already told that the system call filter is missing */
+    char *walls;    /* cache folder with the system call filter, for acr_engine_start */
+    /* array of AcrHelperFile: the files in which the snapshot differs from the image; NULL if not
+     * compared yet; empty if the set-up's image already contains these files */
     GPtrArray *own;
 } State;
 
@@ -64,7 +65,8 @@ static bool is_same(const AcrEntry *a, const AcrEntry *b)
     return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
 }
 
-/* Adds a file of the snapshot, if the snapshot's commit lacks the file or has other content. */
+/* Appends the file at `index` to `out`. Adds its size to *bytes and fails if the total is too
+ * large. */
 static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray *out,
                     GError **error)
 {
@@ -81,7 +83,8 @@ static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray 
                             MAX_LAID_BYTES);
 }
 
-/* Adds the files in which the snapshot and its commit differ; both lists are sorted by path. */
+/* Appends to `out` the files in which `snapshot` differs from `image`, the snapshot of its commit;
+ * both list their files sorted by path. */
 static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *out,
                                GError **error)
 {
@@ -100,7 +103,7 @@ static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, 
     return true;
 }
 
-/* Compares the snapshot with the image, which we assume to contain the commit that is checked
+/* Compares the snapshot with the image, which is assumed to contain the commit that is checked
  * out. */
 static bool need_own(AcrSandbox *sandbox, GError **error)
 {
@@ -119,8 +122,8 @@ static bool need_own(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-/* Merges the changes of an execution with those of the snapshot; the changes of the execution
- * take precedence. */
+/* Appends to `out` the changes of the execution, and those changes of the snapshot whose paths the
+ * execution does not change. */
 static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
                         GError **error)
 {
@@ -151,7 +154,7 @@ static void add_command(const AcrExecution *execution, bool has_input, GPtrArray
     g_ptr_array_add(argv, NULL);
 }
 
-/* Runs a shell script with `words` as arguments. Runs it in batches, because the number of
+/* Runs a shell script with `words` as arguments, in batches of WORDS_AT_ONCE, because the number of
  * arguments of a command is limited. */
 static bool run_over(const AcrSandbox *sandbox, const char *id, const char *script,
                      const GPtrArray *words, GError **error)
@@ -179,9 +182,9 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     return true;
 }
 
-/* Makes the changes that an archive cannot express, by a script. The script removes files (and,
- * like git, folders that become empty), and then makes symbolic links, because Docker does not
- * extract links that lead out of their folder. */
+/* Makes by a script the changes that an archive cannot express. The script removes files (and, like
+ * git, folders that become empty), and then creates symbolic links, because Docker does not extract
+ * links that lead out of their folder. */
 static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                           GError **error)
 {
@@ -229,8 +232,9 @@ static bool put_input(const State *state, const char *id, GBytes *input, GError 
     return acr_engine_put(state->engine, id, "/", tar, error);
 }
 
-/* The command's standard input, owned; NULL in *out if there is none. The engine needs the input
- * in one piece, so this process's input is read to its end first; a terminal counts as empty. */
+/* Sets *out to the command's standard input (owned), or to NULL if there is none. Reads this
+ * process's input to its end first, because the engine needs the input in one piece. A terminal
+ * counts as empty input. */
 static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution, GBytes **out,
                        GError **error)
 {
@@ -280,7 +284,7 @@ static bool take_result(const State *state, const char *id, const AcrExecution *
     return true;
 }
 
-/* Parameters for asking the engine about files that we wrote. */
+/* Parameters for asking the engine about files that the host wrote. */
 typedef struct {
     const AcrSandbox *sandbox;
     const char *id;
@@ -295,8 +299,8 @@ static bool is_as_laid(void *ctx, const AcrHelperFile *file)
            acr_engine_holds(state->engine, self->id, self->sandbox->dir, file->path, file->content);
 }
 
-/* The files that the command wrote or removed. The engine also lists the files that we wrote;
- * they are left out. */
+/* Returns the files that the command wrote or removed. Leaves out the files that the host wrote,
+ * which the engine lists too. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
 {
     const State *state = sandbox->state;
@@ -362,8 +366,9 @@ static void tell_walls(AcrSandbox *sandbox)
     state->has_told = true;
 }
 
-/* Whether the image's shell runs here. The shell may be missing, or built for another
- * architecture; engines report that differently, some only after the container has started. */
+/* True if the image's shell runs in the container `id`. The shell may be missing, or built for
+ * another architecture. Engines report these cases differently, and some report them only after the
+ * container has started. */
 static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 {
     static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", "exit 0", NULL};
@@ -388,9 +393,9 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error);
 
-/* Lowers the walls if they may be the reason why the shell does not run, for example on another
- * architecture. Tests the user's own image, because a set-up could have changed its result in
- * order to get rid of the walls. */
+/* Weakens the system call filter if the filter may be the reason why the shell does not run, for
+ * example on another architecture. Tests the user's own image, because a set-up could have changed
+ * the resulting image in order to avoid the filter. */
 static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
 {
     AcrEngine *engine = ((State *)sandbox->state)->engine;
@@ -405,8 +410,8 @@ static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container
     return acr_engine_walls(engine) != had;
 }
 
-/* Starts a container in which the image's shell runs. If the shell does not run with lowered
- * walls either, the walls were not the reason. */
+/* Starts a container in which the image's shell runs. If the shell does not run, tries again with a
+ * weaker system call filter; if that fails too, the filter was not the reason. */
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error)
 {
@@ -423,8 +428,8 @@ static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *cont
     return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
 
-/* Like start_container, but if that fails and the image is for another architecture, reports the
- * architecture as the reason. */
+/* Calls start_container. If start_container fails and the image is for another architecture,
+ * reports the architecture as the reason. */
 static char *need_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                             GError **error)
 {
@@ -459,7 +464,7 @@ static bool run_container(AcrSandbox *sandbox, const AcrExecution *execution, Ac
 
 /* ---- Set-up ---- */
 
-/* Creates the image if it is missing. The caller holds the lock on its name. */
+/* Creates the image `name` if it is missing. The caller holds the lock of this name. */
 static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 {
     const State *state = sandbox->state;
@@ -476,7 +481,7 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     return ok;
 }
 
-/* Creates an image whose name is derived from the user's image and all other inputs by which
+/* Creates an image named after a digest of the user's image and of all other inputs by which
  * environments can differ. */
 static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {
@@ -497,15 +502,15 @@ static bool set_up_container(AcrSandbox *sandbox, GError **error)
     g_free(state->image);
     state->image = g_steal_pointer(&name);
     g_clear_pointer(&state->own, g_ptr_array_unref);
-    /* the set-up's image contains these files */
+    /* empty, because the set-up's image already contains the snapshot's files */
     state->own = g_ptr_array_new_with_free_func(acr_helper_file_free);
     return true;
 }
 
 /* ---- Python ---- */
 
-/* Finds the Python: the one that the user named, the one of a conda environment as in benchmark
- * images, or the first in the image's PATH. */
+/* Finds the Python: the one that the user named, else the one of the conda environment in benchmark
+ * images, else the first in the image's PATH. */
 static bool find_python(AcrSandbox *sandbox, GError **error)
 {
     static const char search[] =

@@ -1,13 +1,13 @@
-/* Reads the kernel's counters of a container. Engines report only a part of the peak memory, and
- * do not report killed or refused processes. The counters are in files of control groups
- * (version 1 or 2). Shell built-ins read them inside the container, so no other program is
- * needed. */
+/* Reads the kernel's counters of a container. Engines report only a part of the peak memory, and do
+ * not report killed or refused processes. The counters are in files of control groups (version 1 or
+ * 2). A shell in the container reads them with built-in commands, so the image needs no other
+ * program. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
-/* time limit of each of the few reads after the command */
+/* time limit of each read after the command */
 #define READ_MS (5 * 1000)
 #define MAX_TEXT_BYTES 4096u
 
@@ -16,7 +16,8 @@ static const char script[] =
     "memory/memory.oom_control memory.events pids/pids.events pids.events; do "
     "[ -r $f ] && while read -r name value; do echo $f $name $value; done <$f; done; exit 0";
 
-/* A counter of control groups version 1 or 2, whichever file exists. */
+/* Returns a counter of control groups version 1 (`old`) or 2 (`new`); only one of the two exists in
+ * `text`. */
 static gint64 either_number(const char *text, const char *old, const char *new)
 {
     return acr_kernel_number(text, old) + acr_kernel_number(text, new);
@@ -33,7 +34,7 @@ static bool is_counter_full(AcrEngine *engine, const char *id, guint processes)
            acr_json_get_int(acr_json_get(answer.json, "pids_stats"), "current", 0) >= processes;
 }
 
-/* Reads the counters; NULL if no command can run in the container any more. */
+/* Returns the counters as text; NULL if no command can run in the container any more. */
 static char *read_counters(AcrEngine *engine, const char *id)
 {
     static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", script, NULL};
@@ -53,12 +54,12 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
 {
     g_autofree char *text = read_counters(engine, id);
     *out = (AcrEngineCounts){0};
-    /* the memory that a shell needs may not be free yet */
+    /* try again, because the memory that a shell needs may not be free yet */
     for (guint i = 1; !text && i < READ_TRIES; i++) {
         g_usleep(READ_AGAIN_US);
         text = read_counters(engine, id);
     }
-    if (!text) { /* the limit of processes may be reached */
+    if (!text) { /* the shell could not start, perhaps because the limit of processes is reached */
         out->is_ended = acr_engine_is_ended(engine, id);
         out->is_crowded = !out->is_ended && is_counter_full(engine, id, processes);
         return;

@@ -1,6 +1,6 @@
-/* The client of the engine's API. It makes calls with JSON and archives, and reads the streams
- * of a command. It parses answers leniently: from the body of an error it reads only "message",
- * and it reads an exit code only if the answer contains no error. */
+/* The client of the engine's API. It sends requests with JSON and archives. It parses answers
+ * leniently: from the body of an error it reads only "message", and it reads an exit code only if
+ * the answer contains no error. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 
@@ -11,19 +11,20 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-/* time limit of the first answer, because the engine may have to be started */
+/* time limit of the first request, during which the engine may have to be started */
 #define PING_MS (20 * 1000)
 #define SWEEP_MS (10 * 1000) /* time limit for removing all old containers */
 /* time limit for removing a container, which cannot be interrupted */
 #define REMOVE_MS (30 * 1000)
-/* maximum number of bytes of an engine's message that our message quotes */
+/* maximum number of bytes of an engine's message that an error message quotes */
 #define MAX_MESSAGE_BYTES 1000u
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-/* number of processes added to the limit: the container's first process, and one of the engine */
+/* number of processes added to the limit: the container's first process, and one process of the
+ * engine */
 #define OWN_PROCESSES 2
-/* with a lower limit of processes, an engine may be unable to start a command */
+/* minimum limit of processes; with fewer, an engine may be unable to start a command */
 #define FEWEST_PROCESSES 8
 
 /* ---- Calls ---- */
@@ -39,7 +40,7 @@ static bool is_interrupt(const GError *error)
     return g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
 }
 
-/* Turns an engine's message into one line. */
+/* Shortens the engine's message in `json` and makes it one line. */
 static void clean_message(AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -121,8 +122,9 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Finds the engine's address: the one that the environment variables name, or if they are unset,
- * the first of the usual sockets. If there is none, `tried` lists them. */
+/* Returns the engine's address: the value of DOCKER_HOST or CONTAINER_HOST, or if neither is set,
+ * the first of the usual sockets that exists. NULL if no socket exists; `tried` then lists the
+ * sockets. */
 static char *find_place(GString *tried)
 {
     const char *docker = g_getenv("DOCKER_HOST"), *podman = g_getenv("CONTAINER_HOST");
@@ -142,8 +144,8 @@ static char *find_place(GString *tried)
     return NULL;
 }
 
-/* Reads unix://PATH, a path, or tcp://HOST:PORT on this machine. Another machine is refused,
- * because commands and files would be sent unencrypted. */
+/* Sets the engine's address from unix://PATH, a path, or tcp://HOST:PORT on this machine. Rejects
+ * other machines, because commands and files would be sent unencrypted. */
 static bool set_place(AcrEngine *engine, const char *place, GError **error)
 {
     const char *tls = g_getenv("DOCKER_TLS_VERIFY"), *scheme = strstr(place, "://");
@@ -187,8 +189,7 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
         return NULL;
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    /* Calls /_ping and not the version, because podman starts other programs to find its
-     * version. */
+    /* Request /_ping and not /version, because podman starts other programs to find its version. */
     bool there = acr_engine_call(
         engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
         &reason);
@@ -212,7 +213,7 @@ void acr_engine_free(AcrEngine *engine)
 
 /* ---- Images ---- */
 
-/* Percent-encodes a name for a path; slashes stay. */
+/* Percent-encodes an image name for use in a path, except for slashes, colons and "@". */
 static char *escape(const char *name)
 {
     return g_uri_escape_string(name, "/:@", FALSE);
@@ -262,8 +263,9 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name)
 
 /* ---- Containers ---- */
 
-/* Identifies the machine and the process namespace in which our process ids are valid, because
- * an engine may serve machines and containers that cannot see each other's processes. */
+/* Returns a text that identifies the machine and the process namespace in which our process ids are
+ * valid. Needed because an engine may serve machines and containers that cannot see each other's
+ * processes. */
 static char *place_text(void)
 {
     AcrOwner self;
@@ -272,7 +274,7 @@ static char *place_text(void)
     return g_strdup_printf("%s/%s", self.boot, space ? space : "");
 }
 
-/* The owner of the container as a label: "PID START PLACE". */
+/* Returns the owner of the container as a label: "PID START PLACE". */
 static char *owner_text(void)
 {
     AcrOwner self;
@@ -288,7 +290,7 @@ static bool owner_is_gone(const char *text)
     char *at;
     g_autofree char *place = place_text();
     acr_owner_self(&self);
-    owner = self; /* the container belongs to the same boot of this machine, or to another place */
+    owner = self; /* take over the boot id, which `place` compares */
     owner.pid = g_ascii_strtoll(text, &at, 10);
     owner.start = g_ascii_strtoll(at, &at, 10);
     return *at == ' ' && strcmp(at + 1, place) == 0 && !acr_owner_is_alive(&owner, &self);
@@ -304,8 +306,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     const AcrSandboxLimits *limits = container->limits;
     AcrJson *ulimits = acr_json_new_array(), *tmpfs = acr_json_new_object(),
             *log = acr_json_new_object();
-    /* Sets both limits that the engine would otherwise set itself, because podman requests
-     * higher limits than it may set. */
+    /* Set both limits, which the engine would otherwise set itself, because podman then requests
+     * higher limits than it is allowed to set. */
     add_ulimit(ulimits, "nofile", NOFILE);
     add_ulimit(ulimits, "nproc", NOFILE);
     add_ulimit(ulimits, "core", 0);
@@ -331,7 +333,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     return json;
 }
 
-/* The first process only waits: a shell reads from an input to which nothing is written, so the
+/* Returns the command of the container's first process, which only waits. Without the system call
+ * filter, the command is a shell that reads from an input to which nothing is written, so the
  * container needs no other program. */
 static AcrJson *first_command(const AcrEngine *engine)
 {
@@ -391,12 +394,12 @@ static char *start_engine(AcrEngine *engine, const AcrEngineContainer *container
         return g_steal_pointer(&id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
-        g_debug("%s", left->message); /* a later sweep removes the container */
+        g_debug("%s", left->message); /* a later call of acr_engine_sweep removes the container */
     return NULL;
 }
 
-/* No status code says whether an engine or an image rejects the walls, so the walls are lowered
- * after any failure. */
+/* No status code says whether the engine or the image rejects the system call filter, so the filter
+ * is weakened after any failure. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     AcrWalls had = engine->walls;
@@ -417,7 +420,7 @@ static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, 
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
     g_auto(AcrEngineAnswer) answer = {0};
-    /* the container is removed even if the user has interrupted the program */
+    /* remove the container even if the user has interrupted the program */
     AcrEngine patient = *engine;
     patient.interrupt = NULL;
     patient.client = NULL;
@@ -493,7 +496,8 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-/* Removes the folders of changed files from the set, because an engine lists these folders too. */
+/* Removes the parent folders of changed files from the set, because an engine lists these folders
+ * too. */
 static void remove_parents(GHashTable *paths)
 {
     g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, NULL);

@@ -1,4 +1,4 @@
-/* Private to the client of the engine: calls of its API. */
+/* Private to the client of the container engine: requests to its API. */
 #pragma once
 
 #include "sandbox/container_engine.h"
@@ -9,21 +9,21 @@
 #define ACR_ENGINE_VERSION "/v1.41" /* version of the API */
 
 struct AcrEngine {
-    char *place;        /* a socket's path or tcp://HOST:PORT, for messages */
+    char *place;        /* path of the engine's socket, or tcp://HOST:PORT; used in messages */
     const char *socket; /* borrowed from `place`; NULL if the engine is reached by TCP */
     char *api;          /* the part of the URL before the path of a call */
     AcrHttpClient *client;
     const AcrInterrupt *interrupt;
-    AcrWalls walls; /* how the walls get into containers; weakened after a failure */
+    AcrWalls walls; /* how the system call filter gets into containers; weakened after a failure */
 };
 
-/* A call of the API. All members are borrowed. */
+/* A request to the API. All members are borrowed. */
 typedef struct {
     const char *method, *path;
-    const AcrJson *json; /* the request's body as JSON; or `body` is used: */
+    const AcrJson *json; /* the request's body as JSON; NULL: `tar` is the body */
     GBytes *tar;
-    bool is_archive;   /* the answer is an archive, unless the call failed */
-    gint64 timeout_ms; /* 0: the default timeout of short calls */
+    bool is_archive;   /* the answer is an archive, unless the request failed */
+    gint64 timeout_ms; /* 0: the default timeout of short requests */
 } AcrEngineCall;
 
 typedef struct {
@@ -34,21 +34,23 @@ typedef struct {
 void acr_engine_answer_clear(AcrEngineAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)
 
-/* Succeeds with any status. Errors: UNAVAILABLE (no answer), INTERRUPTED. */
+/* Sends a request and reads the answer. Returns true for any status. Errors: UNAVAILABLE (no
+ * answer), INTERRUPTED. */
 bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
                      GError **error) ACR_MUST_USE;
-/* Makes a call that must succeed. `purpose` completes the error message: "create a container". */
+/* Sends a request and fails unless the status is 2xx. `purpose` completes the error message:
+ * "create a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
 
 /* ---- Isolation (container_walls.c) ---- */
 
-/* folder in a container that holds the program and the filter made by native/sandbox/inside */
+/* folder in a container with the filter and the program that installs it (native/sandbox/inside) */
 #define ACR_ENGINE_WALLS "/.acr-host"
-/* Adds a mount of the folder to the configuration of a container. */
+/* Adds a read-only mount of `folder` at ACR_ENGINE_WALLS to the configuration of a container. */
 void acr_engine_walls_mount(const char *folder, AcrJson *host_config);
-/* The same folder as an archive that is extracted in a container's root folder; owned. */
+/* Returns the contents of ACR_ENGINE_WALLS as an archive for a container's root folder; owned. */
 GBytes *acr_engine_walls_tar(void) ACR_MUST_USE;
-/* Appends the name and the arguments of the program through which every command in a container
- * starts. */
+/* Appends the program that installs the filter, and its arguments, to `argv`. Every command in a
+ * container starts through this program. Appends nothing if the filter is not used. */
 void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv);

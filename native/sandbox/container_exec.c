@@ -1,7 +1,7 @@
-/* Runs a command in a container. Its streams arrive over one connection, from which we read no
- * more than we keep. The engine blocks a command whose output nobody reads, so this limits how
- * much a command can write. A command cannot be killed alone; to end it, the caller removes the
- * container. */
+/* Runs a command in a container. The command's streams arrive over one connection. The host reads
+ * no more than it keeps, and the engine blocks a command whose output nobody reads, so the amount
+ * that a command can write is limited. The engine cannot kill a single command; to end a command,
+ * the caller removes the container. */
 #include "sandbox/container_engine_private.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
-/* Pulls, builds and removes images. An engine sends the status "OK" before it starts to pull or
- * build, and then reports its progress in lines of JSON; only these lines tell whether the
- * action succeeded. */
+/* Pulls, builds and removes images. An engine sends status 200 before it starts to pull or build,
+ * and then reports its progress in lines of JSON. Only these lines tell whether the pull or build
+ * succeeded. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/container_images.h"
 
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* a step of a build that prints nothing for this long is given up */
+/* maximum time without output; a pull or build that is silent for longer fails */
 #define SILENCE_MS ((gint64)900 * 1000)
 #define WORK_MS ((gint64)4 * 3600 * 1000)
 #define MAX_LINE_BYTES ((gsize)256 * 1024)
@@ -59,13 +59,13 @@ char **acr_images_list(AcrImages *images)
     return (char **)g_ptr_array_steal(names, NULL);
 }
 
-/* ---- Work whose progress an engine reports in lines ---- */
+/* ---- Pulls and builds, whose progress an engine reports in lines ---- */
 
 typedef struct {
     GString *line;
-    bool is_too_long; /* the rest of the line is dropped */
+    bool is_too_long; /* the rest of the line is skipped */
     int status;
-    char *message; /* owned; why the pull or build failed; NULL if it succeeded */
+    char *message; /* owned; why the pull or build failed; NULL if no error was reported */
 } Telling;
 
 static void take_progress_line(Telling *telling)
@@ -102,7 +102,8 @@ static bool is_disk_full(const char *message)
     return strstr(text, "no space left on device") || strstr(text, "disk quota exceeded");
 }
 
-/* Whether a pull succeeded. `what` is its name in messages: "pull the image 'x'". */
+/* Returns true if the pull or build succeeded. `what` names it in the error message: "pull the
+ * image 'x'". */
 static bool judge_pull(const Telling *telling, const char *what, GError **error)
 {
     if (!telling->message && telling->status / 100 == 2)
@@ -154,7 +155,8 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
 
 /* ---- Pulling and building ---- */
 
-/* The tag or digest in a name. A pull without a tag would pull all tags. */
+/* Returns the tag or digest in an image name, with its separator; NULL if there is none. A pull
+ * without a tag would pull all tags. */
 static const char *tag_of(const char *name)
 {
     const char *digest = strchr(name, '@'), *slash = strrchr(name, '/');
@@ -171,7 +173,7 @@ bool acr_images_pull(AcrImages *images, const char *name, GError **error)
                     *what = g_strdup_printf("pull the image '%s'", name);
     if (!work(images->engine, path, NULL, what, error))
         return false;
-    /* an interrupted transfer may look complete, so check that the image is there */
+    /* check that the image exists, because an interrupted transfer may look complete */
     return acr_images_have(images, name) ||
            acr_sandbox_fail(
                error, ACR_SANDBOX_ERROR_FAILED,

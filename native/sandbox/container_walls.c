@@ -1,7 +1,8 @@
-/* Our walls in a container: a program through which all processes of the container start, and
- * the filter of system calls that this program installs. Both are files in a folder of the
- * cache, mounted read-only, so that not even root in the container can change them. An engine on
- * another machine cannot mount this folder, so the files are copied into the container. */
+/* Installs the system call filter in containers. The folder ACR_ENGINE_WALLS contains a program
+ * through which all processes of the container start, and the filter that this program installs.
+ * The folder is in the cache and is mounted read-only, so that not even root in the container can
+ * change its files. If an engine on another machine cannot mount the folder, the files are copied
+ * into the container. */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
 

@@ -1,4 +1,4 @@
-/* The error domain of sandbox, and helpers that set its errors. */
+/* The error domain of sandbox, and a function that sets errors from errno. */
 #include "sandbox/sandbox_private.h"
 
 G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)

@@ -1,6 +1,6 @@
-/* Finds the Python that runs the project, and the folders that it needs. It reads only file names,
- * links and pyvenv.cfg, and executes nothing, because a virtual environment in the repository is
- * untrusted. */
+/* Finds the Python that runs the project, and the folders that this Python needs. The code reads
+ * only file names, links and pyvenv.cfg, and executes nothing, because a virtual environment in the
+ * repository is untrusted. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@ static bool is_program(const char *path)
     return g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0;
 }
 
-/* Whether the program is a script (such as pyenv's) that selects a Python by the user's
- * settings, which do not exist in the sandbox. */
+/* True if the program is a script (such as pyenv's), which selects a Python by settings of the user
+ * that do not exist in the sandbox. */
 static bool is_script(const char *path)
 {
     char first[2] = "";
@@ -46,9 +46,9 @@ static bool has_entry(AcrSnapshot *snapshot, const char *path)
     return acr_snapshot_find(snapshot, path) >= 0;
 }
 
-/* The virtual environment of the working tree; NULL if there is none, or if it is not used
- * (*out_not says why). An environment that is part of the project's files is not used, because
- * it is untrusted. */
+/* Returns the Python of the virtual environment in the working tree. NULL if there is none, or if
+ * it must not be used (*out_not says why). A virtual environment that is part of the project's
+ * files is not used, because it is untrusted. */
 static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     if (!work_tree)
@@ -74,7 +74,7 @@ static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char 
     return NULL;
 }
 
-/* The first Python in PATH that is not a script. */
+/* Returns the first program `name` in PATH that is not a script. */
 static char *find_in_path(const char *name)
 {
     const char *path = g_getenv("PATH");
@@ -87,7 +87,8 @@ static char *find_in_path(const char *name)
     return NULL;
 }
 
-/* The folder of the virtual environment that contains the executable; NULL if there is none. */
+/* Returns the folder of the virtual environment that contains the executable `path`; NULL if there
+ * is none. */
 static char *venv_of(const char *path)
 {
     g_autofree char *bin = g_path_get_dirname(path);
@@ -96,8 +97,9 @@ static char *venv_of(const char *path)
     return g_file_test(config, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&folder) : NULL;
 }
 
-/* The environment that the user has activated: VIRTUAL_ENV, CONDA_PREFIX, or that of the first
- * Python in PATH. NULL if there is none, or if it must not be used (*out_not says why). */
+/* Returns the Python of the environment that the user has activated: of VIRTUAL_ENV, of
+ * CONDA_PREFIX, or the first Python in PATH if it is in a virtual environment. NULL if there is
+ * none, or if it must not be used (*out_not says why). */
 static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -149,9 +151,10 @@ static char *find_system(GError **error)
     return path;
 }
 
-/* ---- The folders that it needs ---- */
+/* ---- The folders that the Python needs ---- */
 
-/* Whether a Python seems to be installed in the folder, which then has lib/pythonX.Y/os.py. */
+/* True if a Python seems to be installed in the folder: the folder has a file
+ * lib/pythonX.Y/os.py. */
 static bool is_prefix(const char *folder)
 {
     g_autofree char *lib = g_build_filename(folder, "lib", NULL);
@@ -185,8 +188,8 @@ static bool is_visible(const AcrSandboxPython *python, const char *path)
     return false;
 }
 
-/* Follows the executable's links; links outside the visible folders are recreated in the
- * sandbox. */
+/* Follows the links of the executable. Adds those outside the visible folders to python->links, so
+ * that they are created again in the sandbox. */
 static bool follow_links(AcrSandboxPython *python, GError **error)
 {
     g_autofree char *at = g_strdup(python->path);
@@ -207,8 +210,8 @@ static bool follow_links(AcrSandboxPython *python, GError **error)
                             "'%s': too many levels of symbolic links", python->path);
 }
 
-/* The folder of the Python from which the environment was made, as pyvenv.cfg names it ("home =
- * /x/bin"). */
+/* Returns the folder of the Python from which the virtual environment was created, which is named
+ * in pyvenv.cfg ("home = /x/bin"). */
 static char *read_home(const char *venv)
 {
     g_autofree char *config = g_build_filename(venv, "pyvenv.cfg", NULL);
@@ -226,8 +229,9 @@ static char *read_home(const char *venv)
     return NULL;
 }
 
-/* The folder in which the Python is installed: the parent of the program's folder. If the
- * environment has a copy of the program, the parent of the original's folder. */
+/* Returns the folder in which the Python is installed: the parent of the program's folder. If the
+ * virtual environment has a copy of the program, returns the parent of the original program's
+ * folder. NULL if not found. */
 static char *find_prefix(const AcrSandboxPython *python)
 {
     g_autofree char *program = acr_path_real(python->path);
@@ -242,7 +246,8 @@ static char *find_prefix(const AcrSandboxPython *python)
                : NULL;
 }
 
-/* Whether the folder contains the user's home, which would then be visible in the sandbox. */
+/* True if the folder contains the user's home folder, which would then be visible in the
+ * sandbox. */
 static bool holds_home(const char *folder)
 {
     const char *home = g_getenv("HOME");
@@ -277,8 +282,8 @@ static void add_stamp(GString *out, const char *path)
                                (gint64)st.st_size, (gint64)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* Makes AcrSandboxPython.stamp from the times of the program and, in a virtual environment, of
- * pyvenv.cfg and the package folder, which change when a package is added or removed. */
+/* Returns AcrSandboxPython.stamp: the sizes and times of the program and, in a virtual environment,
+ * of pyvenv.cfg and the package folder, which change when a package is added or removed. */
 static char *make_stamp(const AcrSandboxPython *python)
 {
     g_autoptr(GString) out = g_string_new(NULL);
@@ -297,7 +302,7 @@ static char *make_stamp(const AcrSandboxPython *python)
     return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* Sets the members for the Python at `path` (taken). */
+/* Sets the members of `out` for the Python at `path` (taken). */
 static bool take_python(char *path, AcrSandboxPython *out, GError **error)
 {
     out->path = path;

@@ -1,7 +1,7 @@
 /* The helper: a process between the host and the command. It reads the host's spec, sets limits,
  * prepares files and mounts, starts the command (through bubblewrap, except for the plain backend),
- * and cleans up after it. Its own environment is empty from the start, because all processes in a
- * namespace can see the original environment of its first process. */
+ * and cleans up afterwards. Its environment is empty from the start, because all processes in a
+ * namespace can read the original environment of the namespace's first process. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #define MAX_FILES 4096u /* maximum number of descriptors of one process */
-/* maximum size of POSIX message queues in bytes; this is Linux's default */
+/* maximum size of POSIX message queues in bytes; the same as Linux's default */
 #define MAX_QUEUE_BYTES 819200u
 
-/* Sends the host a descriptor of the stage, so that the host can see how full the stage is and
- * which files were written, even after the helper's end. */
+/* Sends the host a descriptor of the stage (the file system in memory), so that the host can see
+ * how full the stage is and which files were written, even after the helper has ended. */
 static void send_stage(int stage)
 {
     char byte = 'S';
@@ -48,7 +48,8 @@ static void send_text(const char *text)
     (void)send(ACR_HELPER_CHANNEL, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* Sends 'E', an AcrSandboxError as a digit, and the message. */
+/* Sends the host 'E', an AcrSandboxError as a digit, and the message. Returns the helper's exit
+ * code. */
 static int send_error(const GError *error)
 {
     int code = error->domain == ACR_SANDBOX_ERROR ? error->code : ACR_SANDBOX_ERROR_FAILED;
@@ -57,8 +58,8 @@ static int send_error(const GError *error)
     return ACR_HELPER_FAILED;
 }
 
-/* Sends 'X', the command's status and the memory of its largest process; the helper itself exits
- * with 0. */
+/* Sends the host 'X', the command's status and the memory of the largest process. Returns 0, the
+ * helper's exit code. */
 static int send_status(int status)
 {
     struct rusage used = {0};
@@ -80,8 +81,8 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* Soft and hard limits; 0 means unchanged. At the soft limit, the signal shows which limit
-     * was exceeded; the hard limit kills a process that ignores the signal. */
+    /* Soft and hard limits; 0 means unchanged. The signal at the soft limit shows which limit was
+     * exceeded; the hard limit kills a process that ignores the signal. */
     const struct {
         int what;
         gint64 soft, hard;
@@ -99,28 +100,29 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
                                     g_strerror(err));
 }
 
-/* Starts a new session keyring, because the host's keyring may contain keys. */
+/* Starts a new session keyring, because the host's session keyring may contain keys. */
 static void leave_keyring(void)
 {
     (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 }
 
-/* Makes the kernel kill the helper when the host dies. Call it again after each change of user,
- * which resets this setting. */
+/* Makes the kernel end the helper when the host ends. Must be called again after each change of
+ * user, which resets this setting. Returns false if the host has already ended. */
 static bool die_with(const AcrHelperSpec *spec)
 {
     return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == (pid_t)spec->parent;
 }
 
-/* Enters the control group, together with all future children. Returns false if that fails. */
+/* Moves this process and its future children into the control group of `spec`. Returns false on
+ * failure. */
 static bool join_group(const AcrHelperSpec *spec)
 {
     ACR_AUTO_FD fd = *spec->group ? open(spec->group, O_WRONLY | O_CLOEXEC) : -1;
     return fd >= 0 && write(fd, "0", 1) == 1;
 }
 
-/* Writes the filter of system calls for bubblewrap, which installs it just before the command,
- * because bubblewrap itself needs some of these calls. */
+/* Writes the system call filter to descriptor ACR_HELPER_FILTER. bubblewrap installs the filter
+ * just before it starts the command, because bubblewrap itself needs some of the refused calls. */
 static bool write_filter(bool refuses_unmapped, GError **error)
 {
     g_autoptr(GBytes) filter = acr_seccomp_walls(refuses_unmapped);
@@ -157,8 +159,9 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
     return acr_tree_write(root, spec->files, -1, error);
 }
 
-/* Resets signals, because a command inherits ignored signals. A signal to stop stays pending until
- * we poll for it. Returns false if one has already arrived. */
+/* Resets signal handling to the defaults, because a command inherits ignored signals. Blocks
+ * SIGTERM, which stays pending until the supervisor reads it. Returns false if a request to stop
+ * has already arrived. */
 static bool reset_signals(const AcrInterrupt *interrupt)
 {
     static const int changed[] = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
@@ -176,7 +179,7 @@ int acr_sandbox_helper(const AcrInterrupt *interrupt)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrHelperSpec) spec = {0};
-    (void)umask(022); /* the command may run as another user, who must be able to read its files */
+    (void)umask(022); /* the command may run as another user, who must be able to read the files */
     if (!reset_signals(interrupt))
         return ACR_HELPER_FAILED;
     if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))

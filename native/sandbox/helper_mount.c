@@ -1,10 +1,12 @@
-/* Makes the helper's namespaces and mounts. All files are put on the stage, a file system in memory
- * that has its own mount namespace. The machine does not see the stage, and the stage disappears
- * with its last process. Sources of mounts are opened before the stage covers them.
+/* Creates the helper's namespaces and mounts. All files are put on the stage, a file system in
+ * memory in its own mount namespace. The rest of the machine does not see the stage, and the stage
+ * disappears with the last process that uses it. Sources of mounts are opened before the stage
+ * hides them.
  *
- * Root makes the stage with its own rights and then becomes another user; other users get the
+ * Root creates the stage with its own rights and then becomes another user; other users get the
  * rights from a user namespace. In both cases the command's namespaces are children of a user
- * namespace made here, so that the limit on processes counts only the processes of this sandbox. */
+ * namespace that the helper creates, so that the limit on processes counts only the processes of
+ * this sandbox. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INODE_BYTES 4096 /* number of bytes that the stage gets for each file that it may contain */
+#define INODE_BYTES 4096 /* bytes of the stage per inode; determines the maximum number of files */
 #define MIN_INODES 4096
 #define HOST_NAME "sandbox"
 
@@ -33,7 +35,8 @@ static bool fail_refused(GError **error, int err)
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "%s", why);
 }
 
-/* Fails if a security module allowed the namespace but grants no rights in it. */
+/* Writes `text` to the file `path`. Permission is denied if a security module allowed the namespace
+ * but grants no rights in it; the error then explains the refusal. */
 static bool write_map(const char *path, const char *text, GError **error)
 {
     ACR_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -43,7 +46,7 @@ static bool write_map(const char *path, const char *text, GError **error)
                         : acr_sandbox_fail_errno(error, err, "cannot write", path));
 }
 
-/* Enters a user namespace in which this user and group keep their ids. */
+/* Enters a user namespace in which the current user and group keep their ids. */
 static bool enter_user_namespace(int more_flags, GError **error)
 {
     uid_t uid = geteuid();
@@ -64,15 +67,15 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
         return false;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
         return true;
-    /* the root folder is not a mount; the kernel then allows no user namespaces */
+    /* the root folder is not a mount point, and then the kernel allows no user namespaces */
     if (errno == EINVAL)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "bubblewrap cannot work in a chroot");
     return fail_refused(error, errno);
 }
 
-/* Sets a host name, which bubblewrap's namespace inherits. If acr-host runs in a container, this
- * may be forbidden; the command then sees the machine's name. */
+/* Sets a host name, which bubblewrap's namespace inherits. If acr-host runs in a container, setting
+ * it may be forbidden; the command then sees the machine's name. */
 static void hide_name(const AcrHelperSpec *spec)
 {
     const char *name = *spec->host_name ? spec->host_name : HOST_NAME;
@@ -82,8 +85,8 @@ static void hide_name(const AcrHelperSpec *spec)
 
 /* ---- Sources ---- */
 
-/* Opens the source of each mount (-1: it has none), so that the source stays accessible by its
- * descriptor after something is mounted over it. */
+/* Opens the source of each mount and appends its descriptor to `fds` (-1 if the mount has no
+ * source). A source stays accessible by its descriptor after something is mounted over it. */
 static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
 {
     for (guint i = 0; i < spec->mounts->len; i++) {
@@ -115,7 +118,8 @@ static bool make_stage(const AcrHelperSpec *spec, GError **error)
            acr_sandbox_fail_errno(error, errno, "cannot mount a tmpfs on", spec->stage);
 }
 
-/* Creates a folder of the stage with its parents. The command's user owns them. */
+/* Creates a folder of the stage with its parent folders, and makes the command's user its owner.
+ * Returns the path, owned. */
 static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mode, GError **error)
 {
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);
@@ -125,8 +129,8 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     return g_steal_pointer(&path);
 }
 
-/* Mounts an overlay over the source. It uses two folders of the stage: upper_N, in which the
- * host looks for written files, and work_N. */
+/* Mounts at `where` an overlay over `source`. The overlay uses two folders of the stage: upper_N,
+ * in which the host looks for written files, and work_N. */
 static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *source,
                           const char *where, GError **error)
 {
@@ -136,8 +140,8 @@ static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *s
     g_autofree char *work = upper ? make_folder(spec, work_name, 0700, error) : NULL;
     if (!work)
         return false;
-    /* With userxattr, the overlay marks removed files by attributes that any user may write, so
-     * that a later mount by another user understands them. */
+    /* With userxattr, the overlay marks removed files by extended attributes that any user may
+     * write, so that another user can mount the same folders later. */
     g_autofree char *options =
         g_strdup_printf("userxattr,lowerdir=%s,upperdir=%s,workdir=%s", source, upper, work);
     return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options) == 0 ||
@@ -168,7 +172,7 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
 
 /* ---- All steps ---- */
 
-/* Writes the files of /etc that must differ from the machine's. */
+/* Writes the files of /etc whose contents must differ from the machine's. */
 static bool write_etc(const AcrHelperSpec *spec, GError **error)
 {
     static const char *const files[][2] = {
@@ -201,15 +205,15 @@ static bool write_files(const AcrHelperSpec *spec, GError **error)
     return acr_tree_write(root, spec->files, spec->uid, error);
 }
 
-/* Gives up root's rights permanently. */
+/* Gives up root's rights permanently and becomes the user `uid`. */
 static bool become(gint64 uid, GError **error)
 {
     gid_t group = (gid_t)uid;
     if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
         setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) != 0)
         return fail_mount(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot become another user");
-    /* otherwise root would own this process's folder in /proc, with the id maps of the next
-     * namespace */
+    /* otherwise root would own this process's folder in /proc, which contains the id maps of the
+     * next namespace */
     return prctl(PR_SET_DUMPABLE, 1) == 0 || fail_mount(error, ACR_SANDBOX_ERROR_FAILED, "prctl");
 }
 

@@ -1,5 +1,5 @@
-/* The host's side of a helper: starts it, watches its processes, and makes the result. The helper
- * sends at most a few lines. */
+/* The host's side of a helper: starts the helper, watches its processes, and fills in the result.
+ * The helper sends at most a few lines. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 
@@ -18,7 +18,7 @@
 #define WEIGH_EVERY_US (500 * 1000)
 /* every FILES_EVERYth sample also searches for open files, which takes longer */
 #define FILES_EVERY 2u
-/* one of bubblewrap's two processes may have ended before the last sample */
+/* number of bubblewrap's processes that every sample counts; the second one may have ended */
 #define BUBBLEWRAPS 1u
 #define SIGNAL_EXIT 128 /* bubblewrap reports signal N as exit code 128 + N, like a shell */
 
@@ -33,8 +33,8 @@ void acr_helper_run_clear(AcrHelperRun *run)
 
 /* ---- The channel ---- */
 
-/* Receives one message; returns false if there is none. A descriptor that comes with the message
- * is the stage's. */
+/* Receives one message into `text`. A descriptor in the message is a descriptor of the stage.
+ * Returns false if no message has arrived. */
 static bool receive(AcrHelperRun *run, char *text)
 {
     struct iovec data = {text, MAX_MESSAGE};
@@ -58,8 +58,8 @@ static bool receive(AcrHelperRun *run, char *text)
     return true;
 }
 
-/* Reads "STATUS PEAK": how the command ended (unless bubblewrap itself failed), and the memory
- * of the command's largest process. */
+/* Reads "STATUS PEAK": how the command ended (used only by the plain backend), and the memory of
+ * the command's largest process. */
 static void take_status(AcrHelperRun *run, const char *text)
 {
     char *rest = NULL;
@@ -80,7 +80,7 @@ static void take_messages(AcrHelperRun *run)
     }
 }
 
-/* Reads the command's exit code from bubblewrap's status pipe, which has a JSON object on each
+/* Reads the command's exit code from bubblewrap's status pipe, which contains a JSON object on each
  * line. */
 static void read_status(int fd, AcrHelperRun *run)
 {
@@ -97,8 +97,8 @@ static void read_status(int fd, AcrHelperRun *run)
 
 /* ---- Watching ---- */
 
-/* Whether the files written to a folder on disk exceed the limit. Measuring is so rare that it
- * takes at most a twentieth of the time. */
+/* True if the files written to run->disk exceed the limit. Measures so rarely that measuring takes
+ * at most a twentieth of the time. */
 static bool is_too_large(AcrHelperRun *run)
 {
     gint64 now = g_get_monotonic_time();
@@ -111,7 +111,7 @@ static bool is_too_large(AcrHelperRun *run)
     return bytes - run->bytes_before > run->execution->limits.disk_bytes;
 }
 
-/* Whether the stage is full; the size of the stage is the limit of written files. */
+/* True if the stage is full. The size of the stage is the limit of written files. */
 static bool is_disk_of_helper_full(int stage)
 {
     struct statvfs st;
@@ -119,8 +119,8 @@ static bool is_disk_of_helper_full(int stage)
            (st.f_bavail == 0 || st.f_favail == 0);
 }
 
-/* The number of bytes that the control group counts, without the stage, because the files of the
- * stage have their own limit. */
+/* Returns the number of bytes that the control group counts, without the files of the stage, which
+ * have their own limit. 0 if unknown. */
 static gint64 group_bytes(AcrHelperRun *run)
 {
     struct statvfs st;
@@ -151,7 +151,8 @@ static bool watch(void *ctx, pid_t pid)
     return !run->limit;
 }
 
-/* Passes on the output that was held back, because it is the command's. */
+/* Passes on the output that was held back, once it is known to come from the command and not from
+ * bubblewrap. */
 static void pass_said(AcrHelperRun *run)
 {
     const AcrExecution *execution = run->execution;
@@ -162,8 +163,8 @@ static void pass_said(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* Whether to hold back output that begins like an error message of bubblewrap. If it is such a
- * message, it becomes the error. */
+/* True if the output so far may be an error message of bubblewrap, and must be held back. If it is
+ * such a message, it becomes the error. */
 static bool is_held(AcrHelperRun *run, const char *data, gsize len)
 {
     static const char own[] = "bwrap: ";
@@ -189,8 +190,9 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
 
 /* ---- Running ---- */
 
-/* Reads standard input if it is a file or a folder. Otherwise a process could use /proc to
- * reopen an open file for writing, or to reach the files below an open folder. *out is owned. */
+/* Reads standard input to its end if it is a regular file, and fails if it is a folder or a block
+ * device. The command must not get the descriptor itself: through /proc, a process could reopen the
+ * file for writing, or reach the files below an open folder. *out is owned. */
 static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
 {
     struct stat st;
@@ -230,7 +232,8 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .inherit_input = execution->inherit_input && !file,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
-        .soft_ms = SUPERVISOR_END_MS, /* the helper must kill its children first */
+        .soft_ms = SUPERVISOR_END_MS, /* time in which the helper can kill its children before it is
+                                       * killed */
         .keep_ends = true,
         .flood_limit = ACR_SANDBOX_FLOOD(execution->limits.output_bytes),
         .fds = fds,

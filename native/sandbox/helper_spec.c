@@ -1,5 +1,5 @@
-/* Passes the spec from the host to the helper, as one serialised GVariant in a file in memory.
- * The same program writes and reads the spec, so it needs no version and no checks for invalid
+/* Passes the spec from the host to the helper, as one serialised GVariant in a file in memory. The
+ * same program writes and reads the spec, so the spec needs no version number and no checks of its
  * values. */
 #include "sandbox/helper_spec.h"
 #include "sandbox/sandbox_private.h"
@@ -95,7 +95,8 @@ void acr_helper_words(GPtrArray *words, ...)
 
 /* ---- Writing ---- */
 
-/* Strings are byte strings, which need not be UTF-8; "^" makes GVariant convert them. */
+/* Strings are byte strings, which need not be UTF-8. The "^" makes GVariant convert them to char
+ * *. */
 #define MOUNTS "a(ayayub)"
 #define FILES "a(ayumay)"
 #define SPEC_TYPE "(bxxayxayxxxayayayaayaay" MOUNTS FILES ")"
@@ -166,7 +167,7 @@ int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error)
 
 /* ---- Reading ---- */
 
-/* Appends the words of an array (taken). */
+/* Appends the strings of `array` (taken) to `out`. */
 static void take_words(GVariant *array, GPtrArray *out)
 {
     g_autoptr(GVariant) taken = array;

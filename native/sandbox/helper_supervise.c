@@ -1,8 +1,8 @@
-/* The helper starts the command and waits for it. Processes that the command leaves behind, even
- * in their own sessions, become the helper's children, and the helper kills them. In the plain
- * backend this is no protection, because a command of the same user could kill the helper first.
- * Bubblewrap ends when the helper ends, except while bubblewrap prepares the root: if it were
- * killed then, the sandbox would keep running. */
+/* The helper starts the command and waits for it. Processes that the command leaves behind, even in
+ * their own sessions, become children of the helper, which kills them. In the plain backend this
+ * gives no protection, because a command of the same user could kill the helper first. bubblewrap
+ * ends when the helper ends. The exception is bubblewrap's preparation of the root folder: if the
+ * helper were killed in that phase, the sandbox would keep running. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #define SWEEP_US 1000
-/* how often the remaining processes are killed; new ones may appear each time */
+/* maximum number of times that the remaining processes are killed; new ones may appear each time */
 #define SWEEPS 1000
 #define NOT_FOUND 127
 #define NOT_RUNNABLE 126
 
-/* Opens a descriptor from which to read signals: the end of a child, and requests to stop. No
- * handler runs. */
+/* Blocks SIGCHLD and SIGTERM, and returns a descriptor from which these signals can be read; -1 on
+ * failure. No signal handler runs. */
 static int open_signals(void)
 {
     sigset_t set;
@@ -53,16 +53,16 @@ static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* If the machine runs out of memory, the kernel should kill these processes first. Our samples
- * miss memory that no process has mapped; without this, the kernel would kill other processes
- * because of that memory. */
+/* The kernel should kill this process and its children first when the machine runs out of memory.
+ * The samples miss memory that no process maps, so without this setting the kernel might kill
+ * unrelated processes. */
 void acr_helper_offer_to_end(const char *score)
 {
     ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     (void)!write(fd, score, strlen(score));
 }
 
-/* Waits for the command's end or a request to stop; returns the command's status. */
+/* Waits until the command ends or SIGTERM arrives; returns the command's status. */
 static int wait_for(pid_t pid, int signals)
 {
     for (;;) {
@@ -73,11 +73,11 @@ static int wait_for(pid_t pid, int signals)
             return status;
         ssize_t n = read(signals, &info, sizeof info);
         if (n == (ssize_t)sizeof info && info.ssi_signo == SIGTERM)
-            return SIGKILL; /* the status of a killed process */
+            return SIGKILL; /* the same status as that of a killed process */
     }
 }
 
-/* Kills every child of this process, including adopted ones. Returns true if none is left. */
+/* Kills every child of this process, including adopted ones. Returns true if no child is left. */
 static bool end_children(void)
 {
     FILE *list = fopen("/proc/thread-self/children", "re");
@@ -95,8 +95,8 @@ static bool end_children(void)
     }
 }
 
-/* Reports that a program cannot be run, in the same words as a shell; returns the exit code that
- * a shell would return. */
+/* Reports on standard error that a program cannot be run, in the same words as a shell. Returns the
+ * wait status of a shell in that case. */
 static int report_missing(const char *program, int err)
 {
     int code = err == ENOENT || err == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE;
@@ -115,16 +115,18 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
         return acr_sandbox_fail_errno(error, errno, "cannot enter", spec->cwd);
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
-    /* The helper's own descriptors, which are closed when the command starts. */
+    /* the first descriptor to close when the command starts; bubblewrap closes the lower ones
+     * itself */
     unsigned own = spec->is_plain ? ACR_HELPER_STATUS : ACR_HELPER_FILTER + 1;
-    (void)syscall(SYS_close_range, own, ~0u,
-                  CLOSE_RANGE_CLOEXEC); /* bubblewrap itself closes the others */
+    (void)syscall(SYS_close_range, own, ~0u, CLOSE_RANGE_CLOEXEC);
     for (guint i = 0; i < spec->env->len; i++)
-        (void)putenv(spec->env->pdata[i]); /* the program is looked up in this PATH */
+        (void)putenv(spec->env->pdata[i]); /* posix_spawnp looks up the program in the PATH of this
+                                            * process */
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
     int err = start_command(spec, &pid);
-    /* the command should be killed before this process, which must clean up after it */
+    /* lower the score, so that the kernel kills the command before this process, which must clean
+     * up */
     acr_helper_offer_to_end("900");
     *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)

@@ -1,7 +1,7 @@
-/* Control groups of both versions, through the kernel's files. In version 1, we create a group
- * below this process's own group. Version 2 does not allow this if a group contains processes,
- * so we make a sibling group. We do that only if this process's group has no limit, because the
- * limit would not apply to the sibling. */
+/* Creates and reads control groups of both versions, through the kernel's files. In version 1, a
+ * new group is a child of this process's group. Version 2 forbids child groups of a group that
+ * contains processes, so the new group is a sibling. A sibling is created only if this process's
+ * group has no limit, because that limit would not apply to the sibling. */
 #include "sandbox/sandbox_private.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <fcntl.h>
 
 #define ROOT "/sys/fs/cgroup"
-/* prefix of a group's name; the owner's process id, its start time, and a number follow */
+/* prefix of a group's name, followed by the owner's process id, its start time, and a number */
 #define PREFIX "acr-host."
 #define MAX_TEXT 16384u
 #define REMOVE_TRIES 200u
@@ -19,7 +19,8 @@
 
 /* ---- Files ---- */
 
-/* The text of a group's file, owned; "" if it cannot be read. */
+/* Returns the contents of the file `name` in the folder `dir`, owned; "" if the file cannot be
+ * read. */
 static char *read_text(const char *dir, const char *name)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
@@ -50,8 +51,8 @@ gint64 acr_kernel_number(const char *text, const char *words)
 
 /* ---- Finding a group ---- */
 
-/* The path in a line "N:controllers:PATH" of /proc/self/cgroup, owned; NULL if there is no such
- * line. */
+/* Returns PATH from the line "N:CONTROLLERS:PATH" of /proc/self/cgroup whose second part is
+ * `controllers`, owned; NULL if there is no such line. */
 static char *path_of_counter(const char *lines, const char *controllers)
 {
     g_auto(GStrv) split = g_strsplit(lines, "\n", -1);
@@ -109,13 +110,14 @@ void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out)
     if (mkdir(dir, 0755) != 0)
         return;
     out->dir = g_steal_pointer(&dir);
-    /* fails harmlessly if there is no swap, or if swap is not counted */
+    /* disable swap; failing is harmless if there is no swap, or if swap is not counted */
     (void)write_text(out->dir, out->is_old ? "memory.swappiness" : "memory.swap.max", "0");
     if (!write_text(out->dir, out->is_old ? "memory.limit_in_bytes" : "memory.max", limit))
         acr_memory_group_remove(out);
 }
 
-/* Returns the file for threads, because moving a whole process takes about ten milliseconds. */
+/* For version 1, returns the file that moves one thread ("tasks"), because moving a whole process
+ * takes about ten milliseconds. */
 char *acr_memory_group_entry(const AcrMemoryGroup *group)
 {
     return group->dir ? g_build_filename(group->dir, group->is_old ? "tasks" : "cgroup.procs", NULL)

@@ -1,6 +1,7 @@
-/* Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC do not say why:
- * settings of distributions, the seccomp filter of a container, and security modules each show in a
- * different file. The first row of the table that applies is the cause. */
+/* Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC do not name the
+ * cause, which may be a setting of the distribution, the seccomp filter of a container, or a
+ * security module. Each cause can be recognised in a different file. The first row of the table
+ * that applies is the cause. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@
     "apparmor=unconfined --security-opt systempaths=unconfined" ELSEWHERE
 
 typedef struct {
-    int err;          /* the row applies only if the failed step set this errno; 0: any errno */
-    const char *file; /* the file that shows the cause, in a line that begins with `words` */
+    int err;          /* errno of the failed step for which the row applies; 0: any errno */
+    const char *file; /* the file that shows the cause, in a line that begins with `line` */
     const char *line, *cause, *remedy;
 } Row;
 
@@ -51,7 +52,8 @@ static bool applies(const char *root, const Row *row)
 
 char *acr_namespace_refusal(const char *root, int err)
 {
-    /* in a container, the limit that was reached may be the machine's, which cannot be seen here */
+    /* in a container, the limit that was reached may be the machine's, which the container cannot
+     * see */
     bool is_full = err == ENOSPC;
     const char *cause = is_full ? "the limit of user namespaces is reached" : g_strerror(err),
                *remedy = is_full ? "raise it by 'sysctl -w user.max_user_namespaces=15000' as root "

@@ -1,7 +1,7 @@
-/* The backend "plain". Each execution gets a copy of the tree, limits, an environment of its
- * own, and a helper that kills the processes that the command leaves behind. It isolates
- * nothing: a command can read and write everything that its user can. This backend is for
- * machines on which no other works, and is used only if an option names it. */
+/* The backend "plain". Each execution gets a copy of the tree, limits, its own environment, and a
+ * helper that kills the processes that the command leaves behind. The backend isolates nothing: a
+ * command can read and write everything that its user can. It is for machines on which no other
+ * backend works, and is used only if an option names it. */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
 
@@ -10,8 +10,8 @@
 typedef struct {
     /* cache folder with the tree and home that the set-up made; NULL if there was no set-up */
     char *made;
-    /* Name of the folder in which the set-up and all later executions run, because the set-up's
-     * result may contain that folder's path. */
+    /* name of the folder in which the set-up and all later executions run, because the set-up's
+     * result may contain the path of that folder */
     char *place;
 } State;
 
@@ -40,8 +40,8 @@ static void discard(AcrSandbox *sandbox, const char *dir)
 }
 
 /* Creates a folder with a copy of the tree and a home (from the set-up or from the snapshot);
- * owned. After a set-up it is the folder in which the set-up ran, which only one process may use
- * at a time. */
+ * returns its path, owned. If there was a set-up, uses the folder in which the set-up ran, which
+ * only one process can use at a time. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)
 {
     const State *state = sandbox->state;
@@ -59,7 +59,7 @@ static char *make_copy(AcrSandbox *sandbox, GError **error)
     return NULL;
 }
 
-/* Replaces the tree's default path in variables by the path of the copy. */
+/* Replaces the path `dir` in PYTHONPATH by `tree`, the path of the copy. */
 static void point_to(GPtrArray *env, const char *dir, const char *tree)
 {
     for (guint i = 0; i < env->len; i++) {
@@ -127,8 +127,8 @@ static bool run_plain(AcrSandbox *sandbox, const AcrExecution *execution, AcrExe
     return ok;
 }
 
-/* Runs the set-up in the folder in which later executions will run, and keeps a copy of the
- * result. */
+/* Runs the set-up in the folder in which later executions will run, and copies the result to
+ * `dir`. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;

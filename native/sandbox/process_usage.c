@@ -1,6 +1,6 @@
-/* Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages
- * plus the files in memory that the processes hold open, mapped or not. If the sum exceeds the
- * limit, memory is counted again with each shared page only once, which is slower. */
+/* Measures a tree of processes from outside, through /proc. The memory is the sum of the resident
+ * pages plus the files in memory that the processes hold open, mapped or not. If the sum exceeds
+ * the limit, the memory is counted again with each shared page only once, which is slower. */
 #include "sandbox/helper_run.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@ static void read_proc(gint64 pid, const char *name, char *out, gsize size)
         close(fd);
 }
 
-/* Appends the children of one thread. */
+/* Appends the children of the thread `thread` of `pid` to `pids`. */
 static void append_children(gint64 pid, const char *thread, GArray *pids)
 {
     char path[96];
@@ -41,7 +41,8 @@ static void append_children(gint64 pid, const char *thread, GArray *pids)
         (void)fclose(list);
 }
 
-/* Appends the children of a process; returns the number of the process's threads. */
+/* Appends the children of the process `pid` to `pids`. Returns the number of threads of the
+ * process. */
 static guint append_threads(gint64 pid, GArray *pids)
 {
     char path[64];
@@ -67,17 +68,17 @@ static gint64 resident(gint64 pid)
     return second ? g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* The number of kilobytes in the line with that label, converted to bytes; -1 if there is no
- * such line. */
+/* Returns the number of kilobytes after `label` in `text`, converted to bytes; -1 if `text` does
+ * not contain `label`. */
 static gint64 kilobytes(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
     return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
 }
 
-/* The memory of a process, in which each shared page is divided among the processes that share
- * it. If the kernel does not say, counts resident pages. Pages of files in memory are added to
- * *shared instead. */
+/* Returns the memory of a process in bytes, in which each shared page is divided by the number of
+ * processes that share it. Adds pages of files in memory to *shared instead. If the kernel does not
+ * report shares, returns the resident pages. */
 static gint64 proportional(gint64 pid, gint64 *shared)
 {
     char text[2048];
@@ -89,7 +90,8 @@ static gint64 proportional(gint64 pid, gint64 *shared)
     return all - MAX(files, 0);
 }
 
-/* The process ids of the process and all its descendants. */
+/* Returns the process ids of `pid` and all its descendants, and sets *out_threads to the number of
+ * threads of the descendants. */
 static GArray *list_tree(pid_t pid, guint *out_threads)
 {
     GArray *pids = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -103,14 +105,15 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     return pids;
 }
 
-/* The device to which all files in memory belong. */
+/* Sets *out to the device to which all files in memory belong. */
 static bool find_device(struct statx *out)
 {
     ACR_AUTO_FD fd = memfd_create("acr-host", MFD_CLOEXEC);
     return fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_INO, out) == 0;
 }
 
-/* Adds the files in memory that a process holds open and that are not counted yet. */
+/* Adds to `seen` the files in memory that a process holds open, and returns the number of bytes of
+ * those that were not in `seen` before. */
 static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable *seen)
 {
     char path[64];
@@ -120,7 +123,7 @@ static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable 
     DIR *dir = opendir(path);
     for (struct dirent *entry; dir && left > 0 && (entry = readdir(dir)); left--) {
         struct statx st;
-        /* the flag avoids a request to a network file server */
+        /* AT_STATX_DONT_SYNC avoids a request to a network file server */
         if (entry->d_name[0] == '.' || statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC,
                                              STATX_INO | STATX_BLOCKS, &st) != 0)
             continue;
@@ -162,6 +165,6 @@ void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
     use->bytes = 0;
     for (guint i = 1; i < pids->len; i++)
         use->bytes += proportional(g_array_index(pids, gint64, i), &shared);
-    /* a file that is mapped and open is in both numbers */
+    /* a file that is both mapped and open is counted in both numbers, so take the larger */
     use->bytes += MAX(shared, use->file_bytes);
 }

@@ -1,5 +1,5 @@
-/* Code for all backends: options and defaults, the environment in the sandbox, changed files,
- * running the set-up, and the key of its result. */
+/* Code shared by all backends: options and defaults, the environment in the sandbox, changed files,
+ * running the set-up, and the cache key of its result. */
 #include "base/trace.h"
 #include "sandbox/backend.h"
 #include "sandbox/sandbox_private.h"
@@ -15,16 +15,20 @@
 #define DEFAULT_DISK_BYTES ((gint64)1024 * 1024 * 1024)
 #define DEFAULT_PROCESSES 256u
 #define DEFAULT_OUTPUT_BYTES ((gsize)1024 * 1024)
-/* A set-up builds and installs, so its time limit is longer. */
+/* time limit of a set-up, which is longer because a set-up builds and installs */
 #define SETUP_WALL_MS ((gint64)3600 * 1000)
 #define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_PROCESSES 4096u
-#define SETUP_TAIL_BYTES 2000u /* number of bytes of the set-up's output that the error shows */
+#define SETUP_TAIL_BYTES                                                                           \
+    2000u /* number of bytes of the set-up's output that the error message
+                                * shows */
 #define SETUP_TAIL_LINES 20u
-#define SETUP_SHOWN_BYTES 200u /* number of bytes of the set-up command that the error shows */
-#define FORMAT "4"             /* version of the cache's contents */
-/* name of a file beside a tree, which holds the remark about skipped files */
+#define SETUP_SHOWN_BYTES                                                                          \
+    200u           /* number of bytes of the set-up command that the error message
+                                * shows */
+#define FORMAT "4" /* version of the cache's contents */
+/* name of a file beside the cached tree that contains the remark about skipped files */
 #define LEFT_OUT "left-out"
 #define MAX_LEFT_OUT 65536u
 
@@ -105,19 +109,19 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     g_ptr_array_add(sandbox->remarks, NULL);
 }
 
-/* A digest of all inputs by which environments can differ. Each part is preceded by its length,
- * so that different lists never give the same bytes. */
+/* Returns a hex digest of all inputs by which environments can differ. Each part is preceded by its
+ * length, so that different lists never give the same bytes. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
     const AcrSandboxOptions *options = &sandbox->options;
-    /* a set-up may read the version from git */
+    /* include the state of git, because a set-up may read the version from git */
     bool may_ask = options->setup && !options->image && options->snapshot;
     g_autofree char *git = may_ask ? acr_snapshot_git_digest(options->snapshot, NULL) : NULL;
     const char *const parts[] = {
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
-        /* without isolation, a set-up changes the packages of the Python itself */
+        /* without isolation, the set-up itself changes the packages of the Python */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
@@ -126,7 +130,8 @@ static char *make_digest(const AcrSandbox *sandbox)
     return acr_sha256_hex(all->str, all->len);
 }
 
-/* Opens the cache, or a temporary cache if no folder is given. */
+/* Opens the cache folder of the options, or a temporary cache if there is none or it cannot be
+ * used. */
 static bool open_cache(AcrSandbox *sandbox, GError **error)
 {
     const AcrSandboxOptions *options = &sandbox->options;
@@ -203,7 +208,7 @@ const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox)
     return (const char *const *)sandbox->remarks->pdata;
 }
 
-/* ---- Files added to the copy ------- */
+/* ---- Environment and files of an execution ---- */
 
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out)
@@ -242,10 +247,10 @@ bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError *
     return true;
 }
 
-/* A sandbox whose tree is being made, and the generated files that are not in its snapshot. */
+/* A sandbox whose tree is being created, and the generated files that are not in its snapshot. */
 typedef struct {
     AcrSandbox *sandbox;
-    GPtrArray *generated; /* array of AcrHelperFile, sorted */
+    GPtrArray *generated; /* array of AcrHelperFile, sorted by path */
 } Base;
 
 static gint by_helper_path(gconstpointer a, gconstpointer b)
@@ -267,7 +272,7 @@ static GPtrArray *find_generated(const AcrSnapshot *snapshot)
     return files;
 }
 
-/* The name of the tree in the cache; owned. */
+/* Returns the key of the tree in the cache; owned. */
 static char *base_key(const AcrSandbox *sandbox, const GPtrArray *generated)
 {
     g_autofree char *digest = acr_snapshot_digest(sandbox->options.snapshot);
@@ -291,7 +296,8 @@ static bool write_generated(const Base *base, const char *tree, GError **error)
                     : acr_tree_write(root, base->generated, base->sandbox->tree_uid, error);
 }
 
-/* Fills a cache entry with the snapshot's files and the remark about skipped files. */
+/* Fills the cache entry `dir` with the snapshot's files, and with the remark about skipped
+ * files. */
 static bool make_base(void *ctx, const char *dir, GError **error)
 {
     const Base *base = ctx;
@@ -423,7 +429,7 @@ AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
     };
 }
 
-/* The last lines of a text, without empty lines at its end; owned. */
+/* Returns the last lines of a text, without empty lines at the end; owned. */
 static char *last_lines(GBytes *bytes)
 {
     gsize len;

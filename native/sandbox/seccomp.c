@@ -1,11 +1,11 @@
-/* Makes filters of system calls. They refuse calls that no project's test needs and with which a
- * command could leave the sandbox, control its first process, or attack the kernel. Tables list
- * refused calls, calls that are refused with one value of an argument, and allowed kinds of
- * sockets. A call that is newer than the tables fails as if this kernel did not have it.
+/* Creates system call filters. They refuse calls that no project's test needs and with which a
+ * command could leave the sandbox, control process 1, or attack the kernel. Tables list refused
+ * calls, calls that are refused with one value of an argument, and allowed kinds of sockets. A call
+ * that is newer than the tables fails as if this kernel did not have it.
  *
  * Namespaces do not separate keyrings: a command of an ordinary user has the same user id outside,
  * so it could read keys in the host's keyrings by their numbers. Namespaces do not separate vsock
- * either, by which a virtual machine reaches its host. */
+ * either, through which a virtual machine reaches its host. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define MAX_CALL 462u /* number of mseal, of Linux 6.10; calls with higher numbers are refused */
+#define MAX_CALL 462u /* number of mseal (Linux 6.10); calls with higher numbers are refused */
 #define NEW_NAMESPACE                                                                              \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
-/* mask; the same argument may also contain SOCK_CLOEXEC and SOCK_NONBLOCK */
+/* mask of the socket type; the argument may also contain SOCK_CLOEXEC and SOCK_NONBLOCK */
 #define KINDS_OF_SOCKET 0xfu
 #define INIT 1 /* process 1, which belongs to the sandbox */
 
@@ -36,7 +36,7 @@
 #error "acr-host does not know the system calls of this architecture"
 #endif
 
-/* Defined here because the headers may be older than the kernel. The numbers are the same on all
+/* Numbers of system calls that older headers do not define. The numbers are the same on all
  * architectures. */
 enum {
     CALL_OPEN_TREE = 428,
@@ -122,11 +122,12 @@ static const guint32 forbidden[] = {
 #endif
 };
 
-/* Calls for memory that no process maps and that only a control group counts: System V's shared
- * memory, and files in memory that are in a socket's queue. */
+/* Calls that allocate memory that no process maps and that only a control group counts: System V's
+ * shared memory, and files in memory that are in a socket's queue. */
 static const guint32 unmapped[] = {SYS_shmget, SYS_msgget, SYS_semget, SYS_memfd_create};
 
-/* A call that is refused for one value of an argument, or for one of its bits. */
+/* A system call that is refused if an argument has one value (or, with any_bit, one of its
+ * bits). */
 typedef struct {
     guint32 call;
     guint8 argument;
@@ -147,7 +148,7 @@ static const guint32 personalities[] = {
 /* Calls that a process does not need if it starts no processes and opens no sockets. `clone` is
  * allowed for threads only. */
 static const guint32 refused_alone[] = {
-    SYS_execve, /* must be first: some processes may call it */
+    SYS_execve, /* must be first, because acr_seccomp_alone skips it if `may_exec` is set */
     SYS_execveat,
     SYS_socket,
     SYS_socketpair,
@@ -188,8 +189,8 @@ static void load_call(GArray *code)
     load_filter(code, offsetof(struct seccomp_data, nr));
 }
 
-/* Loads the lower half of an argument, because the kernel uses only that half of the arguments
- * that we check. */
+/* Loads the lower half of an argument. The kernel uses only the lower half of the arguments that
+ * the filter checks. */
 static void load_argument(GArray *code, guint8 number)
 {
     load_filter(code, offsetof(struct seccomp_data, args) + number * sizeof(guint64) +
@@ -208,7 +209,7 @@ static void answer_if(GArray *code, guint32 value, int err)
     answer_notification(code, err);
 }
 
-/* Skips the next `n` instructions if the system call is a different one. */
+/* Skips the next `n` instructions unless the system call is `call`. */
 static void skip_unless(GArray *code, guint32 call, guint8 n)
 {
     add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, call, 0, n);
@@ -220,10 +221,10 @@ static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
         answer_if(code, calls[i], err);
 }
 
-/* ---- Parts of the filter: each begins and ends with the call's number loaded ---- */
+/* ---- Parts of the filter: each begins and ends with the system call's number loaded ---- */
 
-/* Kills a program of another architecture, because its calls have other numbers, which these
- * checks would not match. */
+/* Kills a program of another architecture, because its system calls have other numbers. Refuses
+ * calls that are newer than MAX_CALL, and the calls from statmount to lsm_list_modules. */
 static void add_architecture(GArray *code)
 {
     load_filter(code, offsetof(struct seccomp_data, arch));
@@ -233,7 +234,7 @@ static void add_architecture(GArray *code)
     add_instruction(code, BPF_JMP | BPF_JGT | BPF_K, MAX_CALL, 0, 1);
     answer_notification(code, ENOSYS);
     add_instruction(code, BPF_JMP | BPF_JGE | BPF_K, CALL_STATMOUNT, 0,
-                    2); /* to listmount, lsm_* */
+                    2); /* skips the refusal below */
     add_instruction(code, BPF_JMP | BPF_JGT | BPF_K, CALL_LSM_MODULES, 1, 0);
     answer_notification(code, ENOSYS);
 }
@@ -259,8 +260,8 @@ static void add_personalities(GArray *code)
     answer_notification(code, EPERM);
 }
 
-/* Allows three kinds of sockets: those within this machine, those of the protocols that every
- * machine has, and the netlink protocol with which the C library lists addresses. */
+/* Allows three kinds of sockets: Unix sockets, sockets of the common internet protocols, and the
+ * netlink protocol with which the C library lists network addresses. */
 static void add_sockets(GArray *code)
 {
     static const guint32 protocols[] = {IPPROTO_IP,  IPPROTO_ICMP,   IPPROTO_TCP,

@@ -1,7 +1,7 @@
-/* Writes and reads tar archives: POSIX ustar blocks, with a pax header before a file whose path
- * is not ASCII or too long for the fixed field. All files get the current time. If they had time
- * 0, Python could use compiled code in the image that was made from another file of the same
- * size. */
+/* Writes and reads tar archives: POSIX ustar blocks, with a pax header before a file whose path is
+ * not ASCII or too long for the fixed field. All files get the current time. With a fixed time,
+ * Python could use compiled code in the image that belongs to another version of the file with the
+ * same size. */
 #include "sandbox/sandbox_private.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static void append_tar_header(GByteArray *out, const char *name, char type, guin
 {
     Header header = {0};
     guint sum = 0;
-    /* A path that fills the field needs no NUL; a longer path is in a pax header. */
+    /* A path that fills the field needs no NUL. A longer path is in a pax header. */
     memcpy(header.name, name, MIN(strlen(name), sizeof header.name));
     (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
     (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0u);

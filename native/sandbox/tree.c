@@ -1,6 +1,5 @@
-/* Lists, copies and measures trees on disk, and changes their owner. A tree may contain any
- * links and names, so every step opens a name relative to a folder's descriptor, and follows no
- * link. */
+/* Lists, copies and measures trees on disk, and changes their owner. A tree may contain any links
+ * and names, so every step opens a name relative to a folder's descriptor and follows no link. */
 #include "sandbox/sandbox_private.h"
 
 #include <dirent.h>
@@ -17,13 +16,13 @@
 
 /* ---- Walking ---- */
 
-/* Called for a name in the folder `dir`. Returns 0, or an errno, which ends the walk. */
+/* Called for each `name` in the folder `dir`. Returns 0, or an errno, which ends the walk. */
 typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
 
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
 
-/* Walks a subfolder of a folder at `depth`; `dir` is taken. Mounts are not part of the tree and
- * are skipped. */
+/* Walks a subfolder of a folder at `depth`; `dir` is taken. Fails with EXDEV at a mount point,
+ * which is not part of the tree. */
 static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
@@ -33,7 +32,7 @@ static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void 
     return err;
 }
 
-/* Walks an open folder; `dir` is taken. */
+/* Walks an open folder: calls `visit` for each name, and enters subfolders. `dir` is taken. */
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     DIR *list = fdopendir(dir);
@@ -60,8 +59,9 @@ static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
     return err;
 }
 
-/* Visits all names below a folder; a folder is visited before its contents (`depth` is 0 at the
- * top). Returns 0 or an errno. With `is_lenient`, skips the contents of unreadable folders. */
+/* Calls `visit` for all names below the folder `path`, and for a folder before its contents
+ * (`depth` is 0 at the top). Returns 0 or an errno. With `is_lenient`, skips the contents of
+ * unreadable folders. */
 static int walk_tree(const char *path, bool is_lenient, Visit *visit, void *ctx)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -96,8 +96,8 @@ GHashTable *acr_tree_list(const char *path)
     return err ? NULL : g_steal_pointer(&files);
 }
 
-/* Whether a file has not changed. The kernel updates a file's ctime at every change, and no
- * program can set the ctime. */
+/* True if a file has not changed between `a` and `b`. The kernel updates a file's ctime at every
+ * change, and no program can set the ctime. */
 static bool is_as_was(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_mode == b->st_mode && a->st_size == b->st_size &&
@@ -168,12 +168,13 @@ bool acr_tree_open_up(const char *path, GError **error)
 
 /* ---- Copy ---- */
 
-/* The folders that are being written, by depth. Folders deeper than the current one are closed. */
+/* The target folders that are open, one for each depth. Folders deeper than the current one are
+ * closed. */
 typedef struct {
-    GArray *folders; /* array of int */
+    GArray *folders; /* array of int: descriptors */
 } Copy;
 
-/* Copies bytes between the current positions of two files. */
+/* Copies `left` bytes from the current position of `from` to the current position of `to`. */
 static int copy_range(int from, int to, off_t left)
 {
     g_autofree char *buffer = g_malloc(COPY_CHUNK);
@@ -189,8 +190,8 @@ static int copy_range(int from, int to, off_t left)
     return 0;
 }
 
-/* Copies a file and keeps its holes, because a file of a few kilobytes may have a size that
- * exceeds the disk. */
+/* Copies the contents of a file and keeps its holes, because a file of a few kilobytes on disk may
+ * have a size that exceeds the disk. */
 static int copy_bytes(int from, int to, off_t size)
 {
     if (ioctl(to, FICLONE, from) == 0)
@@ -249,7 +250,7 @@ static int copy_folder(Copy *copy, int to, const char *name, const struct stat *
         g_array_set_size(copy->folders, copy->folders->len - 1);
     }
     g_array_append_val(copy->folders, below);
-    /* writable for now, because files will be written into it */
+    /* make the folder writable, because files will be written into it */
     return fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
 }
 
@@ -262,7 +263,7 @@ static int copy_name(void *ctx, int dir, const char *name, const struct stat *st
     if (S_ISLNK(st->st_mode))
         return copy_link(dir, to, name);
     return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st)
-                                : 0; /* other kinds of files do not belong to a tree */
+                                : 0; /* trees contain no other kinds of files */
 }
 
 bool acr_tree_copy(const char *from, const char *to, GError **error)

@@ -1,9 +1,9 @@
 /* The cache of trees and results of set-ups: a folder of entries. An entry is created once, in a
- * temporary folder that is then renamed. Afterwards it is only read. A process that uses an
+ * temporary folder that is then renamed. Afterwards the entry is only read. A process that uses an
  * entry holds a shared lock on the entry's folder. To remove an entry, a process first takes an
  * exclusive lock, so that entries in use stay. A folder that only one process uses ("tmp-…", and
- * the place of a set-up without isolation) has an exclusive lock. When a cache is opened, such
- * folders and lock files of processes that have ended are removed. */
+ * the folder of a set-up without isolation) has an exclusive lock. When a cache is opened, the
+ * temporary folders and lock files of processes that have ended are removed. */
 #include "sandbox/tree_cache.h"
 #include "sandbox/sandbox_private.h"
 
@@ -19,11 +19,11 @@
 #define TMP "tmp-"
 #define LOCK_SUFFIX ".lock"
 #define WAIT_US 20000
-/* name of a file in an entry: the entry's size on disk in bytes, as text */
+/* name of a file in an entry that contains the entry's size on disk in bytes, as text */
 #define SIZE_FILE "size"
 
-/* A folder that this process uses. An entry has a shared lock, a temporary folder an exclusive
- * one. */
+/* A folder that this process uses. Entries have a shared lock, temporary folders an exclusive
+ * lock. */
 typedef struct {
     int fd;
     char *path;
@@ -34,7 +34,7 @@ struct AcrTreeCache {
     bool is_temporary;
     GArray *held; /* array of Held */
     const AcrInterrupt *interrupt;
-    gint64 deadline_us; /* when to stop waiting for locks; 0: never */
+    gint64 deadline_us; /* monotonic time at which to stop waiting for locks; 0: never */
 };
 
 /* Removes a folder. If that fails, a process that opens the cache later tries again. */
@@ -47,7 +47,8 @@ static void throw_away(const char *path)
 
 /* ---- Locks ---- */
 
-/* Waits for a lock until the program is interrupted or its deadline is reached. */
+/* Takes a lock on `fd`. If another process has the lock, waits (with `wait`) until the program is
+ * interrupted or its deadline is reached. Returns 0 or an errno. */
 static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
 {
     while (flock(fd, lock | LOCK_NB) != 0) {
@@ -62,8 +63,8 @@ static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
     return 0;
 }
 
-/* Opens an entry's folder or lock file, but not a link, because a command without isolation
- * could have created one. If such a command has removed the rights of a folder, restores them. */
+/* Opens an entry's folder or lock file. Follows no link, because a command without isolation could
+ * have created a link. If a command has removed the rights of a folder, restores them. */
 static int open_own(const char *path, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC;
@@ -75,8 +76,8 @@ static int open_own(const char *path, int flags)
     return fd;
 }
 
-/* Opens and locks the file or folder at `path`, which other processes may replace or remove
- * meanwhile. Returns -1 and sets errno on failure. */
+/* Opens and locks the file or folder at `path`. Tries again if another process has replaced or
+ * removed it in the meantime. Returns -1 and sets errno on failure. */
 static int open_locked(const AcrTreeCache *store, const char *path, int flags, int lock, bool wait)
 {
     for (;;) {
@@ -97,7 +98,7 @@ static int open_locked(const AcrTreeCache *store, const char *path, int flags, i
     }
 }
 
-/* Sets the error for errno. */
+/* Sets an error from errno: INTERRUPTED if the program was interrupted, otherwise FAILED. */
 static void fail_lock(const AcrTreeCache *store, const char *path, GError **error)
 {
     if (acr_interrupted(store->interrupt))
@@ -137,14 +138,14 @@ static void sweep_cache(const AcrTreeCache *store, const char *folder)
             continue;
         int flags = is_lock ? O_RDWR : O_RDONLY | O_DIRECTORY;
         int fd = open_locked(store, path, flags, LOCK_EX, false);
-        if (fd < 0) /* another process uses it */
+        if (fd < 0) /* another process uses the folder or the lock file */
             continue;
         throw_away(path);
         close(fd);
     }
 }
 
-/* Creates a new folder inside another, and locks it for this process. */
+/* Creates a new folder inside `folder`, and locks it for this process. Returns its path, owned. */
 static char *make_scratch(AcrTreeCache *store, const char *folder, GError **error)
 {
     for (;;) {
@@ -157,7 +158,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (errno != ENOENT) { /* otherwise another process has just removed the folder */
+        if (errno != ENOENT) { /* ENOENT: another process has just removed the folder; try again */
             return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot lock", path));
         }
     }
@@ -168,7 +169,7 @@ char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
-/* Moves a folder that cannot be removed out of the way, so that a new folder can be created. */
+/* Renames a folder that cannot be removed, so that a new folder can be created at `path`. */
 static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
@@ -187,8 +188,8 @@ bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **erro
 
 /* ---- Opening ---- */
 
-/* Makes sure that the folder belongs to this user and that nobody else can enter it, because a
- * command can leave setuid programs there. Root also accepts other users' folders, if an option
+/* Checks that the folder belongs to the current user, and makes it inaccessible for others, because
+ * a command can leave setuid programs in it. Root also accepts another user's folder if an option
  * names the folder. */
 static bool claim(const char *folder, bool is_named, GError **error)
 {
@@ -203,8 +204,8 @@ static bool claim(const char *folder, bool is_named, GError **error)
                             folder);
 }
 
-/* Creates a temporary folder that is removed with the cache. It is inside a folder of this user;
- * if this process is killed, a later process removes it. */
+/* Creates a temporary folder that is removed with the cache. It is inside a folder of the current
+ * user. If this process is killed, a later process removes the temporary folder. */
 static char *make_temporary(AcrTreeCache *store, GError **error)
 {
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
@@ -268,18 +269,18 @@ static char *lock_path(const AcrTreeCache *store, const char *key)
     return g_strconcat(store->path, "/", key, LOCK_SUFFIX, NULL);
 }
 
-/* Locks the entry for reading, if it exists. */
+/* Takes a shared lock on the entry at `path`. Returns false if the entry does not exist. */
 static bool hold(AcrTreeCache *store, const char *path)
 {
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_SH, true);
     if (fd < 0)
         return false;
-    (void)futimens(fd, NULL); /* records the time of the last use */
+    (void)futimens(fd, NULL); /* record the time of the last use */
     hold_fd(store, fd, path);
     return true;
 }
 
-/* The recorded size of an entry; 0 if unknown. */
+/* Returns the recorded size of an entry in bytes; 0 if unknown. */
 static gint64 read_size(const char *entry)
 {
     g_autofree char *path = g_build_filename(entry, SIZE_FILE, NULL);
@@ -295,7 +296,7 @@ static bool write_size(const char *entry, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
-/* Removes an unused entry. Returns false if a process uses the entry, or has just created it. */
+/* Removes an unused entry. Returns false if a process uses the entry or has just created it. */
 static bool remove_entry(AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key), *name = g_strconcat(TMP, key, NULL);
@@ -314,7 +315,7 @@ static bool remove_entry(AcrTreeCache *store, const char *key)
 
 typedef struct {
     char *key;
-    gint64 bytes, used; /* size of the entry, and when it was last used, in seconds */
+    gint64 bytes, used; /* size of the entry in bytes, and the time of its last use in seconds */
 } Entry;
 
 static gint by_use(gconstpointer a, gconstpointer b)
@@ -323,7 +324,8 @@ static gint by_use(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* All entries, beginning with the least recently used. */
+/* Returns all entries, beginning with the least recently used, and sets *out_bytes to their total
+ * size. */
 static GArray *list_entries(const AcrTreeCache *store, gint64 *out_bytes)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(Entry));
@@ -355,8 +357,8 @@ static void shrink_to(AcrTreeCache *store, gint64 limit)
     g_array_unref(entries);
 }
 
-/* Makes the entry in a temporary folder, and then renames that folder. The caller holds the lock
- * of the key. */
+/* Creates the entry in a temporary folder, and renames that folder to `path`. The caller holds the
+ * lock of the entry's key. */
 static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const char *path,
                        GError **error)
 {
@@ -369,7 +371,7 @@ static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const 
                acr_sandbox_fail_errno(error, errno, "cannot move into place", path));
     if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
-    /* nobody can remove the entry meanwhile, because this process holds the key's lock */
+    /* nobody can remove the entry in the meantime, because this process holds the key's lock */
     if (ok)
         let_go(store, dir);
     return ok;
@@ -397,7 +399,7 @@ char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make
     g_autofree char *path = entry_path(store, key);
     if (hold(store, path))
         return g_steal_pointer(&path);
-    /* one process makes the entry while the others wait */
+    /* one process creates the entry while the others wait */
     int fd = acr_tree_cache_lock(store, key, error);
     if (fd < 0)
         return NULL;
@@ -429,14 +431,14 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        /* a killed process left this folder behind, and its children may still write to it */
+        /* a killed process left the folder behind, and its children may still write to it */
         if (fd >= 0) {
             if (!acr_dir_remove(path, NULL))
                 set_aside(store, path);
             close(fd);
             continue;
         }
-        /* the entry was removed in the meantime, or a command put a link in its place */
+        /* the folder was removed in the meantime, or a command put a file or link in its place */
         if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
             continue;
         return ACR_NULL(fail_lock(store, path, error));

@@ -1,5 +1,5 @@
-/* Writes the files of a snapshot, and changed files, into a tree. The tree may contain any
- * links. To follow none of them, this code opens the folders of a path one by one. */
+/* Writes the files of a snapshot, and changed files, into a tree. The tree may contain any links.
+ * In order to follow no link, the code opens the folders of a path one by one. */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 /* How files are written. */
 typedef struct {
     int root;
-    gint64 uid;       /* the owner of written files; -1: unchanged */
-    bool is_snapshot; /* files get TREE_TIME, otherwise the current time */
+    gint64 uid;       /* the owner of written files; -1: the current user */
+    bool is_snapshot; /* files get TREE_TIME; otherwise they get the current time */
 } Writing;
 
 static int give(int fd, gint64 uid)
@@ -26,13 +26,13 @@ static int give(int fd, gint64 uid)
     return uid < 0 || fchown(fd, (uid_t)uid, (gid_t)uid) == 0 ? 0 : errno;
 }
 
-/* Opens a folder inside another; with `make`, creates it if it is missing. Returns -1 and sets
- * errno on failure. */
+/* Opens a folder inside `parent`; with `make`, creates the folder if it is missing. Returns -1 and
+ * sets errno on failure. */
 static int open_folder(int parent, const char *name, bool make, gint64 uid)
 {
     bool made = make && mkdirat(parent, name, 0755) == 0;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* set regardless of the umask, because another user may have to read it */
+    /* set the mode regardless of the umask, because another user may have to read the folder */
     int err = fd < 0 ? errno : !made ? 0 : fchmod(fd, 0755) == 0 ? give(fd, uid) : errno;
     if (err)
         acr_fd_close(&fd);
@@ -40,8 +40,8 @@ static int open_folder(int parent, const char *name, bool make, gint64 uid)
     return fd;
 }
 
-/* Opens the folder of a path; with `make`, creates missing folders. Returns -1 and sets errno on
- * failure. */
+/* Opens the folder that contains the file with the path `parts`; with `make`, creates missing
+ * folders. Returns -1 and sets errno on failure. */
 static int open_parent_in_tree(const Writing *how, char *const *parts, guint n_parts, bool make)
 {
     int at = fcntl(how->root, F_DUPFD_CLOEXEC, 0);
@@ -84,7 +84,7 @@ static bool is_plain_name(const char *part)
     return *part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0;
 }
 
-/* Writes a file, replacing an existing one, or removes the file if `content` is NULL. Returns 0
+/* Writes a file and replaces an existing one, or removes the file if `content` is NULL. Returns 0
  * or an errno. */
 static int write_tree_file(const Writing *how, const char *path, guint32 mode, GBytes *content)
 {
@@ -130,7 +130,7 @@ typedef struct {
     GString *too_big;     /* names of files that are too large */
 } Export;
 
-/* Writes one entry; called by several threads. */
+/* Writes the entry at `index`; called by several threads. */
 static void take_entry(void *user, gsize index, GBytes *bytes, const GError *error)
 {
     Export *self = user;
@@ -164,7 +164,6 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
         all[i] = i;
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    /* this thread writes `left` entries; the other threads write the rest */
     acr_snapshot_read_many(snapshot, all, n, true, take_entry, &self);
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len

@@ -1,12 +1,11 @@
 /* The program that starts the processes of a container. It needs no library and no shell in the
  * image.
  *
- *   enter FILTER                  runs as the first process: waits, and reaps processes that
- *                                 lost their parent
- *   enter FILTER PROGRAM WORD...  becomes the program
+ *   enter FILTER                  runs as the first process: waits, and reaps orphaned processes
+ *   enter FILTER PROGRAM WORD...  executes the program in its place
  *
- * Both first install the filter of system calls that the file FILTER contains. If anything fails,
- * the program exits with 125. Other processes cannot read the memory of the first process. */
+ * Both forms first install the system call filter from the file FILTER. If anything fails, the
+ * program exits with 125. Other processes cannot read the memory of the first process. */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/filter.h>
@@ -17,7 +16,7 @@
 #define MAX_STEPS 4096
 #define ANY_CHILD (-1)
 
-/* the program's main function, called with the stack as the kernel sets it up */
+/* name of the main function, which is called with the stack as the kernel sets it up */
 #define BODY acr_enter
 #define TEXT(word) #word
 #define NAME(macro) TEXT(macro)
@@ -59,7 +58,7 @@ static int install_filter(const char *path)
            ask_kernel(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program) == 0;
 }
 
-/* Reaps children; if there are none, waits and tries again. */
+/* Reaps child processes forever. If there are none, waits and tries again. */
 static void reap(void)
 {
     struct {
@@ -70,7 +69,7 @@ static void reap(void)
             (void)ask_kernel(__NR_nanosleep, (long)&pause, 0, 0);
 }
 
-/* Runs the program. `stack` holds argc, argv and the environment. */
+/* Main function of the program. `stack` contains argc, argv and the environment. */
 __attribute__((noreturn)) void acr_enter(long *stack);
 void acr_enter(long *stack)
 {
