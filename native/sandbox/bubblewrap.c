@@ -28,8 +28,6 @@ typedef struct {
 #define AT_SHM "shm"
 #define AT_NONE "none"
 
-/* ---- Opening ---- */
-
 /* Returns a folder over which the stage can be mounted. The folder must not contain the bubblewrap
  * program, which is started after the stage hides the folder's contents. */
 static char *find_stage(const char *program)
@@ -74,8 +72,6 @@ static void close_bubblewrap(AcrSandbox *sandbox)
     State *state = sandbox->state;
     ACR_FREE(state->program, state->stage, state->layer, state);
 }
-
-/* ---- The root inside ---- */
 
 static void add_namespaces(AcrHelperSpec *spec, bool network)
 {
@@ -232,8 +228,6 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
     return files ? acr_sandbox_changed(files, spec->files, acr_sandbox_is_as_laid, upper) : NULL;
 }
 
-/* ---- Executing ---- */
-
 /* Adds the tree, the home and the virtual environment of an execution, as the set-up left them if
  * there was a set-up. Each is read-only or gets an overlay in memory. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
@@ -270,8 +264,6 @@ static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, A
     out->changed = execution->tell_changed ? changed_files(helper.stage, &spec) : NULL;
     return true;
 }
-
-/* ---- Set-up ---- */
 
 /* Creates the folder dir/name as a copy of `from`, or as an empty folder if `from` is NULL. */
 static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
@@ -310,8 +302,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL),
-                    /* the mount point for ".git", which must exist */
-                        *git = g_build_filename(tree, ".git", NULL);
+                    *git = g_build_filename(tree, ".git", NULL); /* mount point, which must exist */
     return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
            (!venv || make_copy(dir, AT_VENV, venv, error)) &&
            acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&

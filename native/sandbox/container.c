@@ -58,8 +58,6 @@ static void close_container(AcrSandbox *sandbox)
     g_free(state);
 }
 
-/* ---- Missing parts of the image ---- */
-
 static bool is_same(const AcrEntry *a, const AcrEntry *b)
 {
     return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
@@ -140,8 +138,6 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
     }
     return true;
 }
-
-/* ---- One container ---- */
 
 /* Wraps the command in a shell, because every engine reports a missing program differently. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
@@ -462,8 +458,6 @@ static bool run_container(AcrSandbox *sandbox, const AcrExecution *execution, Ac
     return ok;
 }
 
-/* ---- Set-up ---- */
-
 /* Creates the image `name` if it is missing. The caller holds the lock of this name. */
 static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 {
@@ -506,8 +500,6 @@ static bool set_up_container(AcrSandbox *sandbox, GError **error)
     state->own = g_ptr_array_new_with_free_func(acr_helper_file_free);
     return true;
 }
-
-/* ---- Python ---- */
 
 /* Finds the Python: the one that the user named, else the one of the conda environment in benchmark
  * images, else the first in the image's PATH. */

@@ -27,8 +27,6 @@
 /* minimum limit of processes; with fewer, an engine may be unable to start a command */
 #define FEWEST_PROCESSES 8
 
-/* ---- Calls ---- */
-
 void acr_engine_answer_clear(AcrEngineAnswer *answer)
 {
     g_clear_pointer(&answer->json, acr_json_free);
@@ -113,8 +111,6 @@ bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char 
     memset(&answer, 0, sizeof answer);
     return true;
 }
-
-/* ---- Opening ---- */
 
 static bool is_socket(const char *path)
 {
@@ -211,8 +207,6 @@ void acr_engine_free(AcrEngine *engine)
     ACR_FREE(engine->place, engine->api, engine);
 }
 
-/* ---- Images ---- */
-
 /* Percent-encodes an image name for use in a path, except for slashes, colons and "@". */
 static char *escape(const char *name)
 {
@@ -260,8 +254,6 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name)
     g_autofree char *id = acr_engine_image(engine, name, &bytes, &reason);
     return id != NULL;
 }
-
-/* ---- Containers ---- */
 
 /* Returns a text that identifies the machine and the process namespace in which our process ids are
  * valid. Needed because an engine may serve machines and containers that cannot see each other's

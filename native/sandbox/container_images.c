@@ -59,8 +59,6 @@ char **acr_images_list(AcrImages *images)
     return (char **)g_ptr_array_steal(names, NULL);
 }
 
-/* ---- Pulls and builds, whose progress an engine reports in lines ---- */
-
 typedef struct {
     GString *line;
     bool is_too_long; /* the rest of the line is skipped */
@@ -152,8 +150,6 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
         error, is_interrupt ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_UNAVAILABLE,
         "the container engine cannot %s: %s", what, reason->message);
 }
-
-/* ---- Pulling and building ---- */
 
 /* Returns the tag or digest in an image name, with its separator; NULL if there is none. A pull
  * without a tag would pull all tags. */

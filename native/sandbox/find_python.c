@@ -39,8 +39,6 @@ static bool is_script(const char *path)
     return n == (ssize_t)sizeof first && memcmp(first, "#!", sizeof first) == 0;
 }
 
-/* ---- Choosing the Python ---- */
-
 static bool has_entry(AcrSnapshot *snapshot, const char *path)
 {
     return acr_snapshot_find(snapshot, path) >= 0;
@@ -150,8 +148,6 @@ static char *find_system(GError **error)
                          "there is no Python to run the project with; give one with --python");
     return path;
 }
-
-/* ---- The folders that the Python needs ---- */
 
 /* True if a Python seems to be installed in the folder: the folder has a file
  * lib/pythonX.Y/os.py. */
@@ -271,8 +267,6 @@ static bool find_roots(AcrSandboxPython *python, GError **error)
     add_root(python, prefix);
     return follow_links(python, error);
 }
-
-/* ---- Describing the choice ---- */
 
 static void add_stamp(GString *out, const char *path)
 {

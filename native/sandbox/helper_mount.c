@@ -83,8 +83,6 @@ static void hide_name(const AcrHelperSpec *spec)
         g_debug("sethostname: %s", g_strerror(errno));
 }
 
-/* ---- Sources ---- */
-
 /* Opens the source of each mount and appends its descriptor to `fds` (-1 if the mount has no
  * source). A source stays accessible by its descriptor after something is mounted over it. */
 static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
@@ -105,8 +103,6 @@ static void close_all(GArray *fds)
         acr_fd_close(&g_array_index(fds, int, i));
     g_array_unref(fds);
 }
-
-/* ---- Mounts ---- */
 
 static bool make_stage(const AcrHelperSpec *spec, GError **error)
 {
@@ -169,8 +165,6 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
             return false;
     return true;
 }
-
-/* ---- All steps ---- */
 
 /* Writes the files of /etc whose contents must differ from the machine's. */
 static bool write_etc(const AcrHelperSpec *spec, GError **error)

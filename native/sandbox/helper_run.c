@@ -31,8 +31,6 @@ void acr_helper_run_clear(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* ---- The channel ---- */
-
 /* Receives one message into `text`. A descriptor in the message is a descriptor of the stage.
  * Returns false if no message has arrived. */
 static bool receive(AcrHelperRun *run, char *text)
@@ -94,8 +92,6 @@ static void read_status(int fd, AcrHelperRun *run)
     run->wait_status =
         code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT : code << 8;
 }
-
-/* ---- Watching ---- */
 
 /* True if the files written to run->disk exceed the limit. Measures so rarely that measuring takes
  * at most a twentieth of the time. */
@@ -187,8 +183,6 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
     if (execution->on_output)
         execution->on_output(execution->on_output_ctx, is_stderr, data, len);
 }
-
-/* ---- Running ---- */
 
 /* Reads standard input to its end if it is a regular file, and fails if it is a folder or a block
  * device. The command must not get the descriptor itself: through /proc, a process could reopen the
@@ -291,8 +285,6 @@ static bool run_helper(AcrHelperRun *run, GError **error)
     pass_said(run);
     return true;
 }
-
-/* ---- Results ---- */
 
 static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
 {

@@ -50,8 +50,6 @@ void acr_helper_spec_clear(AcrHelperSpec *spec)
     g_clear_pointer(&spec->group, g_free);
 }
 
-/* ---- Filling ---- */
-
 static void add_mount(AcrHelperSpec *spec, const char *at, const char *source, guint32 mode,
                       bool is_overlay)
 {
@@ -92,8 +90,6 @@ void acr_helper_words(GPtrArray *words, ...)
         g_ptr_array_add(words, g_strdup(word));
     va_end(arguments);
 }
-
-/* ---- Writing ---- */
 
 /* Strings are byte strings, which need not be UTF-8. The "^" makes GVariant convert them to char
  * *. */
@@ -164,8 +160,6 @@ int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error)
                      g_strerror(err));
     return -1;
 }
-
-/* ---- Reading ---- */
 
 /* Appends the strings of `array` (taken) to `out`. */
 static void take_words(GVariant *array, GPtrArray *out)

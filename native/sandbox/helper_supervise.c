@@ -118,7 +118,8 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
     /* the first descriptor to close when the command starts; bubblewrap closes the lower ones
      * itself */
     unsigned own = spec->is_plain ? ACR_HELPER_STATUS : ACR_HELPER_FILTER + 1;
-    (void)syscall(SYS_close_range, own, ~0u, CLOSE_RANGE_CLOEXEC);
+    (void)syscall(SYS_close_range, own, ~0u,
+                  CLOSE_RANGE_CLOEXEC); /* CLOEXEC: close on exec, not now */
     for (guint i = 0; i < spec->env->len; i++)
         (void)putenv(spec->env->pdata[i]); /* posix_spawnp looks up the program in the PATH of this
                                             * process */

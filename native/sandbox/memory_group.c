@@ -17,8 +17,6 @@
 #define REMOVE_TRIES 200u
 #define REMOVE_EVERY_US 1000
 
-/* ---- Files ---- */
-
 /* Returns the contents of the file `name` in the folder `dir`, owned; "" if the file cannot be
  * read. */
 static char *read_text(const char *dir, const char *name)
@@ -48,8 +46,6 @@ gint64 acr_kernel_number(const char *text, const char *words)
             return g_ascii_strtoll(at + strlen(words), NULL, 10);
     return 0;
 }
-
-/* ---- Finding a group ---- */
 
 /* Returns PATH from the line "N:CONTROLLERS:PATH" of /proc/self/cgroup whose second part is
  * `controllers`, owned; NULL if there is no such line. */
@@ -123,8 +119,6 @@ char *acr_memory_group_entry(const AcrMemoryGroup *group)
     return group->dir ? g_build_filename(group->dir, group->is_old ? "tasks" : "cgroup.procs", NULL)
                       : NULL;
 }
-
-/* ---- Reading the group ---- */
 
 gint64 acr_memory_group_bytes(const AcrMemoryGroup *group)
 {

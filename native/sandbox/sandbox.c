@@ -20,22 +20,16 @@
 #define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_PROCESSES 4096u
-#define SETUP_TAIL_BYTES                                                                           \
-    2000u /* number of bytes of the set-up's output that the error message
-                                * shows */
+#define SETUP_TAIL_BYTES 2000u /* number of bytes of the set-up's output that the error shows */
 #define SETUP_TAIL_LINES 20u
-#define SETUP_SHOWN_BYTES                                                                          \
-    200u           /* number of bytes of the set-up command that the error message
-                                * shows */
-#define FORMAT "4" /* version of the cache's contents */
+#define SETUP_SHOWN_BYTES 200u /* number of bytes of the set-up command that the error shows */
+#define FORMAT "4"             /* version of the cache's contents */
 /* name of a file beside the cached tree that contains the remark about skipped files */
 #define LEFT_OUT "left-out"
 #define MAX_LEFT_OUT 65536u
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
                                                     &acr_sandbox_plain};
-
-/* ---- Names ---- */
 
 static const char *const limit_names[] = {
     [ACR_LIMIT_NONE] = NULL,
@@ -71,8 +65,6 @@ bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out)
     }
     return false;
 }
-
-/* ---- Opening ---- */
 
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...)
 {
@@ -207,8 +199,6 @@ const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox)
 {
     return (const char *const *)sandbox->remarks->pdata;
 }
-
-/* ---- Environment and files of an execution ---- */
 
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out)
@@ -399,8 +389,6 @@ char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid
     return (char **)g_ptr_array_free(g_steal_pointer(&changed), FALSE);
 }
 
-/* ---- Executing ---- */
-
 static void fill_limits(AcrSandboxLimits *limits)
 {
     limits->wall_ms = limits->wall_ms > 0 ? limits->wall_ms : DEFAULT_WALL_MS;
@@ -499,8 +487,6 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
               out->limit ? acr_sandbox_limit_name(out->limit) : "none", (int)out->wall_ms);
     return true;
 }
-
-/* ---- Results ---- */
 
 static GBytes *join_ends(GBytes *kept, guint64 total)
 {

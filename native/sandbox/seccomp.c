@@ -170,8 +170,6 @@ static const guint32 refused_alone[] = {
 #endif
 };
 
-/* ---- Instructions ---- */
-
 static void add_instruction(GArray *code, guint16 what, guint32 value, guint8 if_so,
                             guint8 else_skip)
 {
@@ -220,8 +218,6 @@ static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
     for (gsize i = 0; i < n; i++)
         answer_if(code, calls[i], err);
 }
-
-/* ---- Parts of the filter: each begins and ends with the system call's number loaded ---- */
 
 /* Kills a program of another architecture, because its system calls have other numbers. Refuses
  * calls that are newer than MAX_CALL, and the calls from statmount to lsm_list_modules. */
@@ -285,8 +281,6 @@ static void add_sockets(GArray *code)
     refuse_all(code, protocols, G_N_ELEMENTS(protocols), 0);
     answer_notification(code, EPROTONOSUPPORT);
 }
-
-/* ---- Filters ---- */
 
 GBytes *acr_seccomp_walls(bool refuses_unmapped)
 {

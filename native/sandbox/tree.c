@@ -14,8 +14,6 @@
 #define MAX_DEPTH 256u
 #define COPY_CHUNK ((gsize)64 * 1024)
 
-/* ---- Walking ---- */
-
 /* Called for each `name` in the folder `dir`. Returns 0, or an errno, which ends the walk. */
 typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
 
@@ -165,8 +163,6 @@ bool acr_tree_open_up(const char *path, GError **error)
     int err = walk_tree(path, false, open_up, NULL);
     return !err || acr_sandbox_fail_errno(error, err, "cannot change the mode of", path);
 }
-
-/* ---- Copy ---- */
 
 /* The target folders that are open, one for each depth. Folders deeper than the current one are
  * closed. */

@@ -45,8 +45,6 @@ static void throw_away(const char *path)
         g_debug("%s", reason->message);
 }
 
-/* ---- Locks ---- */
-
 /* Takes a lock on `fd`. If another process has the lock, waits (with `wait`) until the program is
  * interrupted or its deadline is reached. Returns 0 or an errno. */
 static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
@@ -106,8 +104,6 @@ static void fail_lock(const AcrTreeCache *store, const char *path, GError **erro
     else
         acr_sandbox_fail_errno(error, errno, "cannot lock", path);
 }
-
-/* ---- Temporary folders ---- */
 
 static void hold_fd(AcrTreeCache *store, int fd, const char *path)
 {
@@ -186,8 +182,6 @@ bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **erro
     return ok;
 }
 
-/* ---- Opening ---- */
-
 /* Checks that the folder belongs to the current user, and makes it inaccessible for others, because
  * a command can leave setuid programs in it. Root also accepts another user's folder if an option
  * names the folder. */
@@ -256,8 +250,6 @@ void acr_tree_cache_free(AcrTreeCache *store)
     g_array_unref(store->held);
     ACR_FREE(store->path, store);
 }
-
-/* ---- Entries ---- */
 
 static char *entry_path(const AcrTreeCache *store, const char *key)
 {
