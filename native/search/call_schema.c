@@ -1,14 +1,12 @@
-/* Calls in JSON: makes JSON schemas from the table of calls, a call from a JSON object of
- * arguments, and JSON from an answer. MCP clients, and models that call tools natively, get
+/* Converts calls to and from JSON: JSON schemas from the table of calls, a call from a JSON object
+ * of arguments, and JSON from an answer. MCP clients, and models that call tools natively, receive
  * these schemas. */
 #include <string.h>
 
 #include "search/search.h"
 
 #define MAX_INTEGER G_MAXINT32
-#define MAX_SHOWN 80u /* maximum number of bytes of a name that a message quotes */
-
-/* ---- Schemas ---- */
+#define MAX_SHOWN 80u /* maximum number of bytes of a name that an error message quotes */
 
 static AcrJson *typed(const char *type, const char *description)
 {
@@ -19,7 +17,8 @@ static AcrJson *typed(const char *type, const char *description)
     return schema;
 }
 
-/* An object's schema without members; allows no members except those added later. */
+/* Returns the schema of an object without members. It allows no members except those that
+ * acr_schema_add adds later. */
 static AcrJson *object_schema(void)
 {
     AcrJson *schema = typed("object", NULL);
@@ -31,7 +30,7 @@ static AcrJson *object_schema(void)
 
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required)
 {
-    /* Both were made by object_schema, so they may be changed. */
+    /* `properties` and `required` were created by object_schema, so they may be changed. */
     acr_json_set((AcrJson *)acr_json_get(schema, "properties"), name, member);
     if (is_required)
         acr_json_append((AcrJson *)acr_json_get(schema, "required"), acr_json_new_string(name));
@@ -78,8 +77,6 @@ AcrJson *acr_answer_schema(void)
     return schema;
 }
 
-/* ---- Calls ---- */
-
 static bool refuse_argument(const AcrCallSpec *spec, GError **error, const char *format,
                             const char *name)
 {
@@ -98,7 +95,7 @@ static bool has_param(const AcrCallSpec *spec, const char *name)
 }
 
 /* Reads an integer. Also accepts a string of digits, because calls that are written as text have
- * such arguments. */
+ * string arguments. */
 static bool whole_number(const AcrJson *value, gint64 *out)
 {
     const char *text = acr_json_string(value);
@@ -109,7 +106,7 @@ static bool whole_number(const AcrJson *value, gint64 *out)
     return acr_json_type(value) == ACR_JSON_NUMBER && ABS(*out) <= MAX_INTEGER;
 }
 
-/* The value in the form that AcrCall uses; NULL if it has another type. Owned. */
+/* Returns `value` in the form that AcrCall uses; NULL if its type does not fit `param`. Owned. */
 static char *value_of(const AcrParam *param, const AcrJson *value)
 {
     gint64 number;
@@ -149,8 +146,6 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
     memset(&call, 0, sizeof call);
     return true;
 }
-
-/* ---- Answers ---- */
 
 AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer)
 {

@@ -1,8 +1,8 @@
-/* search_callers: finds who calls a function, method or class. The index knows which files
- * contain the word; each such file is read once, without strings and comments, and the text
- * around each use of the word decides. A call on self in a class that has the method, on the
- * class itself, or of an imported name is sure; a call on any other object is likely; a use that
- * is not a call is a reference. */
+/* search_callers: finds who calls a function, method or class. The index knows which files contain
+ * the word. Each of these files is read once, without strings and comments, and each use of the
+ * word is judged by the text around it. A call on self in a class that has the method, a call on
+ * the class itself, and a call of an imported name are sure; a call on any other object is likely;
+ * a use that is not a call is a reference. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -12,17 +12,16 @@
 static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
                                    ACR_COLLAPSE_METHODS};
 
-/* Kinds of uses; sure calls are shown first. */
+/* Kinds of uses. Hits with sure calls are shown first. */
 typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
 
 /* The function, method or class that is called; determined before any file is read. */
 typedef struct {
     AcrNameArg arg;
-    GArray *targets;   /* ids of the definitions that the name denotes */
-    GArray *same;      /* ids of all definitions of that name */
+    GArray *targets;   /* ids of the definitions that the argument names */
+    GArray *same;      /* ids of all definitions with the same bare name */
     GHashTable *above; /* ids of the classes that the targets' classes inherit from */
-    /* has_methods, has_functions: what the definitions are; both are true if no definition is
-     * known */
+    /* kinds of definitions among `targets`; both are true if there are no targets */
     bool has_methods, has_functions;
 } Callee;
 
@@ -42,16 +41,15 @@ typedef struct {
     guint32 nearness;
     const AcrContent *content;
     AcrLineCursor cursor;
-    /* number of `names`: the callee's own name, then the names under which the file imports it */
+    /* number of `names`: the callee's own name, and then the names under which the file imports the
+     * callee */
     gsize n_names;
     struct {
         const char *at;
         gsize len;
     } names[MAX_OTHER_NAMES];
-    bool is_hidden; /* the file has its own function with that name */
+    bool is_hidden; /* the file has its own top-level function with the callee's name */
 } Scan;
-
-/* ---- The code around a use ------- */
 
 static const char *skip_blanks_back(const char *start, const char *at)
 {
@@ -60,7 +58,7 @@ static const char *skip_blanks_back(const char *start, const char *at)
     return at;
 }
 
-/* The name that ends at `end`; its length is 0 if there is none. */
+/* Returns the start of the name that ends at `end`; `end` if no name ends there. */
 static const char *name_before(const char *start, const char *end)
 {
     while (end > start && acr_is_word(end[-1]))
@@ -87,8 +85,6 @@ static bool is_import_line(const Scan *scan, const char *at)
     return acr_has_word(line, (gsize)(at - line), "import");
 }
 
-/* ---- The class of a method ---- */
-
 static bool is_target(const Callee *callee, guint32 id)
 {
     for (guint i = 0; i < callee->targets->len; i++)
@@ -97,8 +93,8 @@ static bool is_target(const Callee *callee, guint32 id)
     return false;
 }
 
-/* Whether a target is the class's method of that name: its own method, an inherited one, or one
- * of a subclass. */
+/* True if a target is the method `last` of the class: its own method, an inherited method, or a
+ * method of a subclass. */
 static bool class_has_target(const Scan *scan, guint32 class_id)
 {
     const AcrIndex *index = scan->reply->search->index;
@@ -119,11 +115,11 @@ static bool any_class_has_target(const Scan *scan, const GArray *classes)
     return false;
 }
 
-/* Judges a call on self, cls or super() by the enclosing class. */
+/* Judges a call on self, cls or super() by the class that encloses the call. */
 static UseKind kind_on_self(const Scan *scan)
 {
     gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
-    if (file < 0) /* the file is a test, which is not indexed */
+    if (file < 0) /* the file is a test, and tests are not indexed */
         return USE_LIKELY;
     acr_index_enclosing(scan->reply->search->index, (gsize)file, scan->cursor.line, &klass, &func);
     if (klass < 0)
@@ -142,14 +138,15 @@ static bool is_imported(const Scan *scan, const char *name)
     return false;
 }
 
-/* Judges a call on the name from..to: a class, a module, or an object of unknown class. */
+/* Judges a call on the name from..to, which may be a class, a module, or an object of unknown
+ * class. */
 static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
 {
     const AcrIndex *index = scan->reply->search->index;
     g_autofree char *name = g_strndup(from, (gsize)(to - from));
     g_autoptr(GArray) classes = acr_index_resolve_class(index, name);
-    /* A variable may have the name of a class in another file, but does not begin with a capital
-     * letter. */
+    /* A variable may have the same name as a class in another file, but the name of a variable does
+     * not begin with a capital letter. */
     if (classes->len && g_ascii_isupper(name[strspn(name, "_")]))
         return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
     for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
@@ -162,7 +159,7 @@ static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
     return scan->callee->has_methods || is_imported(scan, name) ? USE_LIKELY : USE_NONE;
 }
 
-/* Judges the expression before the dot at `dot`. */
+/* Judges a call on the expression before the dot at `dot`. */
 static UseKind kind_on_receiver(const Scan *scan, const char *dot)
 {
     const char *start = scan->content->text.text, *end = skip_blanks_back(start, dot);
@@ -193,9 +190,8 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
     return is_given ? USE_NONE : USE_REFERENCE;
 }
 
-/* ---- Reading a file ---- */
-
-/* The hit to which this use is added: the last hit, if it is near and in the same function. */
+/* Returns the hit to which the use `hit` can be added: the last hit, if it is near and in the same
+ * function; otherwise NULL. */
 static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 {
     GArray *hits = scan->reply->hits;
@@ -209,7 +205,7 @@ static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 
 static void add_use(Scan *scan, UseKind kind)
 {
-    /* a person reads the lines in the order of the files */
+    /* answers for people list the lines in the order of the files */
     guint32 line = scan->cursor.line,
             rank = scan->reply->search->mode.lines ? 0 : kind * 3u + scan->nearness;
     AcrHit hit = {.entry = scan->entry, .rank = rank, .symbol = -1, .count = 1};
@@ -228,7 +224,8 @@ static void add_use(Scan *scan, UseKind kind)
     last->rank = MIN(last->rank, rank);
 }
 
-/* If the text at `at` is `import name as other`, uses of the other name also count from now on. */
+/* If the text at `at` is `import NAME as OTHER`, adds OTHER to the names whose uses are searched
+ * for. */
 static void learn_name(Scan *scan, const char *at, const char *end)
 {
     const char *stop = scan->content->text.text + scan->content->text.len;
@@ -250,7 +247,7 @@ static bool is_call_of_wanted(const Scan *scan, const char *at, gsize len)
     return false;
 }
 
-/* Whether the name at `at` stands between the parentheses of an import of several lines. */
+/* True if the name at `at` is between the parentheses of an import of several lines. */
 static bool is_in_import(const Scan *scan, const char *at)
 {
     const char *start = scan->content->text.text;
@@ -266,7 +263,8 @@ static bool is_in_import(const Scan *scan, const char *at)
     return at > start && at[-1] == '(' && is_import_line(scan, at - 1);
 }
 
-/* Reads the name at `at` and returns its end. */
+/* Reads the name at `at`, records a use if the name is one of `names`, and returns the end of the
+ * name. */
 static const char *read_name(Scan *scan, const char *at, const char *stop)
 {
     const char *end = at;
@@ -284,8 +282,8 @@ static const char *read_name(Scan *scan, const char *at, const char *stop)
     return end;
 }
 
-/* The end of the string whose quotes begin at `at`. A string without triple quotes ends at the
- * latest with its line. */
+/* Returns the end of the string whose opening quote is at `at`. A string without triple quotes ends
+ * at the end of its line at the latest. */
 static const char *string_end(const char *at, const char *stop)
 {
     char quote = *at;
@@ -301,14 +299,14 @@ static const char *string_end(const char *at, const char *stop)
     return stop;
 }
 
-/* Whether the name from..to is the prefix of a string that contains code (f"…"). */
+/* True if the name from..to is the prefix of a string that contains code (f"…"). */
 static bool is_format_prefix(const char *from, const char *to)
 {
     return to - from <= 2 &&
            (memchr(from, 'f', (gsize)(to - from)) || memchr(from, 'F', (gsize)(to - from)));
 }
 
-/* Reads the code between the braces of a string. */
+/* Reads the code between the braces of an f-string. */
 static void read_format(Scan *scan, const char *at, const char *end)
 {
     for (guint depth = 0; at < end;) {
@@ -345,12 +343,11 @@ static void read_code(Scan *scan)
     }
 }
 
-/* ---- The call ---- */
-
-/* Whether the file has a top-level function of that name, so that the name means that function. */
+/* True if the file has its own top-level function with the callee's name, so that the bare name
+ * means that function. */
 static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 file)
 {
-    if (file < 0) /* a test, which is not indexed */
+    if (file < 0) /* the file is a test, and tests are not indexed */
         return false;
     const AcrIndexFile *row = acr_index_file(search->index, (gsize)file);
     bool is_hidden = false;
@@ -385,8 +382,8 @@ static bool read_callers_file(AcrReply *reply, const Callee *callee, gsize entry
     return true;
 }
 
-/* The definitions with that name: functions and methods, or if there are none, classes; owned
- * array of ids. */
+/* Returns the functions and methods that the argument names, or if there are none, the classes;
+ * owned array of ids. */
 static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
@@ -397,8 +394,8 @@ static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
     return acr_find_classes(index, arg, reply->notes);
 }
 
-/* A call of a class calls its __init__, so the search for Class.__init__ becomes a search for
- * Class. */
+/* Initialises `arg`. Replaces Class.__init__ by Class, because a call of a class calls its
+ * __init__. */
 static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *arg)
 {
     acr_name_arg_init(arg, argument);

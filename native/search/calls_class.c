@@ -1,11 +1,11 @@
-/* search_class and search_class_in_file. If the name belongs to a function or is an assigned name,
- * shows that definition, with a note. */
+/* search_class and search_class_in_file. If the name belongs to a function or an assignment, they
+ * show its definition, with a note. */
 #include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
                                   ACR_COLLAPSE_FILES};
 
-/* Names the base classes that are in the repository. */
+/* Adds a note with the base classes of each class that are in the repository. */
 static void note_bases(AcrReply *reply, const GArray *classes)
 {
     const AcrIndex *index = reply->search->index;
@@ -53,7 +53,7 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     return acr_named_finish(&reply, &a_class, &arg, out, error);
 }
 
-/* Whether one of the files imports or assigns that name. */
+/* True if one of the files imports or assigns `name`. */
 static bool is_known_in_files(const AcrSearch *search, const char *name, const AcrFileMatch *files)
 {
     g_autoptr(GArray) imports = acr_find_named(search->index, ACR_KIND(ACR_SYMBOL_IMPORT), name);
@@ -63,8 +63,8 @@ static bool is_known_in_files(const AcrSearch *search, const char *name, const A
     return imported->len + assigned->len > 0;
 }
 
-/* Classes of that name in the files. If the files only import or assign the name, the classes
- * that it denotes. */
+/* Returns the classes in the files that the argument names. If the files only import or assign the
+ * name, returns the classes with that name in other files. */
 static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;

@@ -1,17 +1,19 @@
 /* search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
- * file of the snapshot, including those that cannot be parsed; a file argument may name any file.
- * An argument "re:…" is always a pattern, even if the code contains that text. */
+ * file of the snapshot, including files that cannot be parsed; a file argument may name any file.
+ * An argument "re:…" is always a pattern, even if the code contains the argument literally. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-/* Entries of the files, or of all indexed files that may contain the text; owned array of gsize. */
+/* Returns the entries of `files`, or if it is NULL, of all indexed files that may contain the text;
+ * owned array of gsize. */
 static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files, const char *text)
 {
     return files ? g_array_ref(files->entries) : acr_search_load(search, text, false);
 }
 
-/* Searches for the text as written or, if `loose` is set, for its loose form. */
+/* Searches for `text` as written, or if `loose` is not NULL, for `loose`, which ignores indentation
+ * and line ends. */
 static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
                  const AcrFileMatch *files, GError **error)
 {
@@ -49,8 +51,8 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
     return true;
 }
 
-/* Searches for the text as written, and if that fails, without the quotes or backticks around
- * it. */
+/* Searches for the text as written. If the text is not found, searches for it without its
+ * surrounding quotes or backticks. */
 static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMatch *files,
                               GError **error)
 {
@@ -63,8 +65,9 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
     return find_text(reply, bare, files, error);
 }
 
-/* If the text was not found but looks like a definition (`def f(x):`) or a qualified name
- * (`pkg.mod.Class`), finds that definition, in the given files if there are any. */
+/* If the text looks like a definition (`def f(x):`) or a qualified name (`pkg.mod.Class`), adds the
+ * definition of that name to the reply; with `files`, only if it is in one of them. Called if the
+ * text was not found. */
 static void find_definition(AcrReply *reply, const char *text, const AcrFileMatch *files)
 {
     const AcrIndex *index = reply->search->index;
@@ -113,7 +116,8 @@ static void append_hints(GString *out, AcrSearch *search, const char *text)
         acr_suggest_occurrences(out, search, arg.last);
 }
 
-/* If the code contains the pattern as literal text, says how to search for that text. */
+/* If the code contains the pattern as literal text, appends a line that says how to search for it
+ * literally. */
 static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch *files,
                          GString *out, GError **error)
 {
@@ -209,18 +213,18 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     return answer_code(&reply, call, &files, out, error);
 }
 
-/* ---- Around a line ---- */
-
-/* The integer in an argument, limited to least..most. *out_cut is set to whether the argument
+/* Returns the integer in an argument, limited to least..most. Sets *out_cut to true if the argument
  * was outside of this range. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
 {
-    gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates at the limits of gint64 */
+    gint64 number = g_ascii_strtoll(value, NULL, 10); /* g_ascii_strtoll saturates at the limits of
+                                                       * gint64 */
     *out_cut = number < least || number > most;
     return CLAMP(number, least, most);
 }
 
-/* Adds the lines around `line` of one file. Returns false if the file has no such line. */
+/* Adds the lines line-window..line+window of one file. Returns false if the file has no line
+ * `line`. */
 static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line,
                        gint64 window)
 {
@@ -266,7 +270,8 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
         return acr_reply_finish(&reply, one, many, ACR_COLLAPSE_FILES, out, error);
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
-    if (files.entries->len && !search->mode.lines) /* a note says how many lines the file has */
+    if (files.entries->len && !search->mode.lines) /* otherwise a note already says how many lines
+                                                    * the file has */
         g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
     else if (!files.entries->len)
         g_string_append_printf(text, "Found no file %s.\n", shown);

@@ -1,25 +1,22 @@
-/* search_history: finds the commits before the revision that change a definition, or lines with a
- * text.
+/* search_history: finds the commits before the revision that change a definition, or lines that
+ * contain a text.
  *
- * Old versions of a file are not indexed, so a definition in them is found by its `def` or `class`
- * line and its indentation. If files of the snapshot contain the definition or text, only the
- * history of these files is read; otherwise any file may have had it, so the history of all files
- * is read. */
+ * Old versions of a file are not indexed, so a definition in an old version is found by its `def`
+ * or `class` line and its indentation. If files of the snapshot contain the definition or text,
+ * only the history of these files is read. Otherwise the history of all files is read. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
 #define MAX_FOUND 10u /* maximum number of commits that an answer lists */
-#define MAX_FILES 8u  /* maximum number of files that are named for each commit */
-#define ID_SHOWN 10   /* number of digits shown of a commit's id */
+#define MAX_FILES 8u  /* maximum number of files that the answer names for each commit */
+#define ID_SHOWN 10   /* number of digits of a commit's id that the answer shows */
 
 typedef struct {
-    const char *text;  /* the text, or the bare name of a definition */
+    const char *text;  /* the text to find, or the bare name of a definition */
     const char *klass; /* the class that contains the definition, or NULL */
     bool is_definition;
 } Sought;
-
-/* ---- Old and new versions of a file ---- */
 
 static void append_lines(GString *out, AcrContent *content, guint32 first, guint32 last)
 {
@@ -31,8 +28,8 @@ static void append_lines(GString *out, AcrContent *content, guint32 first, guint
     }
 }
 
-/* The line of the first decorator above a definition, or of the definition itself if it has
- * none. */
+/* Returns the line of the first decorator above a definition; if the definition has no decorators,
+ * its own line. */
 static guint32 first_with_decorators(AcrContent *content, guint32 line)
 {
     for (gsize len; line > 1; line--) {
@@ -44,7 +41,7 @@ static guint32 first_with_decorators(AcrContent *content, guint32 line)
     return line;
 }
 
-/* Appends the definitions of the name that lie between two lines. */
+/* Appends the definitions of `name` that begin in the lines first..last. */
 static void append_definitions(GString *out, AcrContent *content, const char *name, guint32 first,
                                guint32 last)
 {
@@ -53,7 +50,7 @@ static void append_definitions(GString *out, AcrContent *content, const char *na
         append_lines(out, content, first_with_decorators(content, def.first), def.last);
 }
 
-/* Appends the lines from the beginning to the end of each match of a text. */
+/* Appends the whole lines of each match of `text`. */
 static void append_matches(GString *out, const AcrContent *content, const char *text)
 {
     const char *at = content->text.text, *end = at + content->text.len;
@@ -67,8 +64,8 @@ static void append_matches(GString *out, const AcrContent *content, const char *
     }
 }
 
-/* The part of a version of a file that is compared between commits: the definition, or the lines
- * with the text; owned. */
+/* Returns the part of a version of a file that is compared between commits: the definition, or the
+ * lines with the text; owned. */
 static char *part_of(void *user, GBytes *bytes)
 {
     const Sought *sought = user;
@@ -86,10 +83,8 @@ static char *part_of(void *user, GBytes *bytes)
     return g_string_free(out, FALSE);
 }
 
-/* ---- The text or definition to find ---- */
-
-/* The definition to search for in old versions. It has the target's own name, because the
- * argument may be an alias. It has the target's class if the argument names only one target. */
+/* Returns the definition to search for in old versions. Uses the name of the first target, because
+ * the argument may be an alias, and the target's class if there is only one target. */
 static Sought sought_of(const AcrIndex *index, const GArray *targets)
 {
     const AcrSymbol *first = acr_index_symbol(index, g_array_index(targets, guint32, 0)),
@@ -99,7 +94,8 @@ static Sought sought_of(const AcrIndex *index, const GArray *targets)
     return (Sought){first->name, is_one ? holder->name : NULL, true};
 }
 
-/* Adds the definitions that the argument names to the places, and their files to the paths. */
+/* Adds the definitions that the argument names to `places`, and their files to `paths`. Returns
+ * false if there are none. */
 static bool find_targets(AcrReply *reply, const AcrNameArg *arg, Sought *out, GHashTable *paths,
                          GPtrArray *places)
 {
@@ -139,8 +135,6 @@ static bool find_text(AcrReply *reply, const char *text, GHashTable *paths, GErr
     return true;
 }
 
-/* ---- The answer ---- */
-
 static char *date_of(gint64 seconds)
 {
     g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(seconds);
@@ -157,7 +151,8 @@ static void append_commit(GString *out, const AcrCommit *commit)
         g_string_append_printf(out, "    … and %u more files\n", commit->files->len - MAX_FILES);
 }
 
-/* The commits as lines for a person, with those of their files that were asked for; owned. */
+/* Returns the commits as lines for a person, each with its files that are in `paths` (all files if
+ * `paths` is empty); owned. */
 static char *write_lines(const AcrLog *log, GHashTable *paths)
 {
     GString *out = g_string_new(NULL);
@@ -181,7 +176,7 @@ static char *write_lines(const AcrLog *log, GHashTable *paths)
     return g_string_free(out, FALSE);
 }
 
-/* Appends a sentence that says how many commits were searched. */
+/* Appends a sentence if older commits are not listed or were not searched. */
 static void append_end(GString *out, const AcrLog *log)
 {
     g_autofree char *date = date_of(log->oldest);

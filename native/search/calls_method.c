@@ -1,5 +1,5 @@
 /* search_method, search_method_in_file and search_method_in_class. If the name belongs to a class
- * or is an assigned name, the answer shows that definition, with a note; a class is shown as its
+ * or an assignment, the answer shows its definition, with a note; of a class it shows the
  * signatures. Inherited members are shown where they are defined. */
 #include "search/calls_private.h"
 
@@ -25,8 +25,8 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* Functions of that name in the files: those with the qualified name or, if there are none,
- * those whose last part matches. */
+/* Returns the functions in the files that the argument names. If there are none with the qualified
+ * name, returns those with the same last part. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;
@@ -70,8 +70,8 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
-/* Adds the places at which the class assigns an attribute of that name to self. If it does not,
- * uses its nearest ancestor that does. */
+/* Adds the places at which the class assigns self.NAME. If the class has no such assignment, uses
+ * its nearest ancestor that has one. */
 static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
 {
     g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
@@ -121,8 +121,8 @@ static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* Shows other definitions or uses of the name, beginning with those in the named classes. If
- * there are none, the answer says that nothing was found. */
+/* Adds other definitions or uses of the name, beginning with those in the named classes. If there
+ * are none, the answer says that nothing was found. */
 static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
                              const GArray *classes, AcrAnswer *out, GError **error)
 {
@@ -145,12 +145,13 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
     return acr_named_finish(reply, &a_def, arg, out, error);
 }
 
-/* Adds the functions of a module or file that was given as the class argument. */
+/* Adds the functions called arg->last of the module or file `module`, which was given as the class
+ * argument. */
 static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *module)
 {
     g_auto(AcrFileMatch) files = {0};
     acr_file_match_init(&files, reply->search, module);
-    if (files.note) /* the argument matched something other than that file */
+    if (files.note) /* the argument matched something other than a file of that name */
         return;
     g_autoptr(GArray) all = acr_find_named(reply->search->index, ACR_FUNCTIONS, arg->last);
     g_autoptr(GArray) here = acr_find_in_files(reply->search, all, &files);

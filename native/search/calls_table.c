@@ -1,7 +1,7 @@
-/* The table of search calls: the names, the parameters, the sentence that describes each call to
- * the model, and the function that answers it after the arguments were checked. Models and users
- * rely on the names, so names never change. A run records the number of rows when it begins, so
- * new calls must be added at the end of the table. */
+/* The table of search calls: name, parameters, a sentence that describes the call to the model, and
+ * the function that answers the call. Models and users rely on the names, so names never change. A
+ * run records the number of rows when it begins, so new calls must be added at the end of the
+ * table. */
 #include <string.h>
 
 #include "base/trace.h"
@@ -79,10 +79,8 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
     return NULL;
 }
 
-/* ---- The registry ---- */
-
 struct AcrCalls {
-    GPtrArray *specs; /* borrowed AcrCallSpec */
+    GPtrArray *specs; /* array of borrowed AcrCallSpec */
 };
 
 AcrCalls *acr_calls_new(gsize n_own, bool has_history)
@@ -137,9 +135,8 @@ bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
     return true;
 }
 
-/* ---- Running ---- */
-
-/* Why an argument is invalid, as a sentence for the model; owned; NULL if the argument is valid. */
+/* Returns a sentence for the model that says why the argument `value` is invalid; owned; NULL if it
+ * is valid. */
 static char *fault_of(const AcrParam *param, const char *value)
 {
     if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT)

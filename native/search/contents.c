@@ -1,12 +1,12 @@
-/* File contents for searching. The text of an entry is read when it is first needed and kept, up
- * to ACR_SEARCH_KEPT_BYTES in total. Above that limit, a text is kept until the next one is
- * needed. A search in all files reads the files in parallel on all cores. Plain UTF-8 files are
- * not copied. Line starts are computed when a line is first needed. */
+/* File contents for searching. The text of an entry is read when it is first needed, and is kept in
+ * memory as long as all kept texts are within ACR_SEARCH_KEPT_BYTES. Of the texts above that limit,
+ * only the latest is kept. A search in all files reads the files in parallel on all cores. Plain
+ * UTF-8 files are not copied. Line starts are computed when a line is first needed. */
 #include <string.h>
 
 #include "search/search_private.h"
 
-/* a file of another type is binary if there is a NUL in its first BINARY_LOOKED_AT bytes */
+/* a non-Python file is binary if one of its first BINARY_LOOKED_AT bytes is NUL */
 #define BINARY_LOOKED_AT 8000u
 
 void acr_content_free(AcrContent *content)
@@ -70,8 +70,6 @@ void acr_search_free(AcrSearch *search)
     g_free(search);
 }
 
-/* ---- One content ---- */
-
 AcrContent *acr_content_new(GBytes *bytes)
 {
     gsize len = 0;
@@ -88,7 +86,8 @@ AcrContent *acr_content_new(GBytes *bytes)
     return content;
 }
 
-/* Keeps a content (taken) if there is room. Several threads may call this for different entries. */
+/* Keeps `content` (taken) if there is room; otherwise returns false. Several threads may call it
+ * for different entries. */
 static bool keep_contents(AcrSearch *search, gsize entry, AcrContent *content)
 {
     gsize len = content->text.len;
@@ -122,10 +121,8 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
     return true;
 }
 
-/* ---- All contents ---- */
-
-/* Skips a file that cannot be read; acr_search_content reports the error when the file is
- * needed. */
+/* Keeps the text of a file that was read. Skips a file that cannot be read; acr_search_content
+ * reports the error when the file is needed. */
 static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *error)
 {
     AcrSearch *search = user;
@@ -142,7 +139,7 @@ static int compare_numbers(const void *left, const void *right)
     return acr_order(*(const gsize *)left, *(const gsize *)right);
 }
 
-/* Adds the tests, or the tests and the files of other types, that contain the text. */
+/* Appends the tests that contain the text and, if mode.others is set, the files of other types. */
 static void add_unindexed(AcrSearch *search, const char *text, GArray *entries)
 {
     const GPtrArray *others = search->mode.others ? acr_search_others(search, text) : NULL;
@@ -167,7 +164,7 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
     for (guint i = 0; i < entries->len; i++)
         if (!search->contents[g_array_index(entries, gsize, i)])
             g_array_append_val(unread, g_array_index(entries, gsize, i));
-    /* if not all texts fit, those read first would be dropped before their use */
+    /* if not all texts fit, the texts read first would be dropped before they are used */
     if (unread->len && search->kept_bytes < search->kept_limit / 8 * 7)
         acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,
                                false, keep_read, search);
@@ -175,7 +172,7 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
 }
 
 typedef struct {
-    GBytes **texts; /* contents by entry */
+    GBytes **texts; /* contents, indexed by snapshot entry; NULL if not kept */
     gsize bytes;    /* number of bytes read, including binary files */
 } Others;
 
@@ -196,7 +193,7 @@ static void keep_other(void *user, gsize entry, GBytes *bytes, const GError *err
         others->texts[entry] = g_bytes_ref(bytes);
 }
 
-/* Entries of tests and of files of other types, in order; owned. */
+/* Returns the entries of tests and of files of other types, in order; owned. */
 static GArray *other_entries(const AcrSearch *search)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(gsize));
@@ -249,8 +246,6 @@ const GPtrArray *acr_search_others(AcrSearch *search, const char *text)
     }
     return search->others_with;
 }
-
-/* ---- Lines ---- */
 
 static GArray *starts_of(AcrContent *content)
 {

@@ -1,15 +1,15 @@
-/* Finds the files that a file argument names. Paths match by whole parts from the right,
+/* Finds the files that a file argument names. Paths are compared from the right by whole parts,
  * ignoring case: first as written, then as a module (`pkg.mod` is pkg/mod.py or
- * pkg/mod/__init__.py), then without leading parts that this tree does not have, finally as a
- * folder. The first of these steps that finds a file decides. In each step, files with symbols
- * come before tests and other types. */
+ * pkg/mod/__init__.py), then without leading parts that the repository does not have, finally as a
+ * folder. The first of these steps that finds a file decides. In each step, indexed files come
+ * before tests and other types. */
 #include <fnmatch.h>
 #include <string.h>
 
 #include "search/search_private.h"
 
-/* Normalises a path: forward slashes, no line number at the end, no "." or empty parts, no leading
- * "/"; owned. */
+/* Normalises a path: slashes as separators, no line number at the end, no ".", ".." or empty parts,
+ * no leading "/". Returns an owned string. */
 static char *plain_path(const char *argument)
 {
     g_autofree char *trimmed = acr_search_trim(argument);
@@ -29,7 +29,7 @@ static char *plain_path(const char *argument)
     return g_string_free(path, FALSE);
 }
 
-/* Whether `path` ends in `tail`, in whole parts. */
+/* True if `path` ends in the whole parts `tail`, ignoring case. */
 static bool ends_in_parts(const char *path, const char *tail)
 {
     gsize n = strlen(path), m = strlen(tail);
@@ -53,7 +53,7 @@ static void add_matching_file(AcrFileMatch *match, gsize entry)
         g_array_append_val(match->entries, entry);
 }
 
-/* Adds the files whose paths end in `tail`; an exact match comes first. */
+/* Adds the files whose paths end in `tail`. The file whose path equals `tail` comes first. */
 static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     gssize exact = acr_snapshot_find(search->snapshot, tail);
@@ -75,13 +75,14 @@ static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char 
     return match->entries->len > 0;
 }
 
-/* Adds the files whose paths end in `tail`. If there are none, tries again with accents in
- * composed and in decomposed form. */
+/* Adds the files whose paths end in `tail`. If there are none, tries again with accents in composed
+ * and in decomposed form. */
 static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
     bool is_found = match_tail_as_is(match, search, tail);
-    bool is_text = g_utf8_validate(tail, -1, NULL); /* else GLib may read beyond its end */
+    bool is_text = g_utf8_validate(tail, -1, NULL); /* in invalid UTF-8, g_utf8_normalize may read
+                                                     * beyond the end */
     for (gsize i = 0; i < G_N_ELEMENTS(forms) && is_text && !is_found; i++) {
         g_autofree char *form = g_utf8_normalize(tail, -1, forms[i]);
         is_found = form && strcmp(form, tail) != 0 && match_tail_as_is(match, search, form);
@@ -100,7 +101,7 @@ static bool match_with_endings(AcrFileMatch *match, AcrSearch *search, const cha
     return false;
 }
 
-/* Matches `pkg.mod`, `pkg.mod.py`, `pkg.mod.Class`. */
+/* Adds the files that `pkg.mod`, `pkg.mod.py` or `pkg.mod.Class` names. */
 static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     if (match_with_endings(match, search, path))
@@ -120,8 +121,8 @@ static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *pat
     return strchr(stem, '/') && match_with_endings(match, search, stem);
 }
 
-/* Matches the argument without leading parts. The file name alone matches only if a single file
- * has it. */
+/* Adds the files that `path` names without some of its leading parts. The file name alone counts
+ * only if exactly one file has that name. */
 static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -140,7 +141,7 @@ static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *
     return false;
 }
 
-/* Whether the pattern matches the path, or its end in whole parts. */
+/* True if the pattern matches the path, or the end of the path from a slash on. */
 static bool fits_glob(const char *pattern, const char *path)
 {
     for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
@@ -149,7 +150,7 @@ static bool fits_glob(const char *pattern, const char *path)
     return false;
 }
 
-/* For searches by people: matches a folder or a glob pattern with files of any type. Python
+/* Adds the files of any type that a folder or a glob pattern names, for searches by people. Python
  * files come first. */
 static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
@@ -187,7 +188,7 @@ static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *pat
     return match->entries->len > 0;
 }
 
-/* Matches several arguments, one a line. */
+/* Adds the files that several arguments name, one argument on each line. */
 static void match_each_line(AcrFileMatch *match, AcrSearch *search, const char *lines)
 {
     g_auto(GStrv) arguments = g_strsplit(lines, "\n", -1);
@@ -213,7 +214,7 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     g_autofree char *path = plain_path(argument);
     if (*path ? match_tail(match, search, path) : !search->mode.globs || *argument != '.')
         return;
-    /* for people, the package's folder comes before its __init__.py */
+    /* for people, a package's folder takes precedence over its __init__.py */
     if (search->mode.globs && match_for_people(match, search, path))
         return;
     if (match_module(match, search, path))

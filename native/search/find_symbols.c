@@ -1,11 +1,11 @@
-/* Finds symbols by the names that models use. These may be bare, dotted by class or module,
- * aliases, names of inherited members, or written in another case. Results are sorted arrays of
+/* Finds symbols by the names that models use: bare names, names qualified by class or module,
+ * aliases, names of inherited members, and names in another case. Results are sorted arrays of
  * symbol ids. */
 #include <string.h>
 
 #include "search/search_private.h"
 
-#define MAX_FOUND 200000u /* maximum number of symbols that are followed for one name */
+#define MAX_FOUND 200000u /* maximum number of symbols that are collected for one name */
 
 static GArray *ids_new(void)
 {
@@ -95,7 +95,7 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
     return kept;
 }
 
-/* Adds a note about the alias or renaming import that led to a class with another name. */
+/* Adds a note if an alias or a renaming import led to a class with another name. */
 static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg *arg,
                          const GArray *classes)
 {
@@ -129,8 +129,8 @@ static bool qualname_fits(const char *qualname, const char *dotted)
            (m == n || qualname[n - m - 1] == '.');
 }
 
-/* The ids whose qualified name ends in `dotted`, or which are top-level names of the module
- * `module`. */
+/* Returns those of `ids` whose qualified name ends in `dotted`, or if `dotted` is NULL, the
+ * top-level symbols of the module `module`. */
 static GArray *narrow_symbols(const AcrIndex *index, const GArray *ids, const char *dotted,
                               const char *module)
 {
@@ -158,7 +158,8 @@ void acr_find_keep_owners(GArray *classes, const char *name, GString *notes)
     g_array_set_size(classes, ACR_SEARCH_MAX_OWNERS);
 }
 
-/* Members called `name`, including inherited ones, of every class that `owner` denotes. */
+/* Returns the members called `name`, including inherited members, of every class that `owner`
+ * names. */
 static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name,
                                 GString *notes)
 {
@@ -203,8 +204,8 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     return narrowed;
 }
 
-/* Appends a class's own members of that name. If a member is an alias of another method, also
- * appends that method. */
+/* Appends the class's own members called `name`. If a member is an alias of another method, also
+ * appends the other method. */
 static void append_own(GArray *found, const AcrIndex *index, guint32 class_id, const char *name)
 {
     g_autoptr(GArray) members = acr_index_members(index, class_id);

@@ -1,19 +1,20 @@
-/* Resolves bug locations, as models name them, to code. For each location it tries six levels, from
- * exact to loose, and uses the first level with a hit:
+/* Resolves bug locations, as models name them, to code. For each location, acr_search_locate tries
+ * six levels, from exact to loose, and uses the first level with a hit:
  *   method+class  members of the class, inherited ones too; a given file selects among
- *                 classes of one name
- *   method+file   functions and methods of that name in the files
+ *                 classes with the same name
+ *   method+file   functions and methods with the name in the files
  *   class+file, class, method, file
  *
- * A class field that names no class is read as a class and its method ("C.run"), as a module (if no
- * file is given) or as a method (if none is given). At the first two levels and at `method`, a hit
- * inside a class adds the class's signatures, the names assigned in its body and its __init__ as
- * context; at the first two also the nearest ancestor's method that the hit overrides.
+ * If the class field does not name a class, it is read as a class and its method ("C.run"), as a
+ * module (if the file field is empty) or as a method (if the method field is empty). At the first
+ * two levels and at `method`, a hit inside a class adds the class's signatures, the names assigned
+ * in its body and its __init__ as context; at the first two levels, also the nearest ancestor's
+ * method that the hit overrides.
  *
  * One location gives at most MAX_PER_LOCATION places. At level `method`, places in the named file's
- * folder come first, then the longest; that level ignores a `__name__` that many classes define. If
- * a class or file is too long, its signatures are shown; if a body is too long, its middle is
- * omitted. Test files are excluded. */
+ * folder come first, then the longest places. This level ignores a `__name__` that more than
+ * MAX_PER_LOCATION classes define. If a class or file is too long, its signatures are shown; if a
+ * body is too long, its middle is omitted. Test files are excluded. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -25,14 +26,13 @@
 
 typedef struct {
     AcrSearch *search;
-    GPtrArray *found; /* AcrLocated; borrowed */
+    GPtrArray *found; /* array of AcrLocated; borrowed */
     const AcrBugLocation *location;
-    AcrNameArg klass, method; /* `text` is NULL if the location does not have that member */
+    AcrNameArg klass, method; /* the names in the location; `text` is NULL if the location does not
+                               * have the field */
     AcrFileMatch files;
     bool has_file;
 } Locating;
-
-/* ---- Code ---- */
 
 static void append_range(GArray *lines, guint32 first, guint32 last)
 {
@@ -40,7 +40,8 @@ static void append_range(GArray *lines, guint32 first, guint32 last)
         g_array_append_val(lines, line);
 }
 
-/* Line numbers of the headers of all top-level definitions in a file. */
+/* Returns the line numbers of the headers of all top-level definitions in a file. If there are
+ * none, of its first MAX_WHOLE_FILE_LINES lines. */
 static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_lines)
 {
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -64,8 +65,8 @@ static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_l
     return lines;
 }
 
-/* The lines of a class's signatures, and its whole __init__ if that is short, because it shows
- * the attributes of objects. */
+/* Returns the lines of a class's signatures and, if it is short, of its __init__, because __init__
+ * shows the attributes of objects. */
 static GArray *context_lines(const AcrSearch *search, guint32 id)
 {
     g_autoptr(GArray) signatures = acr_render_signature_lines(search->index, id);
@@ -87,7 +88,8 @@ static GArray *context_lines(const AcrSearch *search, guint32 id)
     return lines;
 }
 
-/* The lines to show of a place: all of them, or only signatures if it is context or too long. */
+/* Returns the lines to show of a place: all lines, or only signatures if the place is context or
+ * too long. */
 static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrHit *hit)
 {
     guint32 n = acr_content_n_lines(content);
@@ -109,8 +111,6 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
         g_array_set_size(lines, lines->len - 1);
     return lines;
 }
-
-/* ---- Places ---- */
 
 static AcrLocated *find_located(const GPtrArray *found, const char *file, const AcrHit *hit)
 {
@@ -136,7 +136,7 @@ static void join_intended(AcrLocated *located, const char *intended)
     }
 }
 
-/* Adds a place, unless it was already added. If a place was added as context and a location
+/* Adds a place, unless it was already added. If the place was added as context and a location now
  * names it, it becomes a bug place. */
 static void add_located(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
 {
@@ -182,7 +182,8 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
     add_located(at, &hit, role, level);
 }
 
-/* The class whose body contains the symbol, directly or through functions; -1 if there is none. */
+/* Returns the class whose body contains the symbol, directly or inside functions; -1 if there is
+ * none. */
 static gint32 class_around(const AcrIndex *index, guint32 id)
 {
     gint32 parent = acr_index_symbol(index, id)->parent;
@@ -228,8 +229,6 @@ static void add_classes(Locating *at, const GArray *ids, AcrLocateLevel level)
         add_symbol(at, g_array_index(ids, guint32, i), ACR_LOCATED_BUG, level);
 }
 
-/* ---- Levels ---- */
-
 static GArray *classes_named(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
@@ -250,7 +249,7 @@ static GArray *defs_named(const Locating *at)
     return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
-/* The symbols that are in the named files. If none is, all symbols. */
+/* Returns those of `ids` that are in the named files; if there are none, all of `ids`. */
 static GArray *prefer_files(const Locating *at, const GArray *ids)
 {
     GArray *here = acr_find_in_files(at->search, ids, &at->files);
@@ -278,7 +277,8 @@ static bool try_method_class(Locating *at)
     return ids->len > 0;
 }
 
-/* Other definitions of that name in the named files: classes and assigned names. */
+/* Returns the definitions of any kind that have the method's name and are in the named files.
+ * Called if no function or method is found. */
 static GArray *others_in_files(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
@@ -325,8 +325,8 @@ static bool try_class(Locating *at)
     return ids->len > 0;
 }
 
-/* The MAX_PER_LOCATION likeliest places: places in the named file's folder come first, then
- * longer ones, then earlier ones. */
+/* Returns the MAX_PER_LOCATION likeliest of `ids`: those in the named file's folder come first,
+ * then longer ones, then earlier ones. */
 static GArray *likeliest(const Locating *at, const GArray *ids)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -388,14 +388,12 @@ static bool try_file(Locating *at)
     return hit;
 }
 
-/* ---- All ---- */
-
 static bool is_given(const char *text)
 {
     return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
-/* Splits `A.b` in the method field: A becomes the class, unless the location already names a
+/* Splits "A.b" in the method field: A becomes the class, unless the location already names a
  * class. */
 static void split_method(Locating *at)
 {
@@ -403,7 +401,8 @@ static void split_method(Locating *at)
         acr_name_arg_init(&at->klass, at->method.qualifier);
 }
 
-/* Splits "C.run" in the class field if C is a class that has or inherits run. */
+/* Splits "C.run" in the class field into class and method, if C is a class that has or inherits
+ * run. Returns false otherwise. */
 static bool split_class(Locating *at)
 {
     const AcrIndex *index = at->search->index;
@@ -429,8 +428,8 @@ static bool split_class(Locating *at)
     return true;
 }
 
-/* If the class field names no class, interprets the field as a class and its method, as a
- * module, or, if the location names no method, as a method. */
+/* If the class field does not name a class, interprets the field as a class and its method, as a
+ * module, or (if the location names no method) as a method. */
 static void reread_class(Locating *at)
 {
     g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;

@@ -1,5 +1,5 @@
-/* The map of a repository: its source files with the top-level definitions of each, in as much
- * detail as fits into an answer: names, or counts for each file, or counts for each folder. */
+/* The map of a repository: its source files and their top-level definitions, in the greatest detail
+ * that fits into an answer: names, or counts for each file, or counts for each folder. */
 #include <string.h>
 
 #include "search/search.h"
@@ -13,7 +13,7 @@ typedef struct {
     GString *text;
     Detail detail;
     char *folder; /* owned; the current folder */
-    guint files;  /* files in it */
+    guint files;  /* number of files in the current folder so far */
 } Map;
 
 static const char *plural(gsize n)
@@ -86,8 +86,8 @@ static void add_mapped_file(Map *map, const AcrIndexFile *file)
     add_counts(map->text, classes, functions);
 }
 
-/* Makes the map with the given amount of detail. If it does not fit, truncates it and clears
- * *out_fits. Owned. */
+/* Returns the map with the given detail, owned. If the map is too long, truncates it and sets
+ * *out_fits to false. */
 static char *map_at(const AcrIndex *index, Detail detail, bool *out_fits)
 {
     gsize n = acr_index_n_files(index), limit = ACR_SEARCH_MAX_OUTPUT - sizeof CUT;

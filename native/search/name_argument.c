@@ -1,6 +1,6 @@
 /* Normalises a name as a model writes it: removes quotes, keywords, decorator signs, parentheses
- * and parameters until a dotted name is left. If none is left, the argument is kept unchanged, and
- * matches no symbol. */
+ * and parameters until a dotted name is left. If no dotted name is left, the argument is kept
+ * unchanged, and matches no symbol. */
 #include <string.h>
 
 #include "search/search_private.h"
@@ -37,7 +37,7 @@ char *acr_search_shown(const char *text)
     return shown;
 }
 
-/* The length of the dotted name at the start of `text`; 0 if there is none. */
+/* Returns the length of the dotted name at the start of `text`; 0 if there is none. */
 static gsize name_length(const char *text)
 {
     gsize at = 0, end = 0;
@@ -52,7 +52,8 @@ static gsize name_length(const char *text)
     return end;
 }
 
-/* Whether `rest` may follow a name without changing its meaning. */
+/* True if the text `rest` after a name can be ignored: parentheses, punctuation, or one of
+ * `suffixes`. */
 static bool is_tail(const char *rest)
 {
     while (g_ascii_isspace(*rest))
@@ -67,7 +68,7 @@ static bool is_tail(const char *rest)
     return false;
 }
 
-/* The start of the name inside `text`, after prefixes that are allowed. */
+/* Returns the start of the name inside `text`, after quotes, blanks and the allowed prefixes. */
 static const char *skip_prefixes(const char *text)
 {
     bool again = true;

@@ -1,7 +1,6 @@
-/* Answers a call that searches for a class or function by name. If there is no such definition,
- * the answer shows other kinds of definitions, the name in another case, or lines that use the
- * name. If there are none either, it shows the nearest names. A note says which of these it
- * shows. */
+/* Answers a call that searches for a class or function by name. If there is no such definition, the
+ * answer shows other kinds of definitions, the name in another case, or lines that use the name. If
+ * there are none of these, it shows the nearest names. A note says what is shown. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -15,8 +14,8 @@ static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
     }
 }
 
-/* Symbols of the other kind with that name: functions instead of classes, or classes instead of
- * functions. */
+/* Returns the symbols of the other kind that the argument names: functions instead of classes, or
+ * classes instead of functions. */
 static GArray *find_other_kind(const AcrIndex *index, const AcrSought *sought,
                                const AcrNameArg *arg)
 {
@@ -63,12 +62,10 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
             if (!symbol->value || strcmp(symbol->value, name) == 0)
                 continue;
             acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
-            rank = 2; /* a single place is shown before the classes, several places after them */
+            rank = 2; /* a single alias is shown before the classes, further aliases after them */
         }
     }
 }
-
-/* ---- Elsewhere ---- */
 
 static void note_missing(AcrReply *reply, const char *missing, const char *rest)
 {
@@ -82,8 +79,8 @@ static const char *words_for_uses(AcrUsesWhere where)
                : "No Python file outside the tests contains it; these lines of other files do:";
 }
 
-/* Adds definitions of the name in another case, and uses of the name. The order is: one
- * definition, the uses, the other definitions. */
+/* Adds definitions of the name in another case, and uses of the name. The order is: one definition,
+ * the uses, the other definitions. */
 static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                                 const char *missing, GError **error)
 {
@@ -110,7 +107,8 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
     return true;
 }
 
-/* The words of a name argument, beginning with its last one; the others only help to rank lines. */
+/* Returns the words of a name argument, beginning with the last word. The other words only help to
+ * rank lines. */
 static GPtrArray *words_of_name(const AcrNameArg *arg)
 {
     const char *paren = strchr(arg->text, '(');
@@ -122,7 +120,7 @@ static GPtrArray *words_of_name(const AcrNameArg *arg)
     return words;
 }
 
-/* Adds a note that names the files of the module of that name. */
+/* Adds a note that lists the files of the module `arg`, if there is such a module. */
 static void note_modules(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
@@ -161,8 +159,6 @@ bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope 
     add_near(reply, ids, scope);
     return true;
 }
-
-/* ---- Answers ---- */
 
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error)
@@ -209,7 +205,7 @@ static void miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrName
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* A sentence that says what the files do not contain; owned. */
+/* Returns a sentence that says what the files do not contain; owned. */
 static char *missing_in_files(const AcrSought *sought, const AcrNameArg *arg,
                               const AcrFileMatch *files, const char *file)
 {

@@ -1,6 +1,6 @@
-/* Finds a literal text in many files. For a text of up to LONGEST bytes, its two rarest bytes
- * are compared at BLOCK places in parallel; where both agree, the whole text is compared. For a
- * longer text, memmem is used, whose time does not grow with the length of the text. */
+/* Finds a literal text in many files. For a text of up to LONGEST bytes, its two rarest bytes are
+ * compared at BLOCK places in parallel; where both agree, the whole text is compared. For a longer
+ * text, memmem is used, because its time does not grow with the length of the text. */
 #include <string.h>
 
 #include "search/search_private.h"
@@ -8,15 +8,16 @@
 #define LONGEST 64u
 #define BLOCK 16u
 
-/* The compiler's vectors: `==` gives a byte of ones for each pair of equal bytes. */
+/* A vector of the compiler: `==` of two vectors gives a byte of ones for each pair of equal
+ * bytes. */
 typedef guint8 Block __attribute__((vector_size(BLOCK), aligned(1)));
 
 struct AcrNeedle {
     char *text;
-    gsize len, rare[2]; /* the offsets of the two rarest bytes */
+    gsize len, rare[2]; /* length of `text`, and the offsets of its two rarest bytes */
 };
 
-/* The bytes that are frequent in Python code, beginning with the most frequent. */
+/* Returns the rank of `c` by frequency in Python code; 0 is the most frequent. */
 static gsize rarity_of(char c)
 {
     static const char frequent[] = " etasrniolfpdm_cu=,.()hgxbyv1\"'0";
@@ -52,7 +53,8 @@ gsize acr_needle_len(const AcrNeedle *needle)
     return needle->len;
 }
 
-/* The first of the BLOCK places from `at` on where the text occurs; NULL if there is none. */
+/* Returns the first of the BLOCK places from `at` on at which the text occurs; NULL if there is
+ * none. */
 static const char *find_in_block(const AcrNeedle *needle, const char *at)
 {
     for (guint i = 0; i < BLOCK; i++)

@@ -1,12 +1,12 @@
 /* Searches by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
  * `$` match at line ends.
  *
- * A pattern can run almost forever, so its steps are limited; the limit does not depend on time, so
- * that the same search has the same answer everywhere. PCRE2 calls our function before each item of
- * the pattern. Each call is a step, and long texts between two calls are further steps. Steps are
- * counted for each file and for the whole search. PCRE2's own limits start again at each byte, so
- * they are only a second defence. The steps of a pattern without repeats and groups are not
- * counted, because it is linear. */
+ * A pattern can run almost forever, so its steps are limited. The limit does not depend on time, so
+ * that the same search has the same answer on every machine. PCRE2 calls `count_step` before each
+ * item of the pattern. Each call counts as a step, and the text between two calls counts as further
+ * steps. Steps are counted for each file and for the whole search. PCRE2's own limits start again
+ * at each byte, so they are only a second defence. The steps of a pattern without repeats and
+ * groups are not counted, because its time is linear. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>
@@ -20,10 +20,10 @@
 #define HEAP_LIMIT_KIB (32u * 1024)    /* memory limit of one match without JIT, in KiB */
 #define STACK_START (32u * 1024)       /* initial memory of one match with JIT, in bytes */
 #define STACK_LIMIT (8u * 1024 * 1024) /* memory limit of one match with JIT, in bytes */
-/* this number of bytes between two calls counts as one more step */
+/* number of bytes between two calls of count_step that count as one more step */
 #define STEP_BYTES 16u
 #define MAX_MESSAGE 256u /* maximum length of PCRE2's error message */
-/* code that our function returns to end a match for which no steps are left */
+/* code with which count_step ends a match when no steps are left */
 #define ERROR_STEPS PCRE2_ERROR_CALLOUT
 
 typedef struct {
@@ -32,12 +32,13 @@ typedef struct {
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
     bool by_line; /* a match does not cross line ends */
-    /* the pattern has a back reference, which reads bytes without calling our function */
+    /* the pattern has a back reference, which reads bytes without calling count_step */
     bool refers_back;
-    guint64 steps, total_steps; /* number of steps in this file, and in all files so far */
-    gsize at;                   /* position in the text at the last call */
-    guint cut;                  /* number of files in which the pattern takes too many steps */
-    gsize first_cut;            /* index of the first of these files */
+    guint64 steps, total_steps; /* number of steps in the current file, and in all earlier files */
+    gsize at;                   /* position in the text at the last call of count_step */
+    guint cut;                  /* number of files that were searched only in part, because the
+                                 * steps ran out */
+    gsize first_cut;            /* entry of the first of these files */
 } Pattern;
 
 const char *acr_pattern_of(const char *argument)
@@ -45,10 +46,8 @@ const char *acr_pattern_of(const char *argument)
     return g_str_has_prefix(argument, "re:") ? argument + strlen("re:") : NULL;
 }
 
-/* ---- Compiling ---- */
-
-/* Whether the pattern has no repeats and no groups, so that a match takes at most one step for
- * each of its characters. */
+/* True if the pattern has no repeats and no groups, so that a match takes at most one step for each
+ * character of the pattern. */
 static bool is_linear(const char *pattern)
 {
     pattern += g_str_has_prefix(pattern, ANY_CASE) ? strlen(ANY_CASE) : 0;
@@ -66,7 +65,8 @@ static bool is_linear(const char *pattern)
     return true;
 }
 
-/* Called before each item of the pattern; ends the match if the file has no steps left. */
+/* PCRE2 calls this function before each item of the pattern. Ends the match if no steps are left
+ * for the file or the search. */
 static int count_step(pcre2_callout_block *block, void *user)
 {
     Pattern *pattern = user;
@@ -106,7 +106,8 @@ static pcre2_code *compile(const char *text, int *out_code, gsize *out_off)
     return code;
 }
 
-/* Compiles the pattern. Returns false if it is invalid; *out_why (owned) says why. */
+/* Compiles the pattern `text`. If `text` is invalid, returns false and sets *out_why (owned) to the
+ * reason. */
 static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
 {
     int code = 0;
@@ -138,9 +139,7 @@ static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
     return true;
 }
 
-/* ---- Matching ---- */
-
-/* The bytes of a match that are shown: at most ACR_SEARCH_MAX_BLOCK lines. */
+/* Returns the number of bytes of a match that are shown: at most ACR_SEARCH_MAX_BLOCK lines. */
 static gsize shown_len(const AcrContent *content, gsize off, gsize len)
 {
     const char *end = content->text.text + off + len, *at = content->text.text + off;
@@ -155,7 +154,7 @@ static int match_once(Pattern *pattern, const char *text, gsize len, gsize from)
                        PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK, pattern->data, pattern->context);
 }
 
-/* Adds a match for each line in which one begins. Returns false if the search of the file took
+/* Adds a hit for each line in which a match begins. Returns false if the search of the file took
  * too many steps. */
 static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrContent *content)
 {
@@ -198,7 +197,7 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
             return false;
         pattern.steps = 0;
         if (content && pattern.by_line && memchr(content->text.text, 0, content->text.len))
-            continue; /* a binary file */
+            continue; /* skip binary files */
         if (content && !find_in(&pattern, reply, entry, content) && pattern.cut++ == 0)
             pattern.first_cut = entry;
         pattern.total_steps += pattern.steps;
@@ -234,7 +233,7 @@ char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case, bo
     g_string_append(out, is_whole ? ")(?!" WORD_CHARACTER ")" : "");
     g_auto(Pattern) given = {0}, pattern = {0};
     g_autofree char *why = NULL;
-    /* "a)(b" is invalid, although it is valid between our parentheses */
+    /* compile `text` alone first: "a)(b" is invalid, but would be valid inside our parentheses */
     if ((!is_pattern || pattern_init(&given, text, &why)) &&
         pattern_init(&pattern, acr_pattern_of(out->str), &why))
         return g_strdup(out->str);

@@ -1,11 +1,11 @@
-/* Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds
- * its budget, its middle is omitted. The line numbers stay correct, and a line says how to see
- * the omitted part. */
+/* Writes code for a model: headings, numbered lines, signatures of a class. If a block exceeds its
+ * budget, its middle is omitted. The line numbers stay correct, and a line of the output says how
+ * to see the omitted part. */
 #include <string.h>
 
 #include "search/reply_private.h"
 
-/* Text between tags: valid UTF-8 on one line. */
+/* Appends `text` as valid UTF-8 on one line, with control characters as spaces. */
 static void append_inline(GString *out, const char *text)
 {
     g_autofree char *valid = acr_utf8_repair(text, strlen(text));
@@ -36,7 +36,8 @@ void acr_render_heading(GString *out, const char *path, const char *klass, const
         append_tag(out, "func", func);
 }
 
-/* Appends a line. A line without number is never shortened, because the model will quote it. */
+/* Appends a line of the content. A line without a number (`bare`) is never shortened, because the
+ * model will quote it. */
 static void append_line(GString *out, AcrContent *content, guint32 line, bool bare)
 {
     gsize len;
@@ -54,7 +55,7 @@ static void append_line(GString *out, AcrContent *content, guint32 line, bool ba
     g_string_append_c(out, '\n');
 }
 
-/* How many of `lines`, counted from one end, fit into `budget`. */
+/* Returns how many of `lines`, counted from the beginning or the end, fit into `budget` bytes. */
 static guint fitting(AcrContent *content, const GArray *lines, gsize budget, bool bare,
                      bool from_end)
 {
@@ -147,7 +148,7 @@ GArray *acr_render_lines_of(const AcrReply *reply, const AcrHit *hit, AcrContent
     guint32 n_lines = acr_content_n_lines(content);
     if (hit->view == ACR_VIEW_SIGNATURES && hit->symbol >= 0) {
         GArray *signatures = acr_render_signature_lines(reply->search->index, (guint32)hit->symbol);
-        /* the index may have been made from another version of the file */
+        /* the index may have been built from another version of the file */
         while (signatures->len && g_array_index(signatures, guint32, signatures->len - 1) > n_lines)
             g_array_set_size(signatures, signatures->len - 1);
         return signatures;

@@ -1,12 +1,12 @@
-/* Builds an answer of notes and hits. acr_reply_finish sorts the hits by (rank, file, line),
- * shows the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT,
- * and lists the rest. */
+/* Builds an answer from notes and hits. acr_reply_finish sorts the hits by (rank, file, line),
+ * shows the first ACR_RESULT_SHOW_LIMIT hits in full, each within its share of
+ * ACR_SEARCH_MAX_OUTPUT, and lists the rest. */
 #include "search/reply_private.h"
 
 /* number of bytes reserved for the list of hits that are not shown in full */
 #define LIST_RESERVE (16u * 1024)
 #define NOTES_MAX (8u * 1024)
-/* maximum size of the text at the end in bytes; a part of LIST_RESERVE */
+/* maximum size in bytes of the text after the results; a part of LIST_RESERVE */
 #define TAIL_MAX (8u * 1024)
 
 void acr_reply_init(AcrReply *reply, AcrSearch *search)
@@ -138,7 +138,8 @@ static gsize room(const AcrReply *reply)
     return ACR_SEARCH_MAX_OUTPUT - MIN(reply->tail->len, TAIL_MAX);
 }
 
-/* The hits from `from` on, combined into one AcrHit with a count for each file, in order; owned. */
+/* Returns one AcrHit for each file of the hits from `from` on, with the sum of their counts, in
+ * order; owned. */
 static GArray *counts_by_file(const AcrReply *reply, guint from)
 {
     GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrHit));
@@ -156,7 +157,7 @@ static GArray *counts_by_file(const AcrReply *reply, guint from)
     return files;
 }
 
-/* Lists each file of the hits from `from` on, with its number of hits. */
+/* Lists each file of the hits from `from` on, with the number of its hits. */
 static void list_reply_files(const AcrReply *reply, guint from, GString *out)
 {
     g_autoptr(GArray) files = counts_by_file(reply, from);
@@ -209,7 +210,8 @@ static GPtrArray *places_of(const AcrReply *reply)
     return places;
 }
 
-/* Shows the first hits. If a hit does not need all its bytes, the next one can use the rest. */
+/* Appends the first `shown` hits. If a hit needs fewer bytes than its share, the following hits can
+ * use the rest. */
 static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError **error)
 {
     gsize limit = room(reply) - (reply->hits->len > shown ? LIST_RESERVE : 4096);
@@ -232,7 +234,8 @@ static void append_tail(const AcrReply *reply, GString *text)
     g_string_append_len(text, reply->tail->str, (gssize)MIN(reply->tail->len, TAIL_MAX));
 }
 
-/* Sets the output. Truncates it if necessary, because names and paths may have any length. */
+/* Sets the output to `text`, shortened to ACR_SEARCH_MAX_OUTPUT, because names and paths may have
+ * any length. */
 static void set_output(AcrAnswer *out, bool ok, const GString *text)
 {
     g_autofree char *valid = acr_utf8_repair(text->str, text->len);

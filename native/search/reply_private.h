@@ -1,4 +1,4 @@
-/* Builds an answer: its hits, how they are shown, and the text searches that add hits. */
+/* Builds an answer from hits: how hits are shown, and the text searches that add hits. */
 #pragma once
 
 #include "search/search_private.h"
@@ -7,19 +7,20 @@
 #define ACR_SEARCH_MAX_HITS 200000u
 #define ACR_SEARCH_MAX_LINE 2000u   /* maximum number of bytes shown of one line */
 #define ACR_SEARCH_CONTEXT_LINES 3u /* number of lines shown before and after a text hit */
-/* maximum number of lines of neighbouring text hits that become one place */
+/* maximum number of lines of one place that neighbouring text hits form */
 #define ACR_SEARCH_MAX_BLOCK 40u
-/* maximum number of collapsed places that are listed one by one; if there are more, files are
- * listed with counts */
+/* maximum number of places listed one by one that are not shown in full; further places are counted
+ * for each file */
 #define ACR_SEARCH_LISTED_METHODS 20u
-/* maximum number of collapsed files that are listed with their counts */
+/* maximum number of files that are listed with their counts */
 #define ACR_SEARCH_LISTED_FILES 200u
 
 /* ---- Replies ---- */
 
 typedef enum {
     ACR_VIEW_WHOLE,      /* lines start..end */
-    ACR_VIEW_AROUND,     /* the lines start..end and ACR_SEARCH_CONTEXT_LINES before and after */
+    ACR_VIEW_AROUND,     /* the lines start..end, and ACR_SEARCH_CONTEXT_LINES lines before and
+                          * after them */
     ACR_VIEW_SIGNATURES, /* the signatures of the class `symbol` */
 } AcrView;
 
@@ -30,8 +31,8 @@ typedef struct {
     guint32 rank; /* hits with a lower rank are shown first */
     guint32 start, end;
     gint32 symbol; /* id of the symbol; -1 if there is none */
-    /* number of matches in this place; if start is ACR_HIT_COUNT_ONLY, number of further matches
-     * in the file */
+    /* number of matches in the lines; if start is ACR_HIT_COUNT_ONLY, number of further matches in
+     * the file */
     guint32 count;
     AcrView view;
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
@@ -50,7 +51,7 @@ typedef struct {
     GArray *hits;          /* array of AcrHit */
     GString *notes;        /* lines shown before the results */
     GString *tail;         /* text shown after the results */
-    GStringChunk *strings; /* owns the strings of hits */
+    GStringChunk *strings; /* owns the strings of `hits` */
     bool overfull;         /* not all hits were counted */
 } AcrReply;
 void acr_reply_init(AcrReply *reply, AcrSearch *search);
@@ -59,43 +60,43 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
     G_GNUC_PRINTF(2, 3);                                /* adds one line to the notes */
 bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* returns false if the reply is full */
-/* Stores the line of a match in a hit that was added; `column` counts from 1. */
+/* Records the line of a match, for answers to people. The match must be in a hit that was added;
+ * `column` counts from 1. */
 void acr_reply_add_line(AcrReply *reply, gsize entry, guint32 line, gsize column);
-/* Moves the lines of the sorted hits to `out`, for answers to people. Errors: FAILED.
- * (shown_lines.c) */
+/* Sets out->lines from the sorted hits, for answers to people. Errors: FAILED. (shown_lines.c) */
 bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* sorts hits by (rank, entry, line), and removes repeated hits */
+/* Sorts the hits by (rank, entry, line), and removes repeated hits. */
 void acr_reply_sort(AcrReply *reply);
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank);
 void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view);
 
 typedef enum {
-    ACR_COLLAPSE_FILES, /* path and count */
-    /* show path, class, function and line; counts for each file if there are many */
+    ACR_COLLAPSE_FILES, /* shows path and count */
+    /* shows path, class, function and line; path and count if there are many hits */
     ACR_COLLAPSE_METHODS,
 } AcrCollapse;
-/* Sorts the hits, shows the first ones and lists the others. `one` and `many` name the results:
- * "class named Foo", "classes named Foo". */
+/* Sorts the hits, shows the first hits and lists the others. `one` and `many` name the results:
+ * "class named Foo", "classes named Foo". Errors: FAILED. */
 bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Makes the answer of a call without hits: the notes, followed by `text` (taken). */
+/* Sets the answer of a call without hits: the notes, followed by `text` (taken). */
 void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out);
 
-/* Appends `<file>…</file>` and, after `separator`, ` <class>…</class> <func>…</func>` if the
- * place has them. */
+/* Appends `<file>…</file>` and, after `separator`, `<class>…</class> <func>…</func>` for those of
+ * `klass` and `func` that are not NULL. */
 void acr_render_heading(GString *out, const char *path, const char *klass, const char *func,
                         const char *separator);
-/* Appends the lines (array of guint32) with their numbers, at most `budget` bytes; if they do
- * not fit, omits lines in the middle. Without `path`, writes no line numbers. */
+/* Appends the lines (array of guint32) with their numbers, at most `budget` bytes. If they do not
+ * fit, omits lines in the middle. If `path` is NULL, writes no line numbers. */
 void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
                       const char *path);
-/* Whether the lines without numbers fit completely. */
+/* True if the lines without numbers fit completely into `budget` bytes. */
 bool acr_render_fits(AcrContent *content, const GArray *lines, gsize budget);
-/* Line numbers of a class's signatures: its header, decorators and headers of methods, and
- * assignments; owned. */
+/* Returns the line numbers of a class's signatures: its header, decorators and headers of methods,
+ * and assignments; owned. */
 GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 
-/* The numbers of the lines that a hit shows; owned. */
+/* Returns the numbers of the lines that a hit shows; owned. */
 GArray *acr_render_lines_of(const AcrReply *reply, const AcrHit *hit,
                             AcrContent *content) ACR_MUST_USE;
 /* Appends the heading and the lines of a hit to `out`, within `budget` bytes. Errors: FAILED. */
@@ -104,17 +105,18 @@ bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GStr
 
 /* ---- Text search ---- */
 
-/* Sets class and function of the hit to those that contain the line. */
+/* Sets klass and func of the hit to the innermost class and function that contain the line. */
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
 
-/* Adds the lines first..last with their context, and merges them with the previous hit if they
- * touch. After ACR_SEARCH_MAX_PLACES hits, only counts them. Returns false if the reply is full. */
+/* Adds the lines first..last with their context, and merges them with the previous hit if the two
+ * touch. After ACR_SEARCH_MAX_PLACES hits, only counts further hits. Returns false if the reply is
+ * full. */
 bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
                         guint32 last);
-/* The start of the line after the one that contains `at`; `end` if there is none. */
+/* Returns the start of the line after the line that contains `at`; `end` if there is none. */
 const char *acr_text_next_line(const AcrContent *content, const char *at, const char *end);
 
-/* The position of `off` in its line, in bytes, counted from 1. */
+/* Returns the position of `off` in its line, in bytes, counted from 1. */
 gsize acr_text_column(const AcrContent *content, gsize off);
 
 /* Counts line numbers during a forward scan. Zero-initialise, with line = 1. */
@@ -124,20 +126,21 @@ typedef struct {
 } AcrLineCursor;
 void acr_line_cursor_move(AcrLineCursor *cursor, const AcrContent *content, gsize off);
 
-/* Like acr_text_add_lines for the bytes off..off+len (len > 0). Moves the cursor to `off`. */
+/* Adds the lines of the bytes off..off+len (len > 0) like acr_text_add_lines. Moves the cursor to
+ * `off`. */
 bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
                         AcrLineCursor *cursor, gsize off, gsize len);
 
-/* Adds the lines in which the literal text begins. */
+/* Adds the lines in which the literal text `needle` begins. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle);
 
 /* A text that may match with different indentation and line ends. All members are owned. */
 typedef struct {
-    char *plain;  /* the text without blanks at both ends of each line */
-    char *anchor; /* the text's longest line, which every match contains */
+    char *plain;  /* the text without blanks at both ends of each line, and with LF line ends */
+    char *anchor; /* the longest line of `plain`, which every match contains */
     guint32 n_lines;
 } AcrLooseText;
-/* Prepares a loose search. Returns false if only the exact text can match, because it is one
+/* Prepares a loose search. Returns false if only the exact text can match, because the text is one
  * line without surrounding blanks. */
 bool acr_loose_text_init(AcrLooseText *loose, const char *text);
 void acr_loose_text_clear(AcrLooseText *loose);
@@ -149,33 +152,35 @@ void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
 #define ACR_PATTERN_FILE_STEPS 10000000u /* maximum number of steps of a pattern in one file */
 /* maximum number of steps of one search, which take one or two seconds */
 #define ACR_PATTERN_STEPS 200000000u
-/* The pattern in an argument "re:…", borrowed from the argument; NULL if the argument is plain
- * text. */
+/* Returns the pattern in an argument "re:…", borrowed from the argument; NULL if the argument is
+ * plain text. */
 const char *acr_pattern_of(const char *argument);
-/* Adds the lines in which a match begins, and notes about files that were not searched. *out_why
- * (owned) is the error in the pattern, or NULL. Errors: FAILED (an object is missing). */
+/* Adds the lines in which a match of the pattern `text` begins, and notes about files that were not
+ * searched. *out_why (owned) is the error in the pattern, or NULL. Errors: FAILED (an object is
+ * missing). */
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error) ACR_MUST_USE;
 
-/* Adds the lines of a class that assign `self.name`, and a note. */
+/* Adds the lines of a class that assign self.NAME, and a note. */
 bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name,
                              GError **error) ACR_MUST_USE;
 
-/* ---- Definitions by text ---- */
+/* ---- Definitions found by text ---- */
 
 typedef struct {
-    guint32 first, last; /* its lines */
+    guint32 first, last; /* the lines of the definition */
     bool is_class;
 } AcrTextDef;
-/* The next `class name` or `def name` at or after line `from`. */
+/* Finds the next `class NAME` or `def NAME` at or after line `from`. Returns false if there is
+ * none. */
 bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrTextDef *out);
 
-/* Finds definitions in the text of files without symbols (tests, files that cannot be parsed):
- * `class name` or `def name` with the more deeply indented lines after it. In an exact search
- * only definitions of these `kinds` count. */
+/* Adds definitions in those of `files` that have no symbols (tests, files that cannot be parsed):
+ * `class NAME` or `def NAME` with the more deeply indented lines after it. If mode.exact is set,
+ * adds only definitions of these `kinds`. */
 bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, guint kinds,
                            const char *name, GError **error) ACR_MUST_USE;
-/* Like acr_find_text_defs_in, in all non-test files that cannot be parsed (if there is no hit
- * yet) and in tests (if they are searched). */
+/* Calls the search of acr_find_text_defs_in for all non-test files that cannot be parsed (if the
+ * reply has no hits) and for tests (if mode.tests is set). */
 bool acr_find_text_defs_unindexed(AcrReply *reply, guint kinds, const char *name,
                                   GError **error) ACR_MUST_USE;

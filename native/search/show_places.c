@@ -1,4 +1,5 @@
-/* Shows places in the form of a call's results, for added calls that only return locations. */
+/* Shows places in the form of a call's results, for calls added by extensions that return only
+ * locations. */
 #include "search/reply_private.h"
 
 static bool refuse_places(GError **error, const char *path, const char *what)

@@ -1,6 +1,6 @@
 /* The lines of an answer for a person: the code or the signatures of a definition, or the lines
- * that contain a text. Unlike in the text for a model, nothing is collapsed, and no line is
- * shortened. */
+ * that contain a text. All results are shown in full, unlike in the text for a model, and no line
+ * is shortened. */
 #include <string.h>
 
 #include "search/reply_private.h"
@@ -22,7 +22,7 @@ static AcrShownLine *add_shown_line(const AcrReply *reply, const AcrMatch *match
                            .line = match->line,
                            .column = match->column,
                            .place = place};
-    if (!line->column) /* the line belongs to a definition */
+    if (!line->column) /* the line belongs to a definition, so it has no match */
         line->column = (guint)strspn(line->text, " \t") + 1;
     g_ptr_array_add(out->lines, line);
     return line;
@@ -35,7 +35,7 @@ static int compare_matches(const void *left, const void *right)
     return order ? order : acr_order(a->line, b->line);
 }
 
-/* The first match in or after this line of the file. */
+/* Returns the index of the first match at or after line `line` of the file. */
 static guint first_match(const GArray *matches, gsize entry, guint32 line)
 {
     guint low = 0, high = matches->len;
@@ -50,7 +50,8 @@ static guint first_match(const GArray *matches, gsize entry, guint32 line)
     return low;
 }
 
-/* Adds the context before or after match `at`, but no line that is another match or its context. */
+/* Adds the context lines before or after match `at`, except lines that are themselves matches or
+ * context of the previous match. */
 static void add_context(const AcrReply *reply, guint at, bool is_after, guint place,
                         AcrContent *content, AcrAnswer *out)
 {
@@ -72,8 +73,8 @@ static void add_context(const AcrReply *reply, guint at, bool is_after, guint pl
         add_shown_line(reply, &line, place, content, out)->is_context = true;
 }
 
-/* Makes each line with a match a separate result. Returns false if the hit has no such line. A
- * line belongs to the first hit that contains it. */
+/* Makes each line of the hit with a match a separate result. Returns false if the hit has no such
+ * line. A line belongs to the first hit that contains it. */
 static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *content,
                          guint *place, AcrAnswer *out)
 {

@@ -1,8 +1,8 @@
 /* The answer of a call that finds nothing: the nearest names, other places where the name is
  * defined or occurs, and the contents of the named file or class. The nearest names are the same
- * name in another case, then names that differ by a few edits, then names that contain the name
- * or are a part of it. Only a few are suggested. Tests and files of other types are read when
- * occurrences in them are first counted, and are kept. */
+ * name in another case, then names that differ by a few edits, then names that contain the name or
+ * are a part of it. Only a few are suggested. Tests and files of other types are read when
+ * occurrences in them are first counted, and are kept in memory. */
 #include <string.h>
 
 #include "search/calls_private.h"
@@ -11,10 +11,8 @@
 #define LISTED_NAMES 40u
 #define LISTED_OCCURRENCES 10u
 
-/* ---- Nearest names ---- */
-
-/* The number of letters that the names have in common, in any order. Each other letter of the
- * longer name costs an edit. */
+/* Returns the number of letters that the names have in common, in any order. Each other letter of
+ * the longer name costs an edit. */
 static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
 {
     guint8 left[256] = {0};
@@ -29,8 +27,8 @@ static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
     return common;
 }
 
-/* The number of edits between two lower-case names. A swap of neighbouring letters counts as
- * `swap` edits; 2 gives the Levenshtein distance. FAR if the number exceeds `max`. */
+/* Returns the number of edits between two lower-case names; FAR if it exceeds `max`. A swap of
+ * neighbouring letters counts as `swap` edits; 2 gives the Levenshtein distance. */
 static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint swap, guint max)
 {
     guint row[ACR_SEARCH_MAX_NAME + 1], above[ACR_SEARCH_MAX_NAME + 1] = {0};
@@ -46,7 +44,7 @@ static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint
             guint best = MIN(MIN(up, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 best = MIN(best, swapped + swap);
-            swapped = above[j - 1]; /* the cell two rows up and two columns left */
+            swapped = above[j - 1]; /* for the next j: the cell two rows up and two columns left */
             above[j - 1] = diagonal;
             diagonal = up;
             row[j] = best;
@@ -62,7 +60,8 @@ const char *acr_nearest_name(const char *word, const char *const *names)
 {
     gsize n = strlen(word);
     const char *nearest = NULL;
-    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a longer word is similar to no name */
+    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a word of more than ACR_SEARCH_MAX_NAME
+                                                      * bytes is similar to no name */
     for (; *names && *word; names++) {
         gsize m = strnlen(*names, ACR_SEARCH_MAX_NAME);
         guint edits = g_str_has_prefix(*names, word)
@@ -78,7 +77,8 @@ const char *acr_nearest_name(const char *word, const char *const *names)
     return nearest;
 }
 
-/* The distance between two names: 0 for the same name in another case, FAR for unrelated names. */
+/* Returns the distance between two names: 0 for the same name in another case, FAR for unrelated
+ * names. `wanted` is in lower case. */
 static guint distance(const char *wanted, gsize n, const char *name)
 {
     gsize m = strlen(name);
@@ -141,8 +141,6 @@ static GPtrArray *suggest_names(const AcrIndex *index, guint kinds, const char *
     return names;
 }
 
-/* ---- Definitions ---- */
-
 static const char *kind_word(const AcrSymbol *symbol)
 {
     static const char *const words[] = {"class", "function", "method", "name", "import"};
@@ -180,7 +178,7 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
     }
 }
 
-/* Appends the names that are near enough to `wanted`, without repetition. */
+/* Appends the names of up to LISTED_NAMES symbols, without imports and repetitions. */
 static void append_names(GString *out, const AcrIndex *index, const GArray *ids)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -257,8 +255,6 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
         g_string_append_c(out, '\n');
     }
 }
-
-/* ---- Occurrences of a text ---- */
 
 static guint count_in(const char *at, gsize len, const AcrNeedle *needle)
 {

@@ -4,7 +4,7 @@
 
 #include "search/reply_private.h"
 
-/* Whether the line assigns or annotates the attribute `wanted` ("self.name"). */
+/* True if the line assigns or annotates the attribute `wanted` ("self.name"). */
 static bool assigns(const char *line, gsize len, const char *wanted)
 {
     gsize n = strlen(wanted);
@@ -46,7 +46,7 @@ static gsize indent_of(const char *line, gsize len)
     return n;
 }
 
-/* Whether the line is `class name` or `[async ]def name`; *out_class says which. */
+/* True if the line is `class NAME` or `[async ]def NAME`. Sets *out_class to true for a class. */
 static bool defines(const char *line, gsize len, const char *name, bool *out_class)
 {
     gsize at = indent_of(line, len), n = strlen(name);
@@ -63,7 +63,8 @@ static bool defines(const char *line, gsize len, const char *name, bool *out_cla
     return !g_ascii_isalnum(after) && after != '_' && (guchar)after < 0x80;
 }
 
-/* The last line of the block that begins at `first`, not counting blank lines at the end. */
+/* Returns the last line of the block that begins at `first`, not counting blank lines at the
+ * end. */
 static guint32 block_end(AcrContent *content, guint32 first)
 {
     gsize len;

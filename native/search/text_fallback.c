@@ -1,15 +1,15 @@
 /* The answer of a text search that finds nothing: places of the text in other files or, if there
- * are none, lines with its words. Also adds the definition of the text's last word to the
+ * are none, lines with words of the text. Also adds the definition of the text's last word to the
  * results of a text search. A note explains why these places are shown. */
 #include <string.h>
 
 #include "search/calls_private.h"
 
 #define DEFINITIONS_ADDED 2u /* maximum number of definitions of the last word that are added */
-#define DEFINITION_LINES 5u  /* number of lines shown of each definition */
-/* maximum number of definitions that are compared to find the nearest ones */
+#define DEFINITION_LINES 5u  /* maximum number of lines shown of each definition */
+/* maximum number of definitions that are compared to find the nearest definitions */
 #define MAX_DEFINITIONS 2000u
-/* maximum number of symbols of one name that are searched for among text hits */
+/* maximum number of symbols with the same name that are searched for among text hits */
 #define MAX_RANKED_SYMBOLS 100000u
 
 static bool has_blank(const char *text)
@@ -17,8 +17,8 @@ static bool has_blank(const char *text)
     return strpbrk(text, " \t\n") != NULL;
 }
 
-/* Adds places of the whole text in other files: first in Python files, then in files of other
- * types. */
+/* Adds places of the whole text outside of the named file: first in Python files, otherwise in
+ * files of other types. `found` says which. */
 static bool add_elsewhere(AcrReply *reply, const char *text, const AcrScope *scope,
                           AcrUsesFound *found, GError **error)
 {
@@ -46,7 +46,8 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
         return true; /* the text is a single word, which was already searched for */
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
-    if (before && found.where == ACR_USES_OTHERS) /* those places already show the whole text */
+    if (before && found.where == ACR_USES_OTHERS) /* the existing hits already show the whole
+                                                   * text */
         g_array_set_size(reply->hits, before);
     if (reply->hits->len == before)
         return true;
@@ -81,8 +82,6 @@ bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *
     return acr_reply_finish(reply, "line", "lines", ACR_COLLAPSE_FILES, out, error);
 }
 
-/* ---- Definitions beside the places ---- */
-
 static bool shows(const AcrHit *hit, const AcrIndexFile *file, const AcrSymbol *symbol)
 {
     return hit->entry == file->entry && hit->start <= symbol->def && symbol->def <= hit->end;
@@ -95,7 +94,7 @@ static int compare_places(const void *left, const void *right)
     return order ? order : acr_order(a->start, b->start);
 }
 
-/* The sorted hit that contains the line; NULL if there is none. */
+/* Returns the hit of the sorted `hits` that contains the line; NULL if there is none. */
 static AcrHit *hit_at(GArray *hits, gsize entry, guint32 line)
 {
     guint low = 0, high = hits->len;
@@ -149,8 +148,8 @@ static int compare_nearby(const void *left, const void *right)
     return order ? order : acr_order(a->id, b->id);
 }
 
-/* The definitions that are nearest to the shown places; owned array of Nearby; NULL if one of
- * the definitions is already shown. */
+/* Returns the definitions `ids`, the nearest to the shown places first; owned array of Nearby. NULL
+ * if one of the definitions is already shown. */
 static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const AcrFileMatch *files)
 {
     const AcrSearch *search = reply->search;
@@ -191,7 +190,7 @@ static bool append_definition(AcrReply *reply, guint32 id, GError **error)
     return acr_reply_show(reply, &hit, 1024, reply->tail, error);
 }
 
-/* Whether the places that are shown in full contain `word` as a whole word. */
+/* Sets *out_shown to whether the places that are shown in full contain `word` as a whole word. */
 static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown, GError **error)
 {
     guint n = MIN(reply->hits->len, ACR_RESULT_SHOW_LIMIT);
@@ -211,8 +210,8 @@ static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown,
     return true;
 }
 
-/* Adds the nearest place that has `word` as a whole word, because the existing places contain it
- * only inside longer words. */
+/* Adds the nearest place that has `word` as a whole word. Called if the existing places contain the
+ * word only inside longer words. */
 static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
     g_auto(AcrReply) other = {0};
@@ -229,7 +228,7 @@ static bool append_use(AcrReply *reply, const char *word, GError **error)
     return acr_reply_show(reply, &g_array_index(other.hits, AcrHit, 0), 2048, reply->tail, error);
 }
 
-/* Adds definitions of the word, beginning with the nearest, unless one is already shown. */
+/* Adds definitions of the word, beginning with the nearest, unless one of them is already shown. */
 static bool append_definitions(AcrReply *reply, const char *word, const GArray *ids,
                                const AcrFileMatch *files, GError **error)
 {

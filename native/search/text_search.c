@@ -1,13 +1,11 @@
-/* Finds literal text in file contents: as written or, if that is not found, with different
+/* Finds literal text in file contents: as written or, if the text is not found, with different
  * indentation and line ends.
  *
  * Line numbers are counted during a forward scan. Neighbouring matches in the same class and
- * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted. */
+ * function become one place. After ACR_SEARCH_MAX_PLACES places, matches are only counted. */
 #include <string.h>
 
 #include "search/reply_private.h"
-
-/* ---- Lines ---- */
 
 static gsize count_lf(const char *at, gsize n)
 {
@@ -17,7 +15,7 @@ static gsize count_lf(const char *at, gsize n)
     for (guint64 word; n >= sizeof word; at += sizeof word, n -= sizeof word) {
         memcpy(&word, at, sizeof word);
         word ^= ends;
-        /* now the top bit of each byte that is an LF is set */
+        /* now only the top bit of each LF byte is set */
         word = ~(((word & low) + low) | word) & ~low;
         count += (gsize)(((word >> 7) * ones) >> 56);
     }
@@ -26,7 +24,7 @@ static gsize count_lf(const char *at, gsize n)
     return count;
 }
 
-/* Counts all kinds of line ends in `n` bytes; may read one byte after these. */
+/* Counts all kinds of line ends in `n` bytes from `from` on. May read one byte after them. */
 static gsize count_line_ends(const AcrContent *content, gsize from, gsize n)
 {
     const char *text = content->text.text;
@@ -67,8 +65,6 @@ gsize acr_text_column(const AcrContent *content, gsize off)
     return off - start + 1;
 }
 
-/* ---- Places ---- */
-
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
 {
     const AcrIndex *index = reply->search->index;
@@ -80,7 +76,7 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
     hit->func = func >= 0 ? acr_index_func_of(index, (guint32)func) : NULL;
 }
 
-/* The last hit of the reply, if the match at first..last can be added to it; otherwise NULL. */
+/* Returns the last hit of the reply if `hit` can be merged into it; otherwise NULL. */
 static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
 {
     if (reply->hits->len == 0)
@@ -93,7 +89,8 @@ static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
     return near_it && same ? last : NULL;
 }
 
-/* Counts a match in a file. Used when the answer has as many places as it can list. */
+/* Counts a match in a file without adding a place. Used when the answer has ACR_SEARCH_MAX_PLACES
+ * places. */
 static void add_count(AcrReply *reply, gsize entry)
 {
     AcrHit *last = &g_array_index(reply->hits, AcrHit, reply->hits->len - 1);
@@ -105,7 +102,7 @@ static void add_count(AcrReply *reply, gsize entry)
     acr_reply_add(reply, &hit);
 }
 
-/* Adds a hit. `hit_end` is the last line of its context. */
+/* Adds a hit at line `first`. `hit_end` is the last line of its context. */
 static bool add_hit(AcrReply *reply, gsize entry, guint32 first, guint32 hit_end)
 {
     AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
@@ -154,7 +151,7 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
     return add_hit(reply, entry, cursor->line, last.line);
 }
 
-/* Adds a match for each line in which one begins; matches do not overlap. */
+/* Adds a hit for each line in which a match begins; matches do not overlap. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle)
 {
     gsize len = acr_needle_len(needle);
@@ -168,14 +165,12 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrN
     }
 }
 
-/* ---- With other indentation or line ends ---- */
-
 static bool is_blank_text(char c)
 {
     return c != '\n' && g_ascii_isspace(c);
 }
 
-/* The text with LF line ends and without blanks at both ends of each line; owned. */
+/* Returns the text with LF line ends and without blanks at both ends of each line; owned. */
 static GString *plain_text(const char *text, gsize len)
 {
     GString *out = g_string_sized_new(len);
@@ -234,7 +229,7 @@ void acr_loose_text_clear(AcrLooseText *loose)
     g_clear_pointer(&loose->anchor, g_free);
 }
 
-/* Searches in the file's text with the blanks at the ends of lines removed, so that the scan is
+/* Searches in a copy of the file's text without blanks at the ends of lines, so that the scan is
  * linear. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose)

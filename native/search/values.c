@@ -27,7 +27,7 @@ char *acr_call_usage(const AcrCallSpec *spec)
     return g_string_free(usage, FALSE);
 }
 
-/* After an omitted argument, the following arguments are written with their names. */
+/* Writes the arguments after an omitted argument with their names. */
 char *acr_call_print(const AcrCall *call)
 {
     GString *out = g_string_new(call->spec->name);
@@ -38,7 +38,7 @@ char *acr_call_print(const AcrCall *call)
         const AcrParam *param = &call->spec->params[i];
         const char *value = call->values[i];
         g_autoptr(AcrJson) string = acr_json_new_string(value);
-        /* JSON's literals are also literals of Python */
+        /* JSON literals of strings are also literals of Python */
         g_autofree char *literal = acr_json_print(string);
         if (value)
             g_string_append_printf(out, "%s%s%s%s", comma, is_named ? param->name : "",

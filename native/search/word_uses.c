@@ -1,7 +1,7 @@
-/* Finds lines that use a word, for calls that find nothing else. It searches every non-test .py
- * file and, if none has the word, non-test files of other types. Neighbouring lines become one
- * place. Places are ordered by how near they are to the named scope, then by how many of the call's
- * other words they contain, then by the word's role in the line: it may be bound, imported, or
+/* Finds lines that use a word, for calls that find nothing else. The search covers every non-test
+ * .py file and, if none contains the word, non-test files of other types. Neighbouring lines become
+ * one place. Places are ordered by how near they are to the named scope, then by how many of the
+ * call's other words they contain, then by the role of the word in the line: bound, imported or
  * used.
  *
  * One scan collects flat (entry, lines, rank) records; only those that the answer can list become
@@ -10,20 +10,18 @@
 
 #include "search/calls_private.h"
 
-#define NEARBY_LINES 4u /* uses that are at most this number of lines apart become one place */
-/* maximum number of lines with the word that are ranked in one file, because an answer lists
- * only a few */
+#define NEARBY_LINES 4u /* uses that are less than this number of lines apart become one place */
+/* maximum number of lines with the word that are ranked in one file, because an answer lists only a
+ * few lines */
 #define LINES_PER_FILE 20000u
-
-/* ---- Words ---- */
 
 static bool is_word_char(gunichar c)
 {
     return c == '_' || (c < 0x80 ? g_ascii_isalnum((char)c) : g_unichar_isalnum(c));
 }
 
-/* The length in bytes of the letter, digit or underscore at `at`; 0 if there is none. The text
- * is UTF-8. */
+/* Returns the length in bytes of the letter, digit or underscore at `at`; 0 if there is none. The
+ * text is UTF-8. */
 static gsize word_char_at(const char *at)
 {
     if ((guchar)*at < 0x80)
@@ -47,7 +45,8 @@ static bool is_same_word(const char *a, gsize len, const char *b)
     return strlen(b) == len && memcmp(a, b, len) == 0;
 }
 
-/* Inserts the word at the front of the list, or moves it there if the list already has it. */
+/* Inserts the word at the front of the list. If the list already has the word, moves it to the
+ * front. */
 static void add_word(GPtrArray *words, const char *word, gsize len)
 {
     for (guint i = 0; i < words->len; i++) {
@@ -75,8 +74,8 @@ GPtrArray *acr_words_of(const char *text)
     return words;
 }
 
-/* The next occurrence of `word` as a whole word in at..end; NULL if there is none, or if the
- * word is empty. */
+/* Returns the next occurrence of `word` as a whole word in at..end; NULL if there is none, or if
+ * the word is empty. */
 static const char *next_word(const char *start, const char *at, const char *end, const char *word,
                              gsize len)
 {
@@ -95,8 +94,6 @@ bool acr_has_word(const char *text, gsize len, const char *word)
 {
     return *word && next_word(text, text, text + len, word, strlen(word)) != NULL;
 }
-
-/* ---- Nearness ---- */
 
 static bool same_folder(const char *a, const char *b)
 {
@@ -131,7 +128,7 @@ guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry
     return best;
 }
 
-/* Whether one of the named classes contains the line. True if no class is named. */
+/* True if one of the scope's classes contains the line, or if the scope has no classes. */
 static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize entry,
                            guint32 line)
 {
@@ -145,9 +142,7 @@ static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize
     return n == 0;
 }
 
-/* ---- Collecting ---- */
-
-/* A place: lines first..last; `at` is the line that determines its rank. */
+/* A place: the lines first..last. `at` is the line that determines its rank. */
 typedef struct {
     gsize entry;
     guint32 first, last, at, rank, count;
@@ -157,8 +152,8 @@ typedef struct {
     AcrSearch *search;
     const AcrScope *scope;
     const char *word;
-    GPtrArray *others; /* array of other words to look for on its lines, in lower case */
-    AcrReply *reply;   /* receives the lines for a person */
+    GPtrArray *others; /* array of the call's other words to look for in the lines, in lower case */
+    AcrReply *reply;   /* receives the lines with the word, for answers to people */
     GArray *uses;      /* array of Use, in order of (entry, line) */
     bool overfull;
     bool cut; /* a file has more lines with the word than were ranked */
@@ -173,7 +168,8 @@ static bool ends_with_word(const char *from, const char *to, const char *word)
            !ends_in_word_char(from, to - n);
 }
 
-/* The role of the word at `at` in the line: 0 if it is bound, 1 if it is imported, otherwise 2. */
+/* Returns the role of the word at `at` in the line: 0 if it is bound, 1 if it is imported,
+ * otherwise 2. */
 static guint32 role_on_line(const char *line, const char *at, gsize len, const char *end)
 {
     const char *text = line, *after = at + len;
@@ -189,7 +185,7 @@ static guint32 role_on_line(const char *line, const char *at, gsize len, const c
     return (assigned && whole) || parameter || ends_with_word(text, at, "for") ? 0 : 2;
 }
 
-/* The number of the other words that the line lacks, ignoring case. */
+/* Returns how many of the other words the line lacks, ignoring case. */
 static guint32 words_missing(const Collector *all, const char *line, const char *end)
 {
     guint32 missing = 0;
@@ -229,7 +225,8 @@ static const char *line_end(const char *at, const char *end)
     return at;
 }
 
-/* Collects one use for each of the first LINES_PER_FILE lines of the content that have the word. */
+/* Collects one use for each of the first LINES_PER_FILE lines of the content that contain the
+ * word. */
 static void collect(Collector *all, gsize entry, AcrContent *content, guint32 nearness)
 {
     gsize len = strlen(all->word);
@@ -276,7 +273,7 @@ static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError 
     return true;
 }
 
-/* Collects uses from the indexed files, and from other files that the call named. */
+/* Collects uses from the indexed files, and from files without symbols that the call named. */
 static bool collect_python(Collector *all, GError **error)
 {
     AcrSearch *search = all->search;
@@ -297,7 +294,7 @@ static bool collect_python(Collector *all, GError **error)
     return true;
 }
 
-/* The rank of a file type: 0 for code and settings, 1 for prose, 2 for unknown types. */
+/* Returns the rank of a file type: 0 for code and settings, 1 for prose, 2 for unknown types. */
 static guint32 rank_of_type(const char *path)
 {
     static const char *const code[] = {".pyx", ".pxd", ".pxi", ".pyi", ".c",    ".h",   ".cpp",
@@ -313,8 +310,8 @@ static guint32 rank_of_type(const char *path)
     return 2;
 }
 
-/* Collects uses from non-test files that are not indexed. Returns false if some could not be
- * read. */
+/* Collects uses from non-test files that are not indexed. Returns false and sets an error if a file
+ * cannot be read. */
 static bool collect_others(Collector *all, GError **error)
 {
     const GPtrArray *texts = acr_search_others(all->search, all->word);
@@ -329,8 +326,6 @@ static bool collect_others(Collector *all, GError **error)
     }
     return true;
 }
-
-/* ---- Hits ---- */
 
 static int compare_uses(const void *left, const void *right)
 {
@@ -361,7 +356,7 @@ static int compare_entries(const void *left, const void *right)
     return acr_order(a->entry, b->entry);
 }
 
-/* Replaces the uses that the answer cannot list by one count for each file. */
+/* Replaces uses that the answer cannot list by one count for each file. */
 static void add_counts(AcrReply *reply, Use *rest, gsize n)
 {
     qsort(rest, n, sizeof *rest, compare_entries);

@@ -1,10 +1,11 @@
-/* Finds the attributes of paths, as .gitattributes files set them. The nearest file decides; in
- * this file, the last matching rule decides, and in this rule the last word. For the `diff`
- * attribute we read only the overlay's files, so that a diff depends on nothing else. For line
- * endings we read the files on disk and the rules of the repository and the user, as git does.
+/* Finds the attributes of paths, as .gitattributes files set them. The nearest file with a matching
+ * rule takes precedence; within a file, the last matching rule; within a rule, the last attribute.
+ * For the `diff` attribute, only the overlay's files are read, so that a diff depends on nothing
+ * else. For line endings, the files on disk and the rules of the repository and the user are read,
+ * as git does.
  *
- * We match patterns ourselves, because libgit2 takes time that grows exponentially with the stars
- * in a pattern, and patterns are untrusted. */
+ * This file matches patterns without libgit2, because libgit2 takes time that grows exponentially
+ * with the stars in a pattern, and patterns are untrusted. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@
 #define BLANKS " \t\r"
 #define MACRO "[attr]"
 
-/* An attribute in a line: its name and value. */
+/* An attribute in a line of .gitattributes: its name and value. */
 typedef struct {
     char *name;
     char *value; /* "" for "name" without a value; NULL for "-name" and "!name" */
@@ -27,19 +28,20 @@ typedef struct {
 
 typedef struct {
     char *pattern;
-    /* length of the path, with its slash, of the folder that contains the .gitattributes file */
+    /* length of the path, with a slash at its end, of the folder that contains the .gitattributes
+     * file */
     gsize base;
-    /* the pattern contains a slash, so it is matched against the path; otherwise against the
-     * name */
+    /* the pattern contains a slash, so it is matched against the path; otherwise it is matched
+     * against the file name */
     bool anchored;
     GArray *words; /* array of Word */
-    char *folder;  /* the path of the folder that contains the file */
+    char *folder;  /* path of the folder that contains the .gitattributes file */
 } Rule;
 
 struct AcrVcsAttributes {
-    GArray *rules;      /* array of Rule; later ones take precedence */
+    GArray *rules;      /* array of Rule; later rules take precedence */
     GHashTable *macros; /* name -> GArray of Word */
-    /* These members are used only for a working tree: */
+    /* The following members are used only for a working tree. */
     /* the repository's own rules, which take precedence; NULL if there are none */
     AcrVcsAttributes *own;
     bool autocrlf; /* line endings are converted unless a rule says otherwise */
@@ -56,8 +58,6 @@ static void rule_clear(Rule *rule)
     g_array_unref(rule->words);
 }
 
-/* ---- Reading ---- */
-
 static bool is_attribute_name(const char *name)
 {
     for (const char *at = name; *at; at++)
@@ -66,7 +66,7 @@ static bool is_attribute_name(const char *name)
     return *name && *name != '-';
 }
 
-/* The attributes that follow the pattern in a line; owned; NULL if git ignores the line. */
+/* Returns the attributes that follow the pattern in a line; owned; NULL if git ignores the line. */
 static GArray *read_words(const char *text)
 {
     GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
@@ -90,7 +90,8 @@ static GArray *read_words(const char *text)
     return words;
 }
 
-/* Reads the pattern at the beginning of a line, without quotes; owned. */
+/* Returns the pattern at the beginning of *line, without quotes, and moves *line behind the
+ * pattern; owned. */
 static char *take_pattern(const char **line)
 {
     const char *start = *line, *end = start + strcspn(start, BLANKS);
@@ -121,7 +122,7 @@ static void add_attributes_line(AcrVcsAttributes *attributes, const char *line, 
     if (words && is_macro && !*folder && is_attribute_name(pattern))
         g_hash_table_replace(attributes->macros, g_steal_pointer(&pattern), words);
     else if (!words || is_macro || len == 0 || *pattern == '!' || pattern[len - 1] == '/')
-        g_clear_pointer(&words, g_array_unref); /* git ignores such a line, too */
+        g_clear_pointer(&words, g_array_unref); /* git ignores these lines, too */
     if (!words || !pattern)
         return;
     Rule rule = {.base = strlen(folder), .folder = g_strdup(folder), .words = words};
@@ -145,8 +146,8 @@ static void add_attributes_file(AcrVcsAttributes *attributes, GBytes *content, c
     }
 }
 
-/* The folders that contain `paths`, including "", each with its slash. Parents come before their
- * subfolders. Owned. */
+/* Returns the folders that contain `paths`, including "", each with a slash at its end. Parent
+ * folders come before their subfolders. Owned. */
 static GPtrArray *folders_above(char **paths)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -231,8 +232,6 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes)
     g_free(attributes);
 }
 
-/* ---- Looking up attributes ---- */
-
 static bool rule_matches(const Rule *rule, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -244,8 +243,8 @@ static bool rule_matches(const Rule *rule, const char *path)
                              false);
 }
 
-/* The word that decides attribute `name`; NULL if there is none, or if `decided` already has
- * that attribute. If a macro is set, its words replace it. */
+/* Returns the word that decides the attribute `name`. NULL if there is none, or if a rule of higher
+ * precedence has already decided it (`decided`). If a macro is set, its words are searched, too. */
 static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
                              const char *name, GHashTable *decided)
 {
@@ -302,8 +301,6 @@ bool acr_vcs_attributes_converts(const AcrVcsAttributes *attributes, const char 
     return attributes->autocrlf ||
            (eol && (g_strcmp0(eol->value, "lf") == 0 || g_strcmp0(eol->value, "crlf") == 0));
 }
-
-/* ---- Line endings ---- */
 
 GBytes *acr_vcs_crlf_to_lf(GBytes *content)
 {

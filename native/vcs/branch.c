@@ -1,13 +1,14 @@
 /* Creates a branch with one commit: the files of an overlay on top of the commit of its snapshot.
- * It writes loose objects, and then one reference. Working tree, index and HEAD stay unchanged.
- * libgit2 runs no hook, and it runs no filter because we pass contents as bytes. */
+ * The code writes loose objects, and then one reference. The working tree, the index and HEAD stay
+ * unchanged. libgit2 runs no hook, and it runs no filter because contents are passed as bytes. */
 #include <string.h>
 
 #include "vcs_private.h"
 
 #define HEADS "refs/heads/"
 #define LOG "branch: created by acr-host"
-/* libgit2 writes to the first backend that accepts writes; only the two backends of this file do */
+/* libgit2 writes to the first backend that accepts writes; only the two backends of this file
+ * accept them */
 #define MEMORY_PRIORITY 3
 #define DISK_PRIORITY 4
 
@@ -22,7 +23,7 @@ void acr_branch_clear(AcrBranch *branch)
     g_clear_pointer(&branch->ref, g_free);
 }
 
-/* Adds a backend (taken) that accepts writes. Returns false with libgit2's error. */
+/* Adds a backend (taken) that accepts writes. On failure returns false and sets libgit2's error. */
 static bool add_writer(git_repository *git, git_odb_backend *writer, int priority)
 {
     g_autoptr(git_odb) odb = NULL;
@@ -33,14 +34,15 @@ static bool add_writer(git_repository *git, git_odb_backend *writer, int priorit
     return false;
 }
 
-/* From now on, libgit2 writes objects to memory. *out is borrowed from the repository. */
+/* Makes libgit2 write objects to memory from this call on. *out is borrowed from the repository. */
 static bool open_memory(git_repository *git, git_odb_backend **out)
 {
     return acr_git.mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
 }
 
-/* From now on, libgit2 writes objects to the repository. Our own backends read them, because
- * libgit2's backend never returns from a truncated object. */
+/* Makes libgit2 write objects to the repository from this call on. The functions that read are
+ * removed from libgit2's loose backend, because it never returns from a truncated object; the
+ * backends of odb.c read instead. */
 static bool open_disk(git_repository *git)
 {
     git_buf objects = GIT_BUF_INIT;
@@ -59,8 +61,8 @@ static bool open_disk(git_repository *git)
     return add_writer(git, loose, DISK_PRIORITY);
 }
 
-/* Adds the overlay's changes to an index of the base's files. On failure returns false and sets
- * libgit2's error. */
+/* Adds the overlay's changes to an index that contains the files of the base commit. On failure
+ * returns false and sets libgit2's error. */
 static bool add_changes(git_repository *git, git_index *index, const AcrOverlay *overlay)
 {
     GHashTableIter iter;
@@ -126,7 +128,7 @@ static bool write_commit(Writing *writing, const char *message, GError **error)
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a commit");
 }
 
-/* Writes the objects and the reference to the repository. Until now, the tree was only in
+/* Writes the objects and the reference to the repository. Before this call, the tree exists only in
  * memory. */
 static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *message,
                       const char *name, GError **error)
@@ -141,7 +143,7 @@ static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *m
             acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write '%s'", name));
 }
 
-/* Whether another branch has the name of a folder in `ref`, or vice versa; git cannot store
+/* True if the name of another branch is a parent folder of `ref`, or vice versa; git cannot store
  * both. */
 static bool collides(git_repository *git, const char *ref)
 {
@@ -159,7 +161,7 @@ static bool collides(git_repository *git, const char *ref)
     return found;
 }
 
-/* Whether a file of the repository, or a folder that contains it, is a link. If so, libgit2
+/* True if the file of a reference, or a folder that contains the file, is a symbolic link. libgit2
  * would follow the link and write elsewhere. */
 static bool is_linked(const char *top, const char *kind, const char *ref)
 {
@@ -174,7 +176,8 @@ static bool is_linked(const char *top, const char *kind, const char *ref)
     return g_file_test(path, G_FILE_TEST_IS_SYMLINK);
 }
 
-/* Checks that writing affects only a branch that is not checked out anywhere. */
+/* Fails if the reference is behind a symbolic link, or if it is the branch without commits that is
+ * checked out. */
 static bool check_place(git_repository *git, const char *ref, GError **error)
 {
     g_autoptr(git_reference) head = NULL;
@@ -207,7 +210,7 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
                             "branch '%s' conflicts with an existing branch, because one name is a "
                             "folder of the other; give another name",
                             out->ref + strlen(HEADS));
-    if (!ref && !read_author(writing, error)) /* the author is read before anything is written */
+    if (!ref && !read_author(writing, error)) /* read the author before anything is written */
         return false;
     if (!open_memory(writing->git, &writing->memory) ||
         !write_tree(writing->git, writing->base, overlay, &writing->tree))
@@ -251,10 +254,8 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
     return ok;
 }
 
-/* ---- Remotes and objects ---- */
-
-/* A setting of a remote as a string; owned; NULL if there is none. We do not use
- * git_remote_lookup, because it leaks memory for each line of the configuration. */
+/* Returns a setting of a remote as a string; owned; NULL if it is not set. git_remote_lookup is not
+ * used, because it leaks memory for each line of the configuration. */
 static char *remote_value(AcrRepo *repo, const char *name, const char *key)
 {
     g_autoptr(git_config) config = NULL;

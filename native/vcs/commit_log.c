@@ -1,25 +1,26 @@
-/* Finds the commits before a snapshot that change the text that a caller looks for, beginning with
- * the newest.
+/* Finds the commits before a snapshot that change the text that a caller searches for, beginning
+ * with the newest.
  *
- * If one parent of a merge has the same text, the walk follows only that parent, as git does, so
- * most of a long history is not read. Histories are untrusted: commits and bytes are limited. The
- * limits count work, not time, so that the same question gets the same answer. */
+ * If a merge has the same text as one of its parents, the walk follows only that parent, as git
+ * does, so most of a long history is not read. Histories are untrusted, so commits and bytes are
+ * limited. The limits count work, not time, so that the same query always gets the same answer. */
 #include <string.h>
 
 #include "vcs_private.h"
 
-/* Limits of a search that has found something; they amount to about a tenth of a second. */
+/* maximum number of commits for a search that has found a commit; reading them takes about a tenth
+ * of a second */
 #define MAX_COMMITS 1000u
-/* total size of the trees and files that are compared, in bytes */
+/* maximum total size in bytes of the trees and files that are compared */
 #define MAX_WORK ((gsize)8 * 1024 * 1024)
-#define PATIENCE 4u      /* a search that has found nothing may do this many times the work */
-#define COMMIT_WORK 400u /* reading a commit counts as this number of bytes of work */
-#define ENTRY_WORK 36u   /* reading an entry of a tree counts as this number of bytes of work */
-#define MAX_BLOB ((gsize)4 * 1024 * 1024) /* maximum size of files that are compared, in bytes */
+#define PATIENCE 4u      /* factor of the two limits for a search that has found no commit yet */
+#define COMMIT_WORK 400u /* bytes of work that reading a commit counts as */
+#define ENTRY_WORK 36u   /* bytes of work that reading an entry of a tree counts as */
+#define MAX_BLOB ((gsize)4 * 1024 * 1024) /* maximum size in bytes of files that are compared */
 
 typedef struct {
     char *path;
-    git_oid before, after; /* all zero if the file does not exist */
+    git_oid before, after; /* blob ids; all zero if the file does not exist */
 } FileChange;
 
 typedef struct {
@@ -32,9 +33,10 @@ typedef struct {
     git_odb *odb;
     const AcrLogQuery *query;
     AcrLog *log;
-    GArray *waiting; /* array of Waiting: commits that will be visited */
+    GArray *waiting; /* array of Waiting: the commits to visit */
     GHashTable *seen;
-    GHashTable *parts; /* id of a version of a file -> its part (see AcrLogQuery) */
+    GHashTable *parts; /* blob id of a version of a file -> the part of this version that is
+                        * compared (see AcrLogQuery) */
     gsize work;
 } LogWalk;
 
@@ -78,8 +80,6 @@ void acr_log_add_path(GHashTable *paths, const char *path)
     g_hash_table_add(paths, g_strdup(path));
 }
 
-/* ---- Comparing trees ---- */
-
 static bool is_folder(const git_tree_entry *entry)
 {
     return acr_git.tree_entry_filemode(entry) == GIT_FILEMODE_TREE;
@@ -94,7 +94,7 @@ static bool is_file(const git_tree_entry *entry)
 static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before,
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out);
 
-/* Compares the two entries of one name; either may be NULL. */
+/* Compares the entry `before` with the entry `after` of the same name; either may be NULL. */
 static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree_entry *before,
                                  const git_tree_entry *after, const char *folder, guint depth,
                                  GPtrArray *out)
@@ -122,9 +122,8 @@ static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree
     return (!old && !new) || compare_trees(walk, only, old, new, below, depth + 1, out);
 }
 
-/* Adds the files (FileChange) that differ between two trees; NULL is an empty tree. `only` is
- * the set of files and folders to compare; NULL means all. Returns false if an object is
- * missing. */
+/* Appends the files (FileChange) that differ between two trees; NULL is an empty tree. `only` is
+ * the set of files and folders to compare; NULL: all. Returns false if an object is missing. */
 static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before,
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out)
 {
@@ -154,8 +153,8 @@ static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before
     return true;
 }
 
-/* The files in which a commit differs from its parent number `parent`, or from an empty tree if
- * it has no parent; owned; NULL if an object is missing. */
+/* Returns the files in which a commit differs from its parent number `parent`, or from an empty
+ * tree if the commit has no such parent; owned; NULL if an object is missing. */
 static GPtrArray *changes_of(LogWalk *walk, const git_commit *commit, guint parent,
                              GHashTable *only)
 {
@@ -171,9 +170,7 @@ static GPtrArray *changes_of(LogWalk *walk, const git_commit *commit, guint pare
                : NULL;
 }
 
-/* ---- One commit ---- */
-
-/* The content of a file; owned; NULL if there is none, or if the file is too large. */
+/* Returns the content of a file; owned; NULL if the file is missing or too large. */
 static GBytes *read_blob(LogWalk *walk, const git_oid *id)
 {
     git_odb_object *object = NULL;
@@ -194,7 +191,7 @@ static bool is_none(const git_oid *id)
     return acr_git.oid_equal(id, &none) != 0;
 }
 
-/* The part of a version of a file that the query compares; borrowed. */
+/* Returns the part of a version of a file that the query compares; borrowed. */
 static const char *part_of(LogWalk *walk, const git_oid *id)
 {
     if (is_none(id))
@@ -299,10 +296,8 @@ static void visit_commit(LogWalk *walk, git_commit *commit)
         wait_for(walk, acr_git.commit_parent_id(commit, i));
 }
 
-/* ---- The walk ---- */
-
-/* Takes the newest of the waiting commits; if several are equally new, the one that has waited
- * longest. */
+/* Removes and returns the newest of the waiting commits; if several are equally new, the one that
+ * has waited longest. */
 static Waiting take_newest(LogWalk *walk)
 {
     guint newest = 0;

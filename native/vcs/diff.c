@@ -1,24 +1,24 @@
-/* The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
+/* Writes the diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
  *
- * Headers (modes, ids, quoting) are written here, because libgit2 loses the modes of buffers,
- * abbreviates ids and omits the tab after names with blanks. diff_hunks.c and diff_binary.c take
- * the bodies from libgit2. */
+ * This file writes the headers (modes, ids, quoting), because libgit2 loses the modes of buffers,
+ * abbreviates ids and omits the tab after names with blanks. diff_hunks.c and diff_binary.c get the
+ * bodies from libgit2. */
 #include <string.h>
 
 #include "rules_private.h"
 
-/* One side of a file's change. If its mode is 0, the file does not exist on that side. */
+/* One side of a file's change. If its mode is 0, the file does not exist on this side. */
 typedef struct {
     guint32 mode;
     char hex[41];
     GBytes *content;
 } Side;
 
-/* Appends a path as git prints it: quoted and escaped if a byte requires that (core.quotePath is
- * on). */
+/* Appends a path as git prints it: quoted and escaped if one of its bytes requires escaping
+ * (core.quotePath is on). */
 static void append_quoted(GString *out, const char *prefix, const char *path)
 {
-    static const char escapes[] = "abtnvfr"; /* the escapes of the bytes 7 to 13 */
+    static const char escapes[] = "abtnvfr"; /* escapes of the bytes 7 to 13 */
     bool plain = true;
     for (const guchar *p = (const guchar *)path; *p && plain; p++)
         plain = *p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\';
@@ -40,8 +40,8 @@ static void append_quoted(GString *out, const char *prefix, const char *path)
     g_string_append_c(out, '"');
 }
 
-/* Appends "--- a/path" or "+++ b/path", or /dev/null. A tab follows a name with blanks, so that
- * patch(1) finds its end. */
+/* Appends "--- a/path" or "+++ b/path", with /dev/null instead of the path unless `there`. A tab
+ * follows a name with blanks, so that patch(1) finds the end of the name. */
 static void append_label(GString *out, const char *mark, const char *prefix, const char *path,
                          bool there)
 {
@@ -74,7 +74,7 @@ static void append_diff_header(GString *out, const char *path, const Side *old, 
     g_string_append_c(out, '\n');
 }
 
-/* git treats a file as binary if there is a NUL in its first BINARY_WINDOW bytes */
+/* git treats a file as binary if one of its first BINARY_WINDOW bytes is NUL */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)
@@ -146,7 +146,8 @@ static bool append_file(GString *out, const AcrOverlay *overlay, const char *pat
     new.mode = change->mode;
     if (change->content)
         acr_vcs_id_hex(change->id, new.hex);
-    /* git shows a change from a file to a link, or vice versa, as a deleted file and a new file */
+    /* like git, show a change from a file to a link, or vice versa, as a deleted file and a new
+     * file */
     if (old.mode && new.mode && is_link(old.mode) != is_link(new.mode))
         return append_pair(out, path, &old, &none, kind, error) &&
                append_pair(out, path, &none, &new, kind, error);

@@ -1,6 +1,6 @@
 /* Applies a diff to an overlay. The files that the diff changes become a tree in a repository in
- * memory; libgit2 applies the diff to that tree, as git does. The changes are then written to
- * the overlay. Either the whole diff is applied, or nothing. */
+ * memory; libgit2 applies the diff to this tree, as git does. The changes are then written to the
+ * overlay. Either the whole diff is applied, or nothing. */
 #include <string.h>
 #include <zlib.h>
 
@@ -43,8 +43,6 @@ static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, 
            fail(error, "cannot prepare to apply a diff");
 }
 
-/* ---- The diff's text ---- */
-
 static bool starts_with(const char *line, gsize len, const char *prefix)
 {
     gsize n = strlen(prefix);
@@ -53,8 +51,8 @@ static bool starts_with(const char *line, gsize len, const char *prefix)
 
 #define HEADER "diff --git "
 
-/* Appends a line "diff --git a/X b/X". libgit2 requires quotes around a name with blanks, which
- * git does not write. */
+/* Appends a line "diff --git a/X b/X", with quotes if X contains a blank. libgit2 requires these
+ * quotes, which git does not write. */
 static void append_file_header(GString *out, const char *line, gsize n)
 {
     gsize head = strlen(HEADER), end = n - (line[n - 1] == '\n' && n > head);
@@ -68,7 +66,7 @@ static void append_file_header(GString *out, const char *line, gsize n)
         g_string_append_len(out, line, (gssize)n);
 }
 
-/* Which name of a renamed file a line contains, as a bit; 0 if none. */
+/* Returns as a bit which name of a renamed or copied file a line contains; 0 if none. */
 static guint name_bit(const char *line, gsize n)
 {
     static const char *const names[] = {"rename from ", "rename to ", "copy from ", "copy to "};
@@ -78,9 +76,9 @@ static guint name_bit(const char *line, gsize n)
     return 0;
 }
 
-/* Completes a header without hunks, which creates or deletes an empty file: libgit2 requires a
- * line of ids, which other tools omit, and a line that ends the patch. `kind` is 'n' for a new
- * file and 'd' for a deleted one; in upper case if the header has its ids. */
+/* Completes a header without hunks, which creates or deletes an empty file. libgit2 requires a line
+ * of ids, which other tools omit, and a line that ends the patch. `kind` is 'n' for a new file and
+ * 'd' for a deleted file; in upper case if the header already has the line of ids. */
 static void end_bare_header(GString *text, char kind)
 {
     if (g_ascii_islower(kind))
@@ -90,13 +88,14 @@ static void end_bare_header(GString *text, char kind)
 }
 
 /* Converts the diff to a form that libgit2 can read; owned. Completes headers without hunks, and
- * adds the line end that a shell may have removed from the last line. NULL if a header states
- * the old or the new name of a renamed file twice, because libgit2 would leak the first one. */
+ * adds the line end that a shell may have removed from the last line. Returns NULL if a header
+ * states the old or the new name of a renamed file twice, because libgit2 would leak the first
+ * name. */
 static GString *mend_headers(const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);
-    char bare = 0;  /* kind of the current header if it may end here; otherwise 0 */
-    guint seen = 0; /* names that the current header has so far, as bits */
+    char bare = 0;  /* kind of the current header if it can end before the next line; otherwise 0 */
+    guint seen = 0; /* names in the current header so far, as bits of name_bit */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
@@ -124,8 +123,8 @@ static GString *mend_headers(const char *diff, gsize len)
     return g_steal_pointer(&text);
 }
 
-/* Whether libgit2 can decompress one side of a binary file. It never returns from a stream that
- * is truncated or has trailing bytes. */
+/* True if libgit2 can decompress one side of a binary file. libgit2 never returns from a stream
+ * that is truncated or has trailing bytes. */
 static bool is_whole(const git_diff_binary_file *file)
 {
     if (file->type == GIT_DIFF_BINARY_NONE)
@@ -151,7 +150,8 @@ static bool fail_unread(GError **error, const char *why)
 
 static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
-    /* libgit2 copies a line up to its first NUL, but then reads the length of the whole line */
+    /* libgit2 copies a line up to its first NUL, but then reads as many bytes as the whole line
+     * has */
     if (len && memchr(diff, '\0', len))
         return fail_unread(error, "the diff contains a NUL byte");
     g_autoptr(GString) text = mend_headers(diff, len);
@@ -168,8 +168,8 @@ static bool refuse_diff(GError **error, const char *path, const char *why)
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s", path, why);
 }
 
-/* Rejects two kinds of changes that libgit2 would accept: a new file at a path that exists
- * (unless the diff deletes it first, as when a file becomes a link), and submodules. */
+/* Rejects two kinds of changes that libgit2 would accept: a new file at a path that exists (unless
+ * the diff deletes the file first, as when a file becomes a link), and submodules. */
 static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
 {
     g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
@@ -203,8 +203,8 @@ static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
     return true;
 }
 
-/* The mode of a file after the diff. If the diff does not state a mode, the mode stays. libgit2
- * would set the mode of an ordinary file if the line of ids is missing. */
+/* Returns the mode of a file after the diff. If the diff does not state a mode, the old mode stays.
+ * libgit2 alone would set ACR_MODE_FILE if the line of ids is missing. */
 static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 {
     const char *path = delta->old_file.path;

@@ -1,8 +1,8 @@
-/* Writes git's binary patches: both directions, each as the whole content or a delta, in git's base
- * 85.
+/* Writes git's binary patches: both directions, each as the whole content or as a delta, in git's
+ * base 85.
  *
- * libgit2 makes the deltas and chooses the form. But it compresses at zlib's default level and git
- * at the fastest, so we decompress its data and compress it again. */
+ * libgit2 creates the deltas and chooses the form. libgit2 compresses at zlib's default level, but
+ * git at the fastest level, so this file decompresses the data and compresses it again. */
 #include <zlib.h>
 
 #include "vcs_private.h"
@@ -26,7 +26,8 @@ static void append_base85(GString *out, const guint8 *data, gsize len)
     }
 }
 
-/* Compresses at git's level; owned; NULL if libgit2's data is malformed. */
+/* Compresses the data of `file` again at git's level; owned; NULL if libgit2's data is
+ * malformed. */
 static GByteArray *deflate_again(const git_diff_binary_file *file)
 {
     uLongf len = file->inflatedlen, deflated_len = compressBound(file->inflatedlen);

@@ -1,24 +1,25 @@
-/* Writes the hunks between two texts. libgit2 finds and groups the changed lines as git does.
- * The text after the second "@@" (the line of the enclosing function) is found here, by git's
- * rules, because libgit2 does not apply its Python driver to buffers. */
+/* Writes the hunks between two texts. libgit2 finds and groups the changed lines as git does. This
+ * file finds the text after the second "@@" (the line of the enclosing function) by git's rules,
+ * because libgit2 does not apply its Python driver to buffers. */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_CONTEXT 80 /* maximum number of bytes that git shows of the function's line */
+#define MAX_CONTEXT 80 /* maximum number of bytes that git shows of the enclosing function's line */
 
 typedef struct {
     GString *out;
     const char *old, *new; /* borrowed */
     gsize old_len, new_len;
-    /* array of gsize: the offset of each line of `old`, followed by the length of `old`; NULL
-     * until needed */
+    /* array of gsize: the offset of each line of `old`, followed by the length of `old`; NULL until
+     * needed */
     GArray *starts;
-    /* the line (0-based) before the previous hunk, at which the backward search ends */
+    /* the line (0-based) before the previous hunk, at which the backward search for a function
+     * ends */
     gssize last;
     bool python;
     char context[MAX_CONTEXT];
-    /* length of the text that was shown last; a hunk for which no line is found shows it again */
+    /* length of `context`; a hunk for which no line is found shows the previous context again */
     gsize context_len;
 } Hunks;
 
@@ -27,7 +28,8 @@ static bool is_blank_line(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Git's default rule: the first byte to show if `line` names a definition, otherwise NULL. */
+/* Returns the first byte to show of `line` by git's default rule; NULL if the line does not begin
+ * like a definition. */
 static const char *match_default(const char *line, const char *end)
 {
     return line < end && (g_ascii_isalpha(*line) || *line == '_' || *line == '$') ? line : NULL;
@@ -41,7 +43,8 @@ static const char *skip_word(const char *p, const char *end, const char *word)
     return p + len;
 }
 
-/* The rule of git's Python driver: "class", "def" or "async def", then a blank. */
+/* Returns the first byte to show of `line` by the rule of git's Python driver: "class", "def" or
+ * "async def", then a blank. NULL if the line does not match. */
 static const char *match_python(const char *line, const char *end)
 {
     const char *p = line;
@@ -65,7 +68,7 @@ static bool set_context(Hunks *hunks, gsize line)
     if (!shown)
         return false;
     if (hunks->python && end > start &&
-        end[-1] == '\n') /* the rule sees neither the line end nor a CR before it */
+        end[-1] == '\n') /* Python's rule matches neither the line end nor a CR before it */
         end -= end - start > 1 && end[-2] == '\r' ? 2 : 1;
     gsize len = MIN((gsize)(end - shown), MAX_CONTEXT);
     while (len > 0 && is_blank_line(shown[len - 1]))
@@ -75,7 +78,7 @@ static bool set_context(Hunks *hunks, gsize line)
     return true;
 }
 
-/* The number of bytes that git shows: those up to the first byte that is not UTF-8. */
+/* Returns the number of bytes that git shows: those up to the first byte that is not UTF-8. */
 static gsize shown_len(const char *text, gsize len)
 {
     for (gsize done = 0; done < len;) {
@@ -131,7 +134,7 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     GString *out = ((Hunks *)payload)->out;
     if (line->origin != GIT_DIFF_LINE_CONTEXT && line->origin != GIT_DIFF_LINE_ADDITION &&
         line->origin != GIT_DIFF_LINE_DELETION)
-        return 0; /* a remark of libgit2 on a missing line end */
+        return 0; /* skip libgit2's remark on a missing line end */
     g_string_append_c(out, line->origin);
     g_string_append_len(out, line->content, (gssize)line->content_len);
     if (!line->content_len || line->content[line->content_len - 1] != '\n')

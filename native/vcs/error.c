@@ -1,7 +1,7 @@
 /* The library's error domain, and the conversion of libgit2's errors.
  *
- * libgit2 keeps only the last message of each thread, so we copy it right after the call that
- * failed. */
+ * libgit2 keeps only the last message of each thread, so the message is copied right after the
+ * failed call. */
 #include "vcs_private.h"
 
 G_DEFINE_QUARK(acr_vcs_error_quark, acr_vcs_error)

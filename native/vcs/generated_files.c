@@ -1,8 +1,8 @@
-/* Adds Python files that a build has put into the packages of a working tree and that git ignores,
+/* Finds Python files that a build has put into the packages of a working tree and that git ignores,
  * such as _version.py. A package cannot be imported without these files, so a copy of the tree
- * needs them too.
+ * needs them, too.
  *
- * Takes only small files whose name or first lines show that they are generated, because other
+ * Only small files are taken whose name or first lines show that they are generated, because other
  * ignored files may be large or secret. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,9 +10,10 @@
 
 #include "vcs_private.h"
 
-#define MAX_BYTES (64u * 1024) /* a generated file with more bytes is skipped */
+/* maximum size of a generated file in bytes; larger files are skipped */
+#define MAX_BYTES (64u * 1024)
 #define MAX_FILES 200u
-/* this number of bytes at the beginning is searched for a word such as "generated" */
+/* number of bytes at the beginning of a file that are searched for words such as "generated" */
 #define HEAD_BYTES 400u
 
 static bool is_generated(const char *name, GBytes *content)
@@ -29,7 +30,8 @@ static bool is_generated(const char *name, GBytes *content)
     return strstr(name, "version") != NULL;
 }
 
-/* Opens a folder below `root` without following links; -1 if there is none. */
+/* Opens the folder `path` below `root` without following links. Returns -1 if it cannot be
+ * opened. */
 static int open_package(int root, const char *path)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -41,7 +43,8 @@ static int open_package(int root, const char *path)
     return fd;
 }
 
-/* Adds the generated files of a package to `out`. `folder` ends in a slash, or is empty. */
+/* Adds the generated files of a package to `out` (path -> content). `folder` ends in a slash, or is
+ * empty. */
 static void find_in_package(const AcrSnapshot *snapshot, int root, const char *folder,
                             GHashTable *out)
 {

@@ -1,12 +1,12 @@
 /* Checks a git folder before libgit2 opens it, because the folder may be untrusted (from an
  * archive).
  *
- * libgit2 would block on a FIFO, and would follow git's references to other folders (a `.git` that
- * is a file or a link, commondir, alternates, links instead of folders) to any repository of the
- * user, whose code would then be shown to a model. So a reference that leads out of the folder is
- * followed only if its target names this working tree in return, as for linked worktrees,
- * submodules and git folders with core.worktree: the author of an archive cannot write such a name
- * there. */
+ * libgit2 would block on a FIFO. It would also follow git's references to other folders (a `.git`
+ * that is a file or a link, commondir, alternates, links instead of folders) to any repository of
+ * the user, and code of that repository would then be sent to a model. Therefore a reference out of
+ * the folder is followed only if the target names this working tree in return. The targets of
+ * linked worktrees, submodules and git folders with core.worktree do so; the author of an archive
+ * cannot write such a name into a folder of the user. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define MAX_CONFIG_BYTES (16u * 1024 * 1024)
 #define MAX_INCLUDES 10u /* maximum number of nested includes, as in git */
 
-static int trusts_links; /* process-wide, like libgit2's options */
+static int trusts_links; /* set once for the whole process, like libgit2's options */
 
 void acr_vcs_trust_links(void)
 {
@@ -31,10 +31,10 @@ bool acr_vcs_trusts_links(void)
     return g_atomic_int_get(&trusts_links) != 0;
 }
 
-/* A working tree and the folders of its repository; resolved paths, owned. */
+/* A working tree and the folders of its repository: resolved paths, owned. */
 typedef struct {
     char *tree; /* NULL if the repository is bare */
-    char *git;  /* the git folder */
+    char *git;  /* git folder of the working tree */
     /* for a linked worktree, the git folder of the repository; otherwise the same as `git` */
     char *common;
 } Family;
@@ -45,8 +45,8 @@ static void family_clear(Family *family)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Family, family_clear)
 
-/* Whether a path belongs to the repository: with its links resolved, it lies in the working tree
- * or the git folders. */
+/* True if a path belongs to the repository: after its links are resolved, it is in the working tree
+ * or in a git folder. */
 static bool is_own(const Family *family, const char *path)
 {
     g_autofree char *real = acr_path_real(path);
@@ -80,10 +80,9 @@ char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix
     return acr_path_real(named);
 }
 
-/* ---- Settings ---- */
-
-/* The next value of a key in a configuration, from *at on, in any section; owned; NULL if there
- * is none. Removes quotes and backslashes, which suffices for paths. */
+/* Returns the next value of `key` in the configuration text *at, in any section, and moves *at
+ * behind the key; owned; NULL if there is none. Removes quotes and backslashes, which is sufficient
+ * for paths. */
 static char *next_value(const char **at, const char *key)
 {
     for (const char *found; (found = strcasestr(*at, key));) {
@@ -122,7 +121,8 @@ static bool is_waiting(const char *path)
            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
-/* Checks that all files that a configuration includes are regular files. */
+/* Fails if a file that the configuration `path` includes, directly or indirectly, is a FIFO or a
+ * device. */
 static bool check_includes(const char *path, guint depth, GError **error)
 {
     g_autofree char *text = read_config(path), *folder = g_path_get_dirname(path);
@@ -138,8 +138,8 @@ static bool check_includes(const char *path, guint depth, GError **error)
     return true;
 }
 
-/* Whether the configuration of a git folder names the working tree. This is so for submodules
- * and separate git folders. */
+/* True if the configuration of the git folder `git` names the working tree `tree`. The
+ * configurations of submodules and separate git folders do so. */
 static bool names_tree(const char *git, const char *tree)
 {
     g_autofree char *path = g_build_filename(git, "config", NULL);
@@ -155,9 +155,7 @@ static bool names_tree(const char *git, const char *tree)
     return false;
 }
 
-/* ---- The folders ---- */
-
-/* Whether the git folder is that of a linked worktree of the repository `common`. */
+/* True if `git` is the git folder of a linked worktree of the repository `common`. */
 static bool is_linked(const char *git, const char *common)
 {
     g_autofree char *worktrees = g_build_filename(common, "worktrees", NULL),
@@ -165,7 +163,8 @@ static bool is_linked(const char *git, const char *common)
     return strcmp(above, worktrees) == 0;
 }
 
-/* Finds the git folder of a working tree, and checks whether it belongs to that tree. */
+/* Sets family->git to the git folder of the working tree. Fails if the git folder does not belong
+ * to this working tree. */
 static bool resolve_link(Family *family, GError **error)
 {
     g_autofree char *dot_git = g_build_filename(family->tree, ".git", NULL);
@@ -194,8 +193,6 @@ static bool resolve_common(Family *family, GError **error)
            acr_vcs_fail_outside(error, name, family->common);
 }
 
-/* ---- Files in the folders ---- */
-
 static bool check_entry(const Family *family, const char *path, unsigned char type, GError **error)
 {
     if (type == DT_REG || type == DT_DIR)
@@ -210,7 +207,7 @@ static bool check_entry(const Family *family, const char *path, unsigned char ty
     return acr_vcs_fail_outside(error, path, real);
 }
 
-/* Checks the contents of a folder and, with `depth`, of its subfolders. The contents may be
+/* Checks the contents of a folder and, if `depth` is not 0, of its subfolders. The folder may be
  * missing. */
 static bool check_git_folder(const Family *family, const char *folder, guint depth, GError **error)
 {

@@ -1,11 +1,11 @@
-/* Decides which untracked paths git ignores, by rules of the .gitignore files in the folders that
- * contain a path, of info/exclude, and of core.excludesFile. The nearest file with a matching rule
- * decides, and in that file the last such rule.
+/* Decides which untracked paths git ignores, by the rules of the .gitignore files in the folders
+ * that contain a path, of info/exclude, and of core.excludesFile. The nearest file with a matching
+ * rule takes precedence, and within a file the last matching rule.
  *
- * We match ourselves, because libgit2 follows symlinks, and drops a rule that re-includes a path
- * which a .gitignore in a parent folder ignores. The rules are a stack: the walk pushes those of
- * each folder that it enters. It does not enter ignored folders, so no rule can re-include their
- * contents. */
+ * libgit2's matching is not used, because libgit2 follows symlinks, and drops a rule that
+ * re-includes a path which a .gitignore in a parent folder ignores. The rules are a stack: the walk
+ * pushes the rules of each folder that it enters. The walk does not enter ignored folders, so no
+ * rule can re-include their contents. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,18 +19,18 @@ typedef struct {
     char *pattern;
     bool takes_back;  /* the line begins with "!", so the rule re-includes paths */
     bool folder_only; /* the pattern ends in a slash, so the rule applies only to folders */
-    /* the pattern contains a slash, so it is matched against the path; otherwise against the
-     * name */
+    /* the pattern contains a slash, so it is matched against the path; otherwise it is matched
+     * against the file name */
     bool anchored;
 } Rule;
 
 typedef struct {
-    gsize base; /* length of the folder's path, with its slash */
+    gsize base; /* length of the path of the .gitignore's folder, with a slash at its end */
     GArray *rules;
 } Level;
 
 struct AcrVcsIgnore {
-    GPtrArray *levels; /* array of Level *; later levels override earlier ones */
+    GPtrArray *levels; /* array of Level *; later levels take precedence */
     bool ignore_case;
 };
 
@@ -96,8 +96,8 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* Adds the rules of an open file (taken; -1 if there is none). Returns false and sets errno if
- * the file exists but cannot be opened now. */
+/* Pushes the rules of an open file (taken; -1 if there is none). Returns false and sets errno if
+ * the file could not be opened because this process cannot open more files. */
 static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
     if (fd < 0 && acr_vcs_is_exhausted(errno))
@@ -189,10 +189,8 @@ bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folde
     return false;
 }
 
-/* ---- New files of an overlay ---- */
-
-/* Adds the rules of the .gitignore in a folder of the overlay. `len` is the length of the
- * folder's path with the slash. */
+/* Pushes the rules of the .gitignore in the folder of the overlay that the first `len` bytes of
+ * `path` name. `len` includes the slash. */
 static void push_overlaid(AcrVcsIgnore *ignore, const AcrOverlay *overlay, const char *path,
                           gsize len)
 {

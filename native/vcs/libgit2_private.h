@@ -1,5 +1,5 @@
-/* Loads libgit2 when a repository is first read. Loading libgit2 with its libraries takes half
- * of the program's start time, and workers read no repository. */
+/* Loads libgit2 when a repository is first read. Loading libgit2 with its libraries takes half of
+ * the program's start time, and worker processes read no repository. */
 #pragma once
 
 #include <git2.h>
@@ -10,7 +10,7 @@
 #include <git2/sys/odb_backend.h>
 #include <git2/sys/repository.h>
 
-/* The functions of libgit2 that we call, as `acr_git.NAME`. */
+/* The functions of libgit2 that vcs calls, as `acr_git.NAME`. */
 // clang-format off
 #define ACR_GIT_FUNCTIONS(F) \
     F(apply_to_tree) F(blob_create_from_buffer) F(blob_free) F(blob_lookup) F(blob_rawcontent) \
@@ -48,7 +48,7 @@ typedef struct {
     ACR_GIT_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrGit;
-/* Loads and initialises libgit2 once; aborts on failure. Call acr_vcs_init() first, which
- * reports such a failure. */
+/* Returns the functions of libgit2. The first call loads and initialises libgit2; failure aborts
+ * the program. Call acr_vcs_init() first, which reports such a failure as an error. */
 const AcrGit *acr_git_functions(void);
 #define acr_git (*acr_git_functions())

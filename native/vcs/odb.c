@@ -1,6 +1,6 @@
-/* The object database of a repository. It consists of the repository's own folder of objects and
- * the folders that `info/alternates` lists, up to a limit of number and depth. odb_packs.c reads
- * the packs in each folder, odb_loose.c the loose objects.
+/* The object database of a repository: the repository's own folder of objects and the folders that
+ * `info/alternates` lists, up to a limit of number and depth. odb_packs.c reads the packs in each
+ * folder, odb_loose.c the loose objects.
  *
  * libgit2's own database is not used: it maps every file in these folders (including multi-pack
  * indexes and commit graphs), and trusts the sizes that the files state. */
@@ -20,13 +20,14 @@ typedef struct {
     git_odb *odb;
     GHashTable *seen; /* set of the resolved paths of the folders added so far */
     char *objects,
-        /* resolved paths of the repository's own folder, and of its working tree (or NULL) */
+        /* resolved paths of the repository's folder of objects, and of the working tree (or
+         * NULL) */
         *tree;
 } Adding;
 
 static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error);
 
-/* Reads an object by the beginning of its id. Both backends use this function. */
+/* Reads an object by the first `len` digits of its id. Both backends use this function. */
 static int read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
                        git_odb_backend *backend, const git_oid *prefix, size_t len)
 {
@@ -62,8 +63,8 @@ static bool is_own(const Adding *adding, const char *path)
            acr_path_is_below(real, adding->tree);
 }
 
-/* Adds the folders that a folder's info/alternates lists, one path on each line. Other lines are
- * ignored, as in git. */
+/* Adds the folders that info/alternates of `folder` lists, one path on each line. Lines that name
+ * no folder are ignored, as in git. */
 static bool add_alternates(Adding *adding, const char *folder, guint depth, GError **error)
 {
     struct stat st;

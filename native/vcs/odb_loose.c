@@ -1,9 +1,9 @@
 /* Reads loose objects. Each is a file with a zlib stream of "TYPE SIZE", a NUL and the content.
  *
- * We have our own backend because libgit2 1.5 never returns from a truncated stream, and writes
- * beyond its buffer if the content is longer than stated. The stream must contain exactly what its
- * header says. Commits and trees must have the requested id; snapshot_read.c checks blobs if the
- * caller requests that. */
+ * libgit2's backend is not used, because libgit2 1.5 never returns from a truncated stream, and
+ * writes beyond its buffer if the content is longer than stated. The stream must contain exactly
+ * what its header states. Commits and trees must have the requested id; snapshot_read.c checks the
+ * ids of blobs if its caller requests the check. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,9 +14,11 @@
 #include "odb_private.h"
 
 #define MAX_HEADER 64u
-/* maximum size of a stream, which exceeds that of the content if the data cannot be compressed */
+/* maximum size of a compressed file; it can exceed the size of the content if the data cannot be
+ * compressed */
 #define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20))
-#define FIRST_BYTES 256u /* number of bytes of a file that contain its header */
+/* number of bytes at the beginning of a file that contain the object's header */
+#define FIRST_BYTES 256u
 
 typedef struct {
     git_odb_backend parent;
@@ -25,12 +27,12 @@ typedef struct {
 
 typedef struct {
     git_object_t type;
-    gsize size;   /* number of bytes of the content */
-    gsize before; /* number of bytes of the header, including its NUL */
+    gsize size;   /* size of the content in bytes */
+    gsize before; /* size of the header in bytes, including its NUL */
 } Header;
 
-/* Handles an object that cannot be opened. Either the object is missing, or this process cannot
- * open any more files. */
+/* Returns libgit2's error code for an object that cannot be opened: the object is missing, or this
+ * process cannot open more files. */
 static int fail_to_open(void)
 {
     return acr_vcs_is_exhausted(errno) ? acr_vcs_odb_fail(g_strerror(errno)) : GIT_ENOTFOUND;
@@ -60,7 +62,7 @@ static bool parse_header(const guint8 *text, gsize len, Header *out)
     return acr_git.object_typeisloose(out->type) != 0;
 }
 
-/* Decompresses as much of `data` as fits into `room`; returns zlib's result. */
+/* Decompresses as much of `data` as fits into `room` bytes at `out`. Returns zlib's result. */
 static int inflate_some(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len)
 {
     z_stream stream = {

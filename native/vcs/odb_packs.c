@@ -1,6 +1,6 @@
-/* Reads the packs of one folder. libgit2's backend reads each pack, but only after we have checked
- * the pack's index, and only those objects whose chain of deltas ends. Commits and trees must have
- * the requested id, because cached copies are shared by the id of a tree.
+/* Reads the packs of one folder. libgit2's backend reads each pack, but only after this file has
+ * checked the pack's index, and only objects whose chain of deltas ends. Commits and trees must
+ * have the requested id, because cached copies are shared by the id of a tree.
  *
  * libgit2 1.5 multiplies numbers of an index in 32 bits and then reads unmapped memory, and it
  * follows circular deltas forever. A pack that fails the check is skipped, so its objects are
@@ -13,16 +13,16 @@
 #include "odb_private.h"
 
 #define MAX_PACKS 10000u
-#define MAX_DELTAS 10000u /* maximum number of deltas in one chain; git makes at most 4095 */
+#define MAX_DELTAS 10000u /* maximum number of deltas in one chain; git creates at most 4095 */
 #define INDEX_HEAD 8u
 #define FANOUT_BYTES 1024u
 #define TRAILER_BYTES 40u /* number of bytes of the checksums of the pack and of the index */
 #define PACK_HEAD 12u
 #define PACK_TRAILER 20u
 #define FAR_OFFSET 0x80000000u
-/* maximum size of objects in a chain of deltas; git makes no deltas of larger objects */
+/* maximum size in bytes of objects in a chain of deltas; git creates no deltas of larger objects */
 #define MAX_INFLATED (512ull << 20)
-/* number of decompressed bytes that contain both sizes of a delta */
+/* number of decompressed bytes that contain both sizes at the beginning of a delta */
 #define DELTA_HEAD 20u
 #define TYPES 8u                  /* must exceed the largest object type */
 #define DELTA_FIRST ((gsize)4096) /* number of compressed bytes that yield DELTA_HEAD bytes */
@@ -31,26 +31,27 @@ typedef struct {
     char *name; /* "pack-….idx" */
     git_odb_backend *inner;
     GMappedFile *index, *pack;
-    /* offset -> number of deltas * TYPES + type, for objects that were found to be readable */
+    /* offset -> number of deltas * TYPES + type, for objects that are known to be readable */
     GHashTable *sound;
-    /* reused for all deltas, because initialising it takes longer than reading the head of a
+    /* reused for all deltas, because initialising it takes longer than reading the beginning of a
      * delta */
     z_stream stream;
     const guint8 *fanout, *ids, *offsets, *far;
     guint32 n;   /* number of objects */
     gsize n_far; /* number of 64-bit offsets */
-    /* number of bytes from one id (or offset) to the next; version 1 stores them alternately */
+    /* number of bytes from one id (or offset) to the next; version 1 of the index stores ids and
+     * offsets alternately */
     gsize id_step;
     gsize offset_step;
 } Pack;
 
 typedef struct {
     git_odb_backend parent;
-    char *folder;     /* the folder objects/pack */
-    GPtrArray *packs; /* array of Pack, sorted by name, except that the one used last is first */
+    char *folder;     /* path of the folder objects/pack */
+    GPtrArray *packs; /* array of Pack, sorted by name, except that the pack used last is first */
     bool is_listed;
-    /* the object that was found last, with its type and content, because libgit2 requests each
-     * object twice */
+    /* the id of the object that was found last, and its offset, because libgit2 requests each
+     * object twice: first its type, then its content */
     git_oid last;
     guint64 last_offset;
 } Packs;
@@ -71,9 +72,8 @@ static guint32 read_32(const guint8 *at)
     return (guint32)at[0] << 24 | (guint32)at[1] << 16 | (guint32)at[2] << 8 | at[3];
 }
 
-/* ---- The index ---- */
-
-/* Finds the tables of an index of version 2, or of version 1, which has no header. */
+/* Sets the pointers to the tables of an index of version 2, or of version 1, which has no header.
+ * Returns false if the index is malformed. */
 static bool lay_out(Pack *pack)
 {
     const guint8 *data = (const guint8 *)g_mapped_file_get_contents(pack->index);
@@ -99,8 +99,8 @@ static bool lay_out(Pack *pack)
     return pack->n_far <= pack->n;
 }
 
-/* The offset of an object in the pack; 0 if the object is not in the index, or lies beyond the
- * pack's end. */
+/* Returns the offset of an object in the pack; 0 if the index does not contain the object, or if
+ * its offset is malformed. */
 static guint64 find_offset(const Pack *pack, const guint8 *id)
 {
     guint32 low = *id ? read_32(pack->fanout + 4 * (gsize)(*id - 1)) : 0,
@@ -124,10 +124,9 @@ static guint64 find_offset(const Pack *pack, const guint8 *id)
     return 0;
 }
 
-/* ---- Chains of deltas ---- */
-
-/* Reads the rest of a number: seven bits in each byte, beginning with the lowest; `low` has the
- * lowest `shift` bits. Returns G_MAXUINT64 if the pack ends or the number is too large. */
+/* Reads the rest of a number from *at: seven bits in each byte, beginning with the lowest bits.
+ * `low` contains the `shift` bits read so far. Returns G_MAXUINT64 if the pack ends or the number
+ * is too large. */
 static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, guint shift)
 {
     for (bool more = true; more; shift += 7) {
@@ -139,7 +138,7 @@ static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, gu
     return low;
 }
 
-/* The distance from a delta back to its base, in git's encoding; 0 if it is too large. */
+/* Returns the distance from a delta back to its base, in git's encoding; 0 if it is malformed. */
 static guint64 read_distance(const guint8 **at, const guint8 *end)
 {
     guint64 distance = 0;
@@ -154,16 +153,17 @@ static guint64 read_distance(const guint8 **at, const guint8 *end)
     return distance;
 }
 
-/* An object as its entry in the pack describes it. The object's base is not read. */
+/* An object as its entry in the pack describes it, without reading its base. */
 typedef struct {
     git_object_t type;
-    guint64 size; /* size of the object; for a delta, size of its result */
+    guint64 size; /* size of the object in bytes; for a delta, size of the delta's result */
     guint64 base; /* offset of the base object; 0 if the object is not a delta */
-    guint deltas; /* length of the object's chain of deltas, if it was followed */
-    bool bounded; /* reading the object needs no more memory than git's own objects do */
+    guint deltas; /* length of the object's chain of deltas; set by follow_chain */
+    bool bounded; /* reading the object needs no more memory than reading objects that git
+                   * creates */
 } Entry;
 
-/* Reads the two sizes at the beginning of a delta: those of its base and of its result. */
+/* Reads the two sizes at the beginning of a delta: the size of its base and of its result. */
 static bool read_delta(Pack *pack, const guint8 *at, const guint8 *end, Entry *entry)
 {
     guint8 head[DELTA_HEAD];
@@ -206,8 +206,8 @@ static bool read_entry(Pack *pack, guint64 offset, Entry *out)
     return out->type >= GIT_OBJECT_COMMIT && out->type <= GIT_OBJECT_TAG;
 }
 
-/* Determines the type of an object by following its chain of deltas, which must end. Records a
- * bounded object in `sound`. */
+/* Sets out->type by following the object's chain of deltas. Returns false if the chain is too long
+ * or malformed. Records a bounded object in `sound`. */
 static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 {
     if (!read_entry(pack, offset, out))
@@ -229,8 +229,6 @@ static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
     return true;
 }
 
-/* ---- The packs ---- */
-
 static GMappedFile *map_regular(const char *path, gsize least)
 {
     struct stat st;
@@ -247,12 +245,12 @@ static Pack *pack_open(const char *folder, const char *name)
     g_autofree char *data = g_strdup_printf("%.*spack", (int)strlen(index) - 3, index);
     pack->name = g_strdup(name);
     pack->sound = g_hash_table_new(NULL, NULL);
-    (void)inflateInit(&pack->stream); /* if this fails, reading each delta fails too */
+    (void)inflateInit(&pack->stream); /* on failure, reading each delta fails, too */
     pack->index = map_regular(index, FANOUT_BYTES);
     pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
     if (!pack->index || !pack->pack || !lay_out(pack) ||
         acr_git.odb_backend_one_pack(&pack->inner, index) < 0)
-        pack->inner = NULL; /* the pack stays in the list, so that it is not checked again */
+        pack->inner = NULL; /* keep the pack in the list, so that it is not checked again */
     return pack;
 }
 
@@ -278,7 +276,7 @@ static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
         (void)packs_refresh(&packs->parent);
     bool again = packs->last_offset && acr_git.oid_equal(id, &packs->last);
     for (guint i = 0; i < packs->packs->len; i++) {
-        Pack *pack = packs->packs->pdata[i]; /* the pack that was used last is the first */
+        Pack *pack = packs->packs->pdata[i]; /* the pack that was used last comes first */
         guint64 offset = again ? packs->last_offset : 0;
         if (!again && pack->inner)
             offset = find_offset(pack, id->id);

@@ -1,6 +1,6 @@
-/* An overlay is a snapshot together with the files that differ from it, by path. Writing the
- * snapshot's own bytes removes the path from the list, so the list contains exactly the files
- * that a diff shows. */
+/* An overlay: a snapshot together with the files that differ from the snapshot, by path. Writing
+ * the snapshot's own bytes to a path removes the path from the overlay, so the overlay contains
+ * exactly the files that a diff shows. */
 #include <string.h>
 
 #include "vcs_private.h"
@@ -45,8 +45,6 @@ void acr_overlay_free(AcrOverlay *overlay)
     g_free(overlay);
 }
 
-/* ---- Allowed paths ---- */
-
 static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
 {
     g_autofree char *prefix = g_strconcat(path, "/", NULL);
@@ -70,7 +68,7 @@ static bool was_left_out(const AcrSnapshot *snapshot, const char *path)
     return false;
 }
 
-/* Whether `folder`, the beginning of a path to be written, exists and is not a folder. */
+/* True if `folder`, the beginning of a path to be written, exists and is not a folder. */
 static bool blocks(const AcrOverlay *overlay, const char *folder)
 {
     const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, folder);
@@ -91,8 +89,8 @@ static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
     return false;
 }
 
-/* Why the path must not be changed; NULL if it may. A symlink may be removed, but not
- * overwritten. */
+/* Returns why the path must not be changed; NULL if it may be changed. A symlink may be removed,
+ * but not overwritten. */
 static const char *refusal(const AcrOverlay *overlay, const char *path, bool removing)
 {
     if (!acr_vcs_path_ok(path))
@@ -126,8 +124,6 @@ static bool check_path(const AcrOverlay *overlay, const char *path, bool removin
     return !why || acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s",
                                 removing ? "remove" : "write", path, why);
 }
-
-/* ---- Changing and reading ---- */
 
 bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
                        GError **error)

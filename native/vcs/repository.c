@@ -1,4 +1,4 @@
-/* Opens a repository. Finds out what kind of folder a path is, and makes the libgit2 handle.
+/* Opens a repository: finds out what kind of folder a path is, and creates the libgit2 handle.
  *
  * No hook or filter is run, so the owner of a repository and extensions that concern only writers
  * do not matter. If libgit2 cannot read the kind of object ids or of ref storage, the repository is
@@ -12,17 +12,17 @@
 #include "git_folder.h"
 #include "vcs_private.h"
 
-/* libgit2's options are process-wide and cannot be set thread-safely, so they are set in one
- * pthread_once. This and the table of libgit2's functions are our only global state. */
+/* libgit2's options apply to the whole process and cannot be set thread-safely, so pthread_once
+ * sets them. The variables here are the only global state of vcs besides `trusts_links`. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_starting;
-static GError *init_error; /* why libgit2 cannot be used; NULL if it can */
+static GError *init_error; /* why libgit2 cannot be used; NULL if libgit2 can be used */
 
-/* Overrides mbedTLS's function of the same name, because the linker finds this one first. If
- * libgit2 was built with mbedTLS, it calls this function at its start to decode every
- * certificate of the system. That takes half the time of a search, and we make no connections
- * with libgit2. While libgit2 starts, this function skips the certificates; for all other
- * callers it calls mbedTLS's function. */
+/* Overrides the function of mbedTLS with this name, because the linker finds this definition first.
+ * If libgit2 was built with mbedTLS, libgit2 calls the function when it starts, to decode every
+ * certificate of the system. This takes half the time of a search, and acr-host makes no
+ * connections with libgit2. While libgit2 starts, this function skips the certificates; for all
+ * other callers it calls mbedTLS's function. */
 int mbedtls_x509_crt_parse_file(void *chain, const char *path);
 int mbedtls_x509_crt_parse_file(void *chain, const char *path)
 {
@@ -60,7 +60,7 @@ static void init_libgit2(void)
     static const char *const extensions[] = {
         "noop",         "noop-v1",        "preciousobjects",
         "partialclone", "worktreeconfig", "relativeworktrees",
-        "objectformat", "refstorage", /* the values of these are checked after opening */
+        "objectformat", "refstorage", /* the values of these two are checked after opening */
     };
     if (!load_libgit2(&init_error))
         return;
@@ -74,7 +74,7 @@ static void init_libgit2(void)
     table.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     table.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                       0); /* snapshot_read.c checks ids if the caller requests that */
+                       0); /* snapshot_read.c checks ids if its caller requests the check */
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
                        0); /* a tree of a partial clone refers to missing files */
 }
@@ -184,8 +184,8 @@ static bool check_repository_folder(const char *path, GError **error)
                         g_strerror(errno));
 }
 
-/* Opens a folder that is not in a repository. Fails if the folder has a `.git` that libgit2 did
- * not recognise. */
+/* Opens a folder that is not in a repository. Fails if the folder has a `.git` that libgit2 did not
+ * recognise. */
 static AcrRepo *open_plain(const char *path, GError **error)
 {
     struct stat st;
@@ -200,7 +200,7 @@ static AcrRepo *open_plain(const char *path, GError **error)
     return repo_new(NULL, whole, whole);
 }
 
-/* Adds the settings of one working tree (extensions.worktreeConfig), which libgit2 1.5 does not
+/* Adds the settings of one linked worktree (extensions.worktreeConfig), which libgit2 1.5 does not
  * read. */
 static void add_worktree_config(git_repository *git, git_config *config)
 {
@@ -223,7 +223,8 @@ static bool value_is(git_config *config, const char *name, const char *expected)
 
 #define SHA256 "'%s' uses SHA-256 object ids, which acr-host cannot read"
 
-/* If the objects of a repository cannot be read, opens its working tree as a folder without git. */
+/* Opens the working tree of a repository with unreadable objects as a folder without git. Fails if
+ * there is no working tree. */
 static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **error)
 {
     if (!workdir)
@@ -248,8 +249,8 @@ static bool is_same_folder(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Whether a folder's `.git` is that git folder, or is a file that names it (in a submodule, in a
- * linked worktree, or with a separate git folder). */
+/* True if the `.git` of `folder` is the git folder `git_folder`, or is a file that names it (in a
+ * submodule, in a linked worktree, or with a separate git folder). */
 static bool leads_to(const char *folder, const char *git_folder)
 {
     g_autofree char *dot_git = g_build_filename(folder, ".git", NULL);
@@ -259,9 +260,10 @@ static bool leads_to(const char *folder, const char *git_folder)
     return named && is_same_folder(named, git_folder);
 }
 
-/* The working tree: the nearest folder at or above `path` whose `.git` leads to the opened git
- * folder. The git folder's own settings (core.worktree, a linked worktree's gitdir) are ignored,
- * because they could name any folder of the user. Owned; NULL if the repository is bare. */
+/* Returns the working tree: the nearest folder at or above `path` whose `.git` leads to the opened
+ * git folder. The git folder's own settings (core.worktree, a linked worktree's gitdir) are
+ * ignored, because they could name any folder of the user. Owned; NULL if the repository is
+ * bare. */
 static char *find_worktree(git_repository *git, git_config *config, const char *path)
 {
     int bare = 0;

@@ -1,13 +1,11 @@
-/* A snapshot consists of a sorted array of entries, the locations of their contents, and the
- * skipped paths.
+/* A snapshot: a sorted array of entries, the locations of their contents, and the skipped paths.
  *
- * snapshot_commit.c and snapshot_worktree.c fill a snapshot and seal it; after that the snapshot
- * never changes. snapshot_save.c saves and loads it; snapshot_read.c reads contents. */
+ * snapshot_commit.c and snapshot_worktree.c fill a snapshot and seal it. After sealing, the
+ * snapshot never changes. snapshot_save.c saves and loads snapshots; snapshot_read.c reads
+ * contents. */
 #include <string.h>
 
 #include "vcs_private.h"
-
-/* ---- Ids and paths ---- */
 
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN])
 {
@@ -60,8 +58,6 @@ bool acr_vcs_path_ok(const char *path)
         part += len + 1;
     }
 }
-
-/* ---- Lifecycle ---- */
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
 {
@@ -127,14 +123,12 @@ void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *p
     g_ptr_array_add(snapshot->left[why], g_strdup(path));
 }
 
-/* ---- Sealing ---- */
-
 static int compare_entries(const void *a, const void *b)
 {
     return strcmp(((const AcrEntry *)a)->path, ((const AcrEntry *)b)->path);
 }
 
-/* Sorts the entries. If several have the same path, keeps the first. */
+/* Sorts the entries by path. If several entries have the same path, keeps the first. */
 static void sort_entries(GArray *entries)
 {
     guint kept = 0;
@@ -186,8 +180,6 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     bool empty = out->len == 0;
     snapshot->remarks = g_string_free(out, empty);
 }
-
-/* ---- Entries ---- */
 
 gsize acr_snapshot_size(const AcrSnapshot *snapshot)
 {

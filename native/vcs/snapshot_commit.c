@@ -1,4 +1,4 @@
-/* Takes a snapshot of a commit: resolves a revision to a commit, and turns its trees into entries.
+/* Takes a snapshot of a commit: resolves a revision to a commit, and converts its trees to entries.
  * No blob is read.
  *
  * Trees are untrusted: their depth and number are limited, and names that no checkout can have are
@@ -14,7 +14,7 @@
 typedef struct {
     AcrSnapshot *snapshot;
     git_oid folder; /* the folder that was entered last */
-    /* number of trees entered; limited, because a few trees can refer to each other very often */
+    /* number of trees entered; limited, because a few trees can contain each other very often */
     gsize trees;
     GError *error;
 } Listing;
@@ -38,7 +38,7 @@ static guint depth_of(const char *folder)
     return depth;
 }
 
-/* Callback for git_tree_walk: 0 continues, 1 skips the subtree, -1 ends the walk. */
+/* Callback for git_tree_walk. Returns 0 to continue, 1 to skip the subtree, -1 to end the walk. */
 static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx)
 {
     Listing *listing = ctx;
@@ -115,8 +115,8 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
                      repo->path, cause);
 }
 
-/* Whether the file of a reference, and the files of the references that it names, are short,
- * because libgit2 takes time proportional to the square of the length. True for an unreadable
+/* True if the file of a reference, and the files of the references to which it leads, are short,
+ * because libgit2 takes time proportional to the square of the length. Also true for an unreadable
  * file, for which libgit2 reports an error. */
 static bool is_short(AcrRepo *repo, const char *reference)
 {
@@ -151,8 +151,8 @@ bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev)
     return is_short(repo, "HEAD");
 }
 
-/* The object that `rev` names; NULL with `error`. Tries references first, because libgit2 leaks
- * a reference whose object is missing. */
+/* Returns the object that `rev` names; NULL with an error. Looks for a reference first, because
+ * git_revparse_single leaks a reference whose object is missing. */
 static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
 {
     git_object *object = NULL;

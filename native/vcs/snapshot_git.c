@@ -1,6 +1,6 @@
-/* Writes a git folder for one commit, in the form of a shallow clone. Projects read their
- * version from git, and tests read their list of files. The folder must not contain later
- * commits, nor any of the repository's configuration except for line endings. */
+/* Writes a git folder for one commit, in the form of a shallow clone. Projects read their version
+ * from git, and their tests may list files with git. The folder must not contain later commits, nor
+ * any of the repository's configuration except for line endings. */
 #include <string.h>
 
 #include "vcs_private.h"
@@ -17,10 +17,9 @@ typedef struct {
     const char *dir;
     const AcrVcsHistory *history;
     GHashTable *copied; /* set of the ids (20 bytes) of the trees copied so far */
-    GPtrArray *trees;   /* array of git_oid *, keys of `copied`: the trees that must be copied */
+    GPtrArray *trees;   /* array of git_oid *, which are keys of `copied`: the trees still to
+                         * copy */
 } Copying;
-
-/* ---- Objects ---- */
 
 static bool copy_object(Copying *copying, const git_oid *id, GError **error)
 {
@@ -30,7 +29,7 @@ static bool copy_object(Copying *copying, const git_oid *id, GError **error)
     git_object_t type = GIT_OBJECT_INVALID;
     int rc = acr_git.odb_read_header(&size, &type, copying->from, id);
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
-        return true; /* the entry's content cannot be read anyway */
+        return true; /* no reader accepts an object of this size */
     if (rc == 0)
         rc = acr_git.odb_read(&object, copying->from, id);
     if (rc < 0)
@@ -68,15 +67,15 @@ static bool copy_trees(Copying *copying, GError **error)
     return true;
 }
 
-/* Adds an entry to the index. With `is_absent`, the sandbox does not write that file or folder,
- * so the entry tells git not to show it as deleted. */
+/* Adds an entry to the index. With `is_absent`, the sandbox does not write the file or folder, so
+ * the entry is marked, and git does not show it as deleted. */
 static void add_row(git_index *index, const char *path, guint32 mode, const git_oid *id,
                     bool is_absent)
 {
     git_index_entry row = {.mode = mode, .path = path, .id = *id};
     row.flags_extended = is_absent ? GIT_INDEX_ENTRY_SKIP_WORKTREE : 0;
     if (acr_git.index_add(index, &row) <
-        0) /* an index cannot contain that name, so git will show the file as deleted */
+        0) /* an index cannot contain the name, so git will show the file as deleted */
         g_debug("%s", path);
 }
 
@@ -156,8 +155,6 @@ static bool copy_commits(Copying *copying, GString *shallow, GString *packed, GE
     return true;
 }
 
-/* ---- The whole ---- */
-
 static bool write_blob_file(const char *dir, const char *name, const char *text, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL), *folder = g_path_get_dirname(path);
@@ -184,8 +181,8 @@ static bool write_all_blobs(Copying *copying, const AcrSnapshot *files, const ch
            write_blob_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 
-/* From now on, libgit2 writes objects to the target folder. On failure returns false and sets
- * libgit2's error. */
+/* Makes libgit2 write objects to the folder `objects`. On failure returns false and sets libgit2's
+ * error. */
 static bool open_target(Copying *copying, const char *objects)
 {
     git_odb_backend *loose = NULL;

@@ -1,15 +1,15 @@
 /* Finds the part of the repository's history that the git folder of one commit contains: the
  * commits up to the nearest tag, and the tags of these commits.
  *
- * References are untrusted, so their number and depth are limited. We read them ourselves, because
- * libgit2 takes time proportional to the square of a loose reference's length, and may follow links
- * out of the repository. */
+ * References are untrusted, so their number and depth are limited. This file reads references
+ * without libgit2, because libgit2 takes time proportional to the square of a loose reference's
+ * length, and may follow links out of the repository. */
 #include <string.h>
 
 #include "vcs_private.h"
 
 #define MAX_HISTORY 10000u /* maximum number of commits that are searched for a tag */
-/* maximum number of nested folders of tags, and of tags that point to other tags */
+/* maximum depth of folders of tags, and maximum number of tags that lead to another tag */
 #define MAX_DEPTH 10u
 #define MAX_PACKED_REFS ((gsize)64 * 1024 * 1024)
 
@@ -28,10 +28,8 @@ static void tag_free(gpointer data)
     g_free(tag);
 }
 
-/* ---- Tags ---- */
-
-/* Appends the objects to which a tag leads, up to a commit. Returns false if the tag does not
- * lead to a commit. */
+/* Appends to `ids` the objects to which the tag in `ids` leads, up to a commit. Returns false if
+ * the tag does not lead to a commit. */
 static bool follow(git_repository *git, GArray *ids)
 {
     while (ids->len <= MAX_DEPTH + 1) {
@@ -46,7 +44,7 @@ static bool follow(git_repository *git, GArray *ids)
     return false;
 }
 
-/* Adds a tag to the commit to which it leads, if there is one. */
+/* Adds a tag to the tags of the commit to which it leads. Does nothing if it leads to no commit. */
 static void add_tag(Finding *finding, const char *name, const char *hex)
 {
     git_oid id;
@@ -114,8 +112,8 @@ static void add_packed_tags(Finding *finding, const char *folder)
         }
 }
 
-/* Reads loose tags first, because a loose reference overrides a packed reference of the same
- * name. */
+/* Reads all tags. Loose tags come first, because a loose reference overrides a packed reference of
+ * the same name. */
 static void find_tags(Finding *finding)
 {
     const char *folder = acr_git.repository_commondir(finding->git);
@@ -123,8 +121,6 @@ static void find_tags(Finding *finding)
     add_loose_tags(finding, loose, "", 0);
     add_packed_tags(finding, folder);
 }
-
-/* ---- The way ---- */
 
 static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
 {
@@ -142,8 +138,8 @@ static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
     return true;
 }
 
-/* Appends the commits from the first one to the nearest commit with a tag, or only the first if
- * there is no tag. The last commits get no parents. */
+/* Appends the commits between the snapshot's commit and the nearest commit with a tag. Keeps only
+ * the snapshot's commit if there is no such tag. Marks commits without copied parents as is_cut. */
 static void find_way(Finding *finding)
 {
     g_autoptr(GHashTable) seen =
@@ -164,8 +160,6 @@ static void find_way(Finding *finding)
     for (guint i = found ? at : 0; i < commits->len; i++)
         g_array_index(commits, AcrVcsCommit, i).is_cut = true;
 }
-
-/* ---- The whole ---- */
 
 const char *acr_vcs_autocrlf(git_repository *git)
 {

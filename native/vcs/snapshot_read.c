@@ -2,9 +2,8 @@
  * parallel.
  *
  * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens its own
- * handle; below it, packs and their cache of delta bases are shared. We check a content against its
- * id only if the caller requests that, because the check takes longer than decompressing; git
- * itself leaves the check to fsck. */
+ * handle. A content is checked against its id only if the caller requests the check, because the
+ * check takes longer than decompressing; git itself leaves the check to fsck. */
 #include <unistd.h>
 
 #include "vcs_private.h"
@@ -25,7 +24,8 @@ static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **e
                                  hex, entry->path, where));
 }
 
-/* Makes bytes that borrow from the git_odb_object, which is freed with their last reference. */
+/* Returns bytes that borrow from the git_odb_object. The object is freed with the last reference to
+ * the bytes. */
 static GBytes *bytes_of_object(git_odb_object *object)
 {
     return g_bytes_new_with_free_func(acr_git.odb_object_data(object),
@@ -105,8 +105,8 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     return g_steal_pointer(&bytes);
 }
 
-/* Reads an entry. `odb` is a handle of the calling thread; NULL: use the repository's handle,
- * under its lock. */
+/* Reads the content of an entry. `odb` is a handle of the calling thread; NULL: the repository's
+ * handle, under its lock. */
 static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index, bool check,
                           GError **error)
 {

@@ -1,25 +1,23 @@
 /* Saves a snapshot to a folder, and loads it.
  *
- * `entries` is written last, atomically: a serialised GVariant and its checksum. For a commit,
- * `entries` has only the id and the digest. For a working tree it has every entry, and the files
- * `blobs/ID` have the contents that HEAD lacks. */
+ * The file `entries` is written last, atomically: a serialised GVariant and its checksum. For a
+ * commit, `entries` contains only the id and the digest. For a working tree, it contains every
+ * entry, and the files `blobs/ID` contain the contents that HEAD lacks. */
 #include <string.h>
 
 #include "vcs_private.h"
 
 #define FORMAT 2u
-/* The format of the manifest. Paths are byte strings. A skipped path is (reason, path); an entry
- * is (mode and, in higher bits, `on_disk`; where; id; path). */
+/* The format of `entries`. Paths are byte strings. A skipped path is (reason, path); an entry is
+ * (mode with `on_disk` in the upper bits, where, id, path). */
 #define DISK_SHIFT 24
 #define LEFT_TYPE "a(yay)"
 #define ENTRIES_TYPE "a(uyayay)"
 #define MANIFEST_TYPE "(ubssay" LEFT_TYPE ENTRIES_TYPE ")"
-/* "^" tells GVariant to convert a C string */
+/* the "^" makes GVariant convert a C string */
 #define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")"
 #define SUM_BYTES 64u /* length of a SHA-256 in hex digits */
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
-
-/* ---- Writing ---- */
 
 static bool save_blob(AcrSnapshot *snapshot, gsize index, const char *folder, GError **error)
 {
@@ -89,8 +87,6 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
     return acr_file_write_atomic(file, out->str, out->len, 0, error);
 }
 
-/* ---- Reading ---- */
-
 static GVariant *read_manifest(GBytes *bytes)
 {
     gsize len;
@@ -134,7 +130,8 @@ static bool take_entry(GVariant *entries, gsize index, AcrSnapshot *snapshot)
            acr_vcs_snapshot_add(snapshot, path, mode, bytes, (AcrVcsWhere)where, on_disk, NULL);
 }
 
-/* Fills an empty snapshot from its manifest. Returns false if the manifest has another format. */
+/* Fills an empty snapshot from its manifest. Returns false if the manifest is malformed or has
+ * another format number. */
 static bool take_manifest(GVariant *manifest, AcrSnapshot *snapshot, char **out_digest)
 {
     guint32 format;

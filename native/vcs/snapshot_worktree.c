@@ -1,10 +1,11 @@
 /* Takes a snapshot of a working tree in its current state, or of a folder without git.
  *
- * We walk the tree ourselves, because libgit2's status and diff may refresh the index file and
- * compare converted contents. Every folder is opened relative to its parent without following
- * symlinks. Every file is read and hashed, because sizes and times in the index do not show whether
- * a filter has changed the bytes. libgit2 only lists the files of the index. We undo git's
- * conversion of line endings, so that a file that git considers unchanged is unchanged here. */
+ * This file walks the tree without libgit2, because libgit2's status and diff may refresh the index
+ * file and compare converted contents. Every folder is opened relative to its parent folder without
+ * following symlinks. Every file is read and hashed, because sizes and times in the index do not
+ * show whether a filter has changed the bytes. libgit2 only lists the files of the index. git's
+ * conversion of line endings is undone, so that a file that git considers unchanged is unchanged in
+ * the snapshot, too. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,10 @@
 
 #include "rules_private.h"
 
-/* size of the pieces in which a large file is read, in bytes */
+/* size in bytes of the pieces in which a large file is read */
 #define PIECE_BYTES ((gsize)1024 * 1024)
-/* maximum total size of all large files in bytes; further large files are skipped */
+/* maximum total size in bytes of all files above ACR_VCS_MAX_FILE_BYTES; further such files are
+ * skipped */
 #define MAX_HASHED_BYTES ((goffset)1 << 30)
 
 typedef struct {
@@ -25,18 +27,19 @@ typedef struct {
     git_odb *odb;                 /* borrowed during the walk; NULL if there is no git */
     git_index *index;             /* NULL if there is no git, or if the index cannot be read */
     AcrVcsAttributes *attributes; /* NULL without git */
-    bool ignores_modes;     /* core.fileMode is off, so the index says which files are executable */
-    GHashTable *tracked;    /* set of the paths of the files in the index */
+    bool ignores_modes;           /* core.fileMode is off, so the index determines which files are
+                             * executable */
+    GHashTable *tracked;          /* set of the paths of the files in the index */
     GHashTable *folders;    /* set of the paths of all folders that contain files of the index */
-    GHashTable *submodules; /* their paths */
+    GHashTable *submodules; /* set of the paths of submodules */
     AcrVcsIgnore *ignore;   /* NULL without git */
     GHashTable *head;       /* set of the ids of HEAD's blobs, 20 bytes each */
     AcrVcsMarks *marks;     /* borrowed; NULL if no marks are requested */
-    GString *path;          /* path of the current file or folder, without trailing slash */
-    /* for a folder that is only measured: the number of bytes that would be kept */
+    GString *path;          /* path of the current file or folder, without a slash at its end */
+    /* number of bytes kept in the snapshot so far, or when measuring, that would be kept */
     guint64 kept_bytes;
     bool is_measuring;    /* only add up sizes, and read no file */
-    goffset hashed_bytes; /* total size of the large files so far, in bytes */
+    goffset hashed_bytes; /* total size in bytes of the large files so far */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
@@ -50,8 +53,6 @@ typedef enum {
 
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
-/* ---- Contents ---- */
-
 static bool has_room(Walk *walk, guint64 more)
 {
     walk->kept_bytes += more;
@@ -63,7 +64,8 @@ static bool has_room(Walk *walk, guint64 more)
                         walk->git ? "" : "; name a smaller folder with --repo");
 }
 
-/* Keeps the content in the snapshot, unless HEAD has it. */
+/* Keeps the content in the snapshot, unless HEAD contains it. *out_where says where the content is
+ * stored. */
 static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
 {
     git_oid oid;
@@ -91,7 +93,8 @@ static bool add_content(Walk *walk, guint32 mode, GBytes *content, guint8 on_dis
                                 &walk->error);
 }
 
-/* The index entry of the current file; NULL if there is none, or if the file is in conflict. */
+/* Returns the index entry of the current file; NULL if there is none, or if the file is in
+ * conflict. */
 static const git_index_entry *index_entry(const Walk *walk)
 {
     return walk->index ? acr_git.index_get_bypath(walk->index, walk->path->str, 0) : NULL;
@@ -104,8 +107,8 @@ static bool has_bare_cr(const Walk *walk, const git_oid *id)
            memchr(acr_git.odb_object_data(object), '\r', acr_git.odb_object_size(object));
 }
 
-/* The content of a file as git stores it, if the line endings on disk differ from it; owned. Git
- * does not convert line endings if the stored file contains CR. */
+/* Returns the content of a file as git stores it, if the line endings on disk differ from it;
+ * owned; otherwise NULL. git does not convert line endings if the stored file contains CR. */
 static GBytes *stored_content(const Walk *walk, GBytes *content)
 {
     guint8 id[ACR_BLOB_ID_LEN];
@@ -127,9 +130,9 @@ static guint32 stored_mode(const Walk *walk, guint32 mode)
     return known ? known->mode : walk->ignores_modes ? ACR_MODE_FILE : mode;
 }
 
-/* Computes the id of a file that is too large to keep, piece by piece. Returns false if the
- * file's size changes meanwhile, or if the size exceeds the limit (a sparse file of terabytes is
- * easily made). */
+/* Computes the id of a file that is too large to keep, piece by piece. Returns false if the file's
+ * size changes in the meantime, or if the size exceeds the limit (anyone can create a sparse file
+ * of terabytes). */
 static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
 {
     if (size > MAX_HASHED_BYTES - walk->hashed_bytes)
@@ -155,13 +158,15 @@ static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
     return left == 0;
 }
 
-/* Skips an unreadable path. Returns false if this process cannot open any more files. */
+/* Skips the current path because it is unreadable. Returns false if this process cannot open more
+ * files. */
 static bool leave_unreadable(Walk *walk)
 {
     if (acr_vcs_is_exhausted(errno))
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
                             walk->path->str, g_strerror(errno));
-    if (errno != ENOENT && errno != EINVAL) /* the path exists, and is not a FIFO or similar */
+    if (errno != ENOENT && errno != EINVAL) /* the path exists, and is not a FIFO or another special
+                                             * file */
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -205,8 +210,6 @@ static bool add_link(Walk *walk, int folder, const char *name)
     return add_content(walk, ACR_MODE_LINK, content, 0);
 }
 
-/* ---- The walk ---- */
-
 static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
 {
     ACR_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -249,7 +252,7 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
                                : add_worktree_file(walk, folder, name);
 }
 
-/* Adds the names in a folder, sorted, except for names that a snapshot must not contain. */
+/* Adds the names in a folder to `names`, sorted. Skips names that a snapshot must not contain. */
 static bool list_names(Walk *walk, int fd, GPtrArray *names)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -298,7 +301,7 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
     return true;
 }
 
-/* Refuses a folder without git that is too large, before its files are read. */
+/* Returns false if a folder without git is too large, before its files are read. */
 static bool measure_folder(Walk *walk, int fd)
 {
     AcrVcsMarks *marks = g_steal_pointer(&walk->marks);
@@ -312,7 +315,7 @@ static bool measure_folder(Walk *walk, int fd)
     return fits;
 }
 
-/* Walks an open folder; applies its .gitignore if the folder's untracked files are taken. */
+/* Walks an open folder. Applies its .gitignore if the folder's untracked files are taken. */
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 {
     if (walk->git)
@@ -325,8 +328,6 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
     acr_vcs_ignore_leave(walk->ignore);
     return done;
 }
-
-/* ---- Files known to git ---- */
 
 static void track(Walk *walk, const char *path)
 {
@@ -345,8 +346,8 @@ static void leave_submodule(Walk *walk, const char *path)
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
 }
 
-/* Reads HEAD's commit and, if it is present, its tree. Collects the ids of the blobs and, with
- * `also_track`, the paths. */
+/* Reads HEAD's commit and, if it is present, its tree. Collects the ids of the blobs in walk->head
+ * and, with `also_track`, the paths in walk->tracked. */
 static void learn_head(Walk *walk, bool also_track)
 {
     git_oid id;
@@ -356,7 +357,7 @@ static void learn_head(Walk *walk, bool also_track)
     acr_git.oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
     g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);
     if (!acr_vcs_tree_list(head, &id, NULL))
-        return; /* the set is incomplete, so more contents are kept */
+        return; /* walk->head is incomplete, so more contents are kept */
     for (guint i = 0; i < head->entries->len; i++) {
         const AcrEntry *entry = &g_array_index(head->entries, AcrEntry, i);
         g_hash_table_add(walk->head, g_memdup2(entry->id, ACR_BLOB_ID_LEN));
@@ -368,8 +369,8 @@ static void learn_head(Walk *walk, bool also_track)
         leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
-/* Reads the index, and sets *out_learnt to whether it could be read. Returns false if this
- * process cannot open any more files. */
+/* Reads the index, and sets *out_learnt to true if that succeeded. Returns false if this process
+ * cannot open more files. */
 static bool learn_index(Walk *walk, bool *out_learnt)
 {
     errno = 0;
@@ -393,7 +394,7 @@ static bool learn_index(Walk *walk, bool *out_learnt)
     return true;
 }
 
-/* Marks the files of the git folder that decide which files the snapshot contains. */
+/* Marks the files of the git folder that determine which files the snapshot contains. */
 static void mark_git_files(const Walk *walk)
 {
     const char *own = walk->snapshot->repo->path, *common = acr_git.repository_commondir(walk->git);
@@ -417,8 +418,8 @@ static bool config_is(git_repository *git, const char *name, bool value, bool de
     return !found == !value;
 }
 
-/* Reports tracked files that a sparse checkout does not have. If libgit2 cannot read the index
- * (for example, one with whole folders in it), reports all files of HEAD that the disk lacks. */
+/* Reports tracked files that a sparse checkout lacks. If libgit2 cannot read the index (for
+ * example, because it contains whole folders), reports all files of HEAD that are not on disk. */
 static void leave_sparse(Walk *walk)
 {
     struct stat st;

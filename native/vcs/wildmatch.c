@@ -1,6 +1,6 @@
 /* Git's wildcards as gitignore(5) defines them: "*" and "?" do not match slashes; "**" between
  * slashes matches any number of folders. fnmatch(3) matches each part of a path. The time is
- * bounded by the product of both lengths. If the rest after a "**" does not match, only the last
+ * bounded by the product of both lengths: if the rest after a "**" does not match, only the last
  * "**" is tried with more folders; earlier ones need no retry. */
 #include <fnmatch.h>
 #include <string.h>
@@ -17,7 +17,7 @@ bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case)
 {
     g_auto(GStrv) wanted = g_strsplit(pattern, "/", -1), parts = g_strsplit(text, "/", -1);
     char *const *want = wanted, *const *part = parts;
-    /* the positions after the last "**", at which a retry begins */
+    /* the positions after the last "**", where a retry begins */
     char *const *want_again = NULL, *const *part_again = NULL;
     while (*part) {
         if (*want && is_any_folders(*want)) {

@@ -1,9 +1,9 @@
-/* Writes an overlay to a working tree. No other code does that.
+/* Writes an overlay to a working tree. No other code writes to a working tree.
  *
  * There are three passes over the changed files. Check: each file is unchanged since the snapshot.
  * Stage: write the new contents to temporary files beside them. Commit: rename and unlink, after a
- * last check that the file has not changed meanwhile. A file that already has its new bytes is
- * skipped, so that the next run with --apply completes an interrupted one. All names are opened
+ * last check that the file has not changed in the meantime. A file that already has its new bytes
+ * is skipped, so that the next run with --apply completes an interrupted run. All names are opened
  * relative to their folder, part by part, and no part may be a symlink. */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +45,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Opens the folder that contains `path`; the caller closes it. With `make`, creates missing
- * folders. Returns -1 and sets errno on failure: ENOENT (a folder is missing), ELOOP or ENOTDIR
- * (a part is a symlink or a file). */
+/* Opens the folder that contains `path`; the caller closes the descriptor. With `make`, creates
+ * missing folders. Returns -1 and sets errno on failure: ENOENT (a folder is missing), ELOOP or
+ * ENOTDIR (a part is a symlink or a file). */
 static int open_parent_beneath(int root, const char *path, bool make)
 {
     int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -61,11 +61,9 @@ static int open_parent_beneath(int root, const char *path, bool make)
     return fd;
 }
 
-/* ---- Check ---- */
-
-/* What a path leads to: a file, a link, or nothing. */
+/* What exists at a path: a file, a link, or nothing. */
 typedef struct {
-    guint32 mode; /* git's mode; 0 if nothing is there */
+    guint32 mode; /* git's mode; 0 if nothing exists */
     guint8 id[ACR_BLOB_ID_LEN];
 } Found;
 
@@ -82,8 +80,8 @@ static GBytes *read_worktree_file(int folder, const char *name)
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-/* Looks at a path. Returns false if it is unreadable, or neither a file nor a link. `entry` is
- * the snapshot's entry, or NULL. */
+/* Sets *out to what exists at a path. Returns false if the path is unreadable, or neither a file
+ * nor a link. `entry` is the snapshot's entry, or NULL. */
 static bool look_at_file(int folder, const char *name, const AcrEntry *entry, struct stat *out_st,
                          Found *out)
 {
@@ -131,8 +129,6 @@ static bool check_worktree(int root, Step *step, GError **error)
                            : "exists already; nothing was written");
 }
 
-/* ---- Stage ---- */
-
 static bool write_all_bytes(int fd, GBytes *content)
 {
     gsize len;
@@ -140,8 +136,8 @@ static bool write_all_bytes(int fd, GBytes *content)
     return (errno = acr_fd_write_all(fd, data, len)) == 0 && fsync(fd) == 0;
 }
 
-/* Copies the permissions and, if possible, the owner of the replaced file. If the change sets
- * another mode, changes the x bits. */
+/* Copies the permissions and, if possible, the owner of the replaced file. If the change makes the
+ * file executable or not executable, changes the x bits. */
 static bool copy_permissions(int fd, const Step *step)
 {
     mode_t mode = step->seen.st_mode & 07777;
@@ -163,7 +159,7 @@ static bool stage_link(int folder, Step *step)
 static bool stage_file(int folder, Step *step)
 {
     mode_t mode =
-        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* the umask still applies, as in git */
+        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* the umask also applies, as in git */
     ACR_AUTO_FD fd =
         openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
@@ -182,7 +178,8 @@ static bool stage(int root, Step *step, GError **error)
         return fail_worktree(error, step->path, "create the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
-    unlinkat(folder, step->temp, 0); /* an interrupted run with --apply left the file behind */
+    unlinkat(folder, step->temp, 0); /* remove the file that an interrupted run with --apply left
+                                      * behind */
     bool is_link = step->change->mode == ACR_MODE_LINK;
     return (is_link ? stage_link(folder, step) : stage_file(folder, step)) ||
            fail_worktree(error, step->path, "write");
@@ -194,8 +191,6 @@ static void unstage(int root, Step *step)
     if (folder >= 0)
         unlinkat(folder, step->temp, 0);
 }
-
-/* ---- Commit ---- */
 
 static bool same_stat(const struct stat *a, const struct stat *b)
 {
@@ -244,8 +239,6 @@ static bool commit(int root, Step *step, GError **error)
         remove_empty_folders(root, step->path);
     return true;
 }
-
-/* ---- All ---- */
 
 typedef bool (*Pass)(int root, Step *step, GError **error);
 

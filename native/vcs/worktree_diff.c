@@ -1,13 +1,15 @@
-/* Makes the diff from a commit to the working tree. */
+/* The diff from a commit to the working tree. */
 #include <string.h>
 
 #include "vcs_private.h"
 
-/* Changes the overlay of `base` so that it has the files of `now`, except `omitted` (may be NULL). */
+/* Changes the overlay of `base` so that it has the files of `now`, except `omitted` (may be
+ * NULL). */
 static bool copy_changes(AcrOverlay *overlay, AcrSnapshot *base, AcrSnapshot *now,
                          const char *omitted, GError **error)
 {
-    for (gsize i = 0; i < acr_snapshot_size(base); i++) { /* first, to make room for new folders */
+    for (gsize i = 0; i < acr_snapshot_size(base); i++) { /* remove files first, to make room for
+                                                           * new folders */
         const char *path = acr_snapshot_entry(base, i)->path;
         if (acr_snapshot_find(now, path) < 0 && !acr_overlay_remove(overlay, path, error))
             return false;

@@ -1,7 +1,7 @@
 /* Tells whether a working tree has changed since a snapshot of it was taken, without reading a file
- * again. The walk makes a mark of each folder that it lists and each file that it takes: a hash of
- * the file system's data on it (inode, size, mode, times). Any addition, removal or write changes a
- * mark; a new name changes the mark of its folder.
+ * again. The walk records a mark of each folder that it lists and of each file that it takes: a
+ * hash of the file system's data on it (inode, size, mode, times). Any addition, removal or write
+ * changes a mark; a new name changes the mark of its folder.
  *
  * Time stamps have limited resolution: if a file changed just before the walk, a later change could
  * leave the same mark. Such a snapshot is not settled, and never counts as current. */
@@ -15,14 +15,17 @@
 #include "vcs_private.h"
 
 #define NS_PER_S 1000000000ll
-#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* must exceed a tick of the kernel's clock */
-#define MAX_LOOKERS 8u                     /* maximum number of threads that check marks */
-/* a thread is started only for at least this number of marks */
+/* time before the walk in which a change makes the marks unsettled; must exceed a tick of the
+ * kernel's clock */
+#define FINE_GRAIN_NS (20ll * 1000 * 1000)
+#define MAX_LOOKERS 8u /* maximum number of threads that check marks */
+/* minimum number of marks for each thread */
 #define MIN_LOOK 500u
-#define COARSE_GRAIN_NS (2 * NS_PER_S) /* for file systems that store times in whole seconds */
+/* as FINE_GRAIN_NS, for file systems that store times in whole seconds */
+#define COARSE_GRAIN_NS (2 * NS_PER_S)
 
 typedef struct {
-    const char *path; /* a part of `paths`; relative to `root` */
+    const char *path; /* path relative to the working tree; owned by `paths` */
     guint64 hash;
 } Mark;
 
@@ -53,7 +56,7 @@ void acr_vcs_marks_free(AcrVcsMarks *marks)
     g_free(marks);
 }
 
-/* Hashes the file system's data. `st` is NULL if the path does not exist. */
+/* Returns a hash of the file system's data on a path. */
 static guint64 hash_of(const struct stat *st)
 {
     /* the FNV-1a hash, applied to whole numbers instead of bytes */
@@ -92,9 +95,7 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
         acr_vcs_marks_add(marks, path, lstat(path, &st) == 0 ? &st : NULL);
 }
 
-/* ---- Comparing ---- */
-
-/* The share of one thread: every `step`th mark, beginning with `first`. */
+/* The part of the marks that one thread checks: every `step`th mark, beginning with `first`. */
 typedef struct {
     const GArray *marks;
     int root;
@@ -128,7 +129,7 @@ bool acr_snapshot_is_current(const AcrSnapshot *snapshot)
     pthread_t others[MAX_LOOKERS];
     bool is_running[MAX_LOOKERS] = {false};
     for (guint i = step;
-         i-- > 0 && !g_atomic_int_get(&is_changed);) { /* this thread checks the last part itself */
+         i-- > 0 && !g_atomic_int_get(&is_changed);) { /* the calling thread checks part 0 */
         parts[i] = (Look){marks->marks, root, i, step, &is_changed};
         is_running[i] = i > 0 && pthread_create(&others[i], NULL, look_at_mark, &parts[i]) == 0;
         if (!is_running[i])
