@@ -420,7 +420,7 @@ typedef struct {
     /* Receives each piece of output as it arrives, including pieces that are not kept. May be
      * NULL. */
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
-    /* Called about twenty times a second with the command's process id; returns false to kill the
+    /* Receives the command's process id about twenty times a second; returns false to kill the
      * command. May be NULL. */
     bool (*watch)(void *ctx, pid_t pid);
     void *ctx; /* argument of both callbacks */

@@ -176,7 +176,7 @@ static void add_path(AcrEndpoint *endpoint)
 }
 
 /* Whether the URL names the provider's own host over TLS, and not a host whose name only begins
- * like that of the provider. */
+ * with the name of the provider's host. */
 static bool is_own_address(const AcrProvider *provider, const char *base_url)
 {
     gsize len = provider->base_url ? strlen(provider->base_url) : 0;

@@ -70,7 +70,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
     return (guint32)crc32_z(0, data, len);
 }
 
-/* Takes `n` bytes from the front of `left`, and returns them. Returns NULL if `left` has fewer
+/* Removes `n` bytes from the front of `left`, and returns them. Returns NULL if `left` has fewer
  * bytes. */
 static const guint8 *take_bytes(Value *left, gsize n)
 {

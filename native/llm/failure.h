@@ -11,7 +11,7 @@
 #define ACR_LLM_BACKOFF_CAP_MS 60000
 /* maximum window in tokens; a larger window in an error message is ignored */
 #define ACR_MAX_WINDOW ((gint64)1000000000)
-#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* maximum wait: a day */
+#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* a longer wait is cut to a day */
 
 /* ---- Classes (failure.c, context_length_error.c) ---- */
 

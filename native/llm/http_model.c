@@ -441,8 +441,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
-    /* A server that has failed often closes the connection a moment later. On the old connection,
-     * the next request would cost money, and its answer would be lost. */
+    /* Use a new connection: a server that has failed often closes the old one a moment later. On
+     * the old one, the next request would cost money, and its answer would be lost. */
     acr_http_client_free(self->client);
     self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))

@@ -56,7 +56,7 @@ void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const ch
                     const char *content_type, const void *body, gsize len, gint64 now_unix,
                     GPtrArray *out_headers);
 
-/* ---- Bytes of a stream to events (sse.c, eventstream.c) ---- */
+/* ---- Parsers of streams (sse.c, eventstream.c) ---- */
 
 /* maximum number of bytes of an event's data, and of one line */
 #define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024)

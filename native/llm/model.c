@@ -1,4 +1,4 @@
-/* The functions that all models share, whatever backend they have: calls, error names, answers. */
+/* Implements the functions that all models share, with any backend: calls, error names, answers. */
 #include "llm/llm.h"
 
 #include <string.h>
