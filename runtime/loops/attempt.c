@@ -1,5 +1,5 @@
-/* Drives the attempt machine: each state has a function that performs its step and returns the
- * resulting event. If a step is impossible, the function reports why, and the next step begins. */
+/* Drives the attempt machine: the function of each state performs a step and returns the resulting
+ * event. If a step is impossible, the function reports why, and the next step begins. */
 #include "loops/attempt_work.h"
 
 G_DEFINE_QUARK(acr_loops_error_quark, acr_loops_error)
@@ -7,13 +7,13 @@ G_DEFINE_QUARK(acr_loops_error_quark, acr_loops_error)
 typedef struct {
     const AcrRun *run;
     AcrAttempt machine;
-    AcrAttemptWork work;   /* data of this attempt */
+    AcrAttemptWork work;   /* data of the current attempt */
     GPtrArray *candidates; /* candidates of all attempts */
     GHashTable *said;      /* made by acr_said_new */
     GPtrArray *scripts;    /* made by acr_scripts_new */
-    /* number of patches written from this retrieval, and number of those that apply */
+    /* number of patches written so far, and number of those that apply */
     guint samples, found;
-    guint before; /* number of candidates when the current sample began */
+    guint before; /* number of candidates that existed when the current sample began */
     char *reason; /* why the last attempt without an answer ended; otherwise NULL */
     GError *failure;
 } Driver;
@@ -41,8 +41,8 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->choice, g_free);
 }
 
-/* The event of a step. If the step fails the run, the error is in driver->failure; a step that
- * is impossible does not fail the run. */
+/* Returns the event that follows from a step's result. If the step failed, driver->failure has the
+ * error. An impossible step is no failure. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 {
     if (step == ACR_STEP_FAILED)
@@ -74,7 +74,7 @@ static AcrAttemptEvent do_reproduce(Driver *driver)
 
 /* ---- Retrieval and patch --------------------------------------------------------------------- */
 
-/* The output of the reproducer as a clue; owned; NULL if there is none. */
+/* Describes the reproducer and its output as a clue; owned; NULL if there is no reproducer. */
 static char *reproducer_clue(const Driver *driver)
 {
     const AcrReproducer *reproducer = &driver->work.reproducer;
@@ -87,16 +87,16 @@ static char *reproducer_clue(const Driver *driver)
                               output, NULL);
 }
 
-/* Appends a part of a clue (may be NULL) after a sentence that introduces it. */
+/* Appends a part (may be NULL) to a clue, after a sentence that introduces the part. */
 static void add_part(GString *clue, const char *introduction, const char *part)
 {
     if (part)
         g_string_append_printf(clue, "%s%s%s", clue->len ? "\n\n" : "", introduction, part);
 }
 
-/* Makes the text that the search agent sees with the issue: the reproducer's output, code that
- * failing tests run, places that extensions suspect. *out is owned; NULL if there is none of
- * these. */
+/* Makes the clue that the search agent sees with the issue: the reproducer's output, the code that
+ * failing tests execute, and the places that extensions suspect. *out is owned; NULL if there are
+ * none of these parts. */
 static AcrStep make_clue(Driver *driver, char **out)
 {
     const AcrRun *run = driver->run;
@@ -127,14 +127,14 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
-/* The latest patch if it has not been judged yet; otherwise NULL. */
+/* Returns the latest patch if it is applicable and not judged yet; otherwise NULL. */
 static AcrCandidate *open_patch(const AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
     return latest && latest->diff && !latest->is_judged ? latest : NULL;
 }
 
-/* Marks the latest patch as judged, because no check is left. Its proof stays the same. */
+/* Marks the latest patch as judged, because no check is left for it. Keeps the patch's proof. */
 static void settle_latest(AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
@@ -145,8 +145,8 @@ static void settle_latest(AcrAttemptWork *work)
         latest->why = g_strdup(work->unproved);
 }
 
-/* Whether the attempt ends because the model repeats its answers, or repeated them before and now
- * writes no edit. */
+/* Returns whether the attempt ends because the model repeats its answers, or repeated them before
+ * and its latest answer has no edit. */
 static bool is_given_up(Driver *driver)
 {
     const AcrAttemptWork *work = &driver->work;
@@ -198,7 +198,7 @@ static AcrAttemptEvent do_review(Driver *driver)
 }
 
 /* Judges the patch by the validation alone. After a review that stopped, the latest patch may
- * already be judged or may not apply. */
+ * already be judged or may not apply; then there is nothing to do. */
 static AcrAttemptEvent do_validate(Driver *driver)
 {
     AcrCandidate *latest = open_patch(&driver->work);
@@ -218,7 +218,7 @@ static AcrAttemptEvent do_regress(Driver *driver)
 
 /* ---- Selection ------------------------------------------------------------------------------- */
 
-/* The best candidate of the attempt, or of the current sample if the run gathers samples. */
+/* Returns the best candidate of the attempt, or of its sample if the run gathers samples. */
 static AcrCandidate *best_of_sample(const Driver *driver)
 {
     if (driver->run->max_samples <= 1)
@@ -229,8 +229,8 @@ static AcrCandidate *best_of_sample(const Driver *driver)
     return acr_candidates_best(own, ACR_ANY_ATTEMPT);
 }
 
-/* Validates the attempt's best patch if a reviewer approved the patch but rejected the test,
- * because the review then did not validate the patch. */
+/* Validates the attempt's best patch if the reviewer approved the patch but rejected the test,
+ * because such a review ends without validating the patch. */
 static AcrStep validate_best(Driver *driver)
 {
     AcrCandidate *best;
@@ -246,8 +246,8 @@ static AcrStep validate_best(Driver *driver)
     return ACR_STEP_DONE;
 }
 
-/* Whether the attempt's best patch ends the run. If a reviewer rejected patches, the reviewer
- * must have approved this one. */
+/* Returns whether the attempt's best patch ends the run. If the reviewer rejected a patch of the
+ * attempt, the best patch must be approved. */
 static bool is_enough(const Driver *driver)
 {
     const AcrCandidate *best = acr_candidates_best(driver->candidates, driver->machine.attempt);
@@ -261,9 +261,9 @@ static bool is_enough(const Driver *driver)
            (best->proof >= ACR_PROOF_APPROVED || (best->proof == ACR_PROOF_NONE && !is_doubtful));
 }
 
-/* The maximum number of patches that are written from one retrieval. A second patch is written
- * if the first one applied but was not fully proved, because only an independent patch can
- * confirm it. The models take turns. */
+/* The maximum number of patches written from one retrieval. A second patch is written if the first
+ * patch applied but was not verified, because only an independent patch can confirm it. An attempt
+ * of a model that had no turn yet comes first. */
 #define ANSWERS_OF_A_RETRIEVAL 2u
 static bool may_answer_again(const Driver *driver, const AcrCandidate *best, guint left)
 {
@@ -274,8 +274,8 @@ static bool may_answer_again(const Driver *driver, const AcrCandidate *best, gui
            driver->work.writer.sample < ANSWERS_OF_A_RETRIEVAL && left > waiting;
 }
 
-/* Ends a sample, and compares all candidates. Begins another sample unless there are enough, or
- * two candidates agree. */
+/* Ends a sample, and compares all candidates. Begins another sample unless there are enough
+ * samples, or two candidates agree. */
 static AcrAttemptEvent end_sample(Driver *driver)
 {
     const AcrRun *run = driver->run;
@@ -308,7 +308,7 @@ static AcrAttemptEvent do_select(Driver *driver)
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
-/* Checks the given patches, with the first model as the reviewer. */
+/* Checks the given patches; the first model is the reviewer. */
 static AcrAttemptEvent do_weigh(Driver *driver)
 {
     AcrStep step = ACR_STEP_DONE;
@@ -325,8 +325,7 @@ static AcrAttemptEvent do_weigh(Driver *driver)
     return event_of(driver, step);
 }
 
-/* Sets the run's outcome. If a limit stopped the run, this is the best result of the attempt so
- * far. */
+/* Sets the run's outcome. If a limit stopped the run, the outcome is the best result so far. */
 static void take_outcome(Driver *driver, AcrOutcome *out)
 {
     AcrAttemptWork *work = &driver->work;

@@ -1,5 +1,5 @@
-/* The data of one attempt, and helpers for its steps. They handle a model that gives no answer,
- * and run trials in the sandbox. */
+/* The data of one attempt, and helpers for its steps, which handle a model that gives no answer and
+ * run trials in the sandbox. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ bool acr_step_is_no_answer(const GError *error)
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
 }
 
-/* Skips a step if it is impossible; any other error ends the run. `reason` is taken. */
+/* Skips a step if `is_unavailable`; otherwise the error ends the run. `reason` is taken. */
 static AcrStep not_done(AcrAttemptWork *work, bool is_unavailable, const char *what, GError *reason,
                         GError **error)
 {

@@ -1,7 +1,7 @@
-/* Shows models which functions of the project the reproducer calls before it fails or, if there
- * is no reproducer, which functions a failing test calls. The script runs once more under a
- * tracer (python/acr/project/inside/call_tracer.py), without and with a patch; the executor
- * records both runs, so a replay gets the same result. A trace proves nothing about a patch. */
+/* Shows models which functions of the project the reproducer calls before it fails or, if there is
+ * no reproducer, which functions a failing test calls. The script runs once more under a tracer
+ * (python/acr/project/inside/call_tracer.py), without and with a patch; the executor records both
+ * runs, so a replay gets the same result. A trace proves nothing about a patch. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static bool has_reproduced(const AcrAttemptWork *work)
     return work->reproducer.script && work->reproducer.before.result == ACR_TEST_REPRODUCED;
 }
 
-/* Traces the reproducer. *out is also NULL if tracing is off, or if the issue is not reproduced. */
+/* Traces the reproducer. *out is also NULL if tracing is off or the issue is not reproduced. */
 static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                            GError **error)
 {
@@ -46,8 +46,8 @@ static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char *
                : ACR_STEP_DONE;
 }
 
-/* A script that runs one test of the project by its id; owned; NULL if the test runner is not
- * known. */
+/* Returns a script that runs one test of the project by its id; owned; NULL if the test runner is
+ * unknown. */
 static char *test_script(const char *id)
 {
     g_autoptr(AcrJson) json = acr_json_new_string(id);

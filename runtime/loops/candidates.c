@@ -71,7 +71,7 @@ guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate 
     return count;
 }
 
-/* The candidate with the same diff that was judged last; if there is none, the candidate itself. */
+/* Returns the last judged candidate with the same diff; if there is none, returns `candidate`. */
 static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *candidate)
 {
     for (guint i = candidate->diff ? candidates->len : 0; i > 0; i--) {
@@ -102,8 +102,8 @@ guint acr_candidate_suspects(const AcrCandidate *candidate)
     return tests && tests->unconfirmed ? tests->unconfirmed->len : 0;
 }
 
-/* The order is: verified and without regressions; verified; without regressions; others. Within
- * each group the proof decides. */
+/* Orders candidates: verified and without regressions; verified; without regressions; others.
+ * Within each group the proof decides. */
 guint acr_candidate_worth(const AcrCandidate *candidate)
 {
     bool is_verified = candidate->proof == ACR_PROOF_VERIFIED;
@@ -111,8 +111,8 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
            (guint)candidate->proof;
 }
 
-/* Compares the results of executions. A result above 0 means that `a` is better, below 0 that
- * `b` is. */
+/* Compares the results of executions. Returns a value above 0 if `a` is better, below 0 if `b` is
+ * better, and 0 if they are equal. */
 static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
@@ -134,7 +134,7 @@ bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b)
     return compare_candidates(a, b) == 0;
 }
 
-/* Whether `a` is better than `b`, the earlier candidate. */
+/* Returns whether `a` is better than `b`, which is the earlier candidate. */
 static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
 {
     if (!a->diff != !b->diff)

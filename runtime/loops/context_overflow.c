@@ -1,17 +1,17 @@
 /* Shortens a retrieval conversation that exceeds the model's context, by a table of steps. Each
- * overflow uses the first step that finds something to remove. A note in its place says what was
- * removed, so that the model can ask again. The last message, the question, is shortened last.
- * The same overflows always give the same conversation, which replays need. */
+ * overflow uses the first step that finds something to remove. A note replaces the removed part and
+ * describes it, so that the model can ask again. The last message, the question, is shortened last.
+ * Equal overflows always give equal conversations, because a replay repeats the requests. */
 #include "loops/retrieval.h"
 
 #include <string.h>
 
 #define DROPPED "(The oldest turns of this conversation were removed because it became too long.)"
-#define FIRST_TURN 2u /* the system prompt and the issue come before it */
-#define TURN 2u       /* number of messages in a turn: an answer, and the message after it */
+#define FIRST_TURN 2u /* messages before the first turn: the system prompt and the issue */
+#define TURN 2u       /* number of messages in a turn: an answer, and the message that follows */
 
-/* Shows at most `bytes` of the results, or only their headings. Returns false and changes
- * nothing if that would not shorten the message. */
+/* Shows at most `bytes` bytes of the results, or only their headings if `bytes` is 0. Returns false
+ * and changes nothing if the message would not become shorter. */
 static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
                          gsize bytes)
 {
@@ -93,8 +93,8 @@ static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run, gsize least
     return last >= FIRST_TURN && cut_message(retrieved, last, least);
 }
 
-/* Writes the first question again, with the remaining part of the issue, the clue, and a note that
- * turns are missing. */
+/* Writes the first question again, with the part of the issue that is still shown, the clue, and a
+ * note if turns were removed. */
 static void show_issue(AcrRetrieved *retrieved, const AcrRun *run)
 {
     gsize bytes = retrieved->issue_bytes ? retrieved->issue_bytes : G_MAXSIZE;
@@ -150,7 +150,7 @@ static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize l
     return true;
 }
 
-/* Removes a turn, but keeps the newest results, because code is more useful than old analyses. */
+/* Removes the oldest turn before the newest results, as code is more useful than old analyses. */
 static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     const AcrResults *newest = newest_results(retrieved);

@@ -1,6 +1,6 @@
-/* Decides when to give up a model; the header has the limits. These rules ended twelve of 210
- * recorded runs early. That did no harm: in each of the twelve, the patch writer's first answer,
- * which is still requested, was applicable. */
+/* Decides when to give up a model; the header has the limits. When they were chosen, these rules
+ * ended twelve of 210 recorded runs early, without harm: the patch writer's first answer, which is
+ * still requested, was applicable in all twelve runs. */
 #include "loops/dead_end.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ bool acr_dead_end_hear(AcrDeadEnd *end, const char *text)
            give_up_model(end, true, "the model gave three empty answers in a row");
 }
 
-/* Whether the last two texts of the kind repeat the two before them. */
+/* Returns whether the last two texts of `kind` repeat the two texts before them. */
 static bool goes_in_circles(const GPtrArray *told, char kind)
 {
     const char *last[4];

@@ -1,5 +1,5 @@
-/* Writes scripts and their executions for models. The texts are shortened, and put in fences and
- * tags that they cannot close. */
+/* Describes scripts and their executions for models. Texts are shortened, and enclosed in fences
+ * and tags that the texts cannot close. */
 #include "loops/attempt_work.h"
 
 #include <string.h>

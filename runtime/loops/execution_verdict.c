@@ -1,10 +1,10 @@
-/* Decides what an execution of a reproducer shows. The exit code alone says little (a script
- * whose import fails also exits with non-zero), and anything may print the word AssertionError.
- * So two facts count: how the process ended, and the last traceback on stderr with a frame of
- * the script. Python prints such a traceback if nothing caught the exception. The traceback's
- * frames must be real: a line of the script that is quoted must equal the actual line. A script
- * may also catch its own AssertionError and report it in its last line; the experiments then
- * decide what this proves. */
+/* Decides what an execution of a reproducer shows. The exit code alone says little (a script whose
+ * import fails also has a non-zero exit code), and any code may print the word AssertionError. Two
+ * facts count: how the process ended, and the last traceback on stderr with a frame of the script,
+ * because Python prints such a traceback if nothing caught the exception. The frames must be real:
+ * each quoted line of the script must equal the actual line. A script may also catch its own
+ * AssertionError and report it in its last line; the experiments then decide what the report
+ * proves. */
 #include "loops/loops.h"
 
 #include <string.h>
@@ -24,11 +24,11 @@ typedef struct {
     guint end;
     /* line number in the last frame that belongs to the script; 0 if there is none */
     guint script_line;
-    bool is_quoted; /* that frame quotes the line correctly, or quotes no line */
+    bool is_quoted; /* the last frame of the script quotes its line correctly, or quotes no line */
 } Traceback;
 
-/* The number in ` File "<dir>/reproducer.py", line 12, in …`; 0 if the line is no such frame.
- * Python before 3.9 prints the path as it is in argv. */
+/* Returns the line number in a frame of the script (` File "<dir>/reproducer.py", line 12, in …`);
+ * 0 if the line is not such a frame. Python before 3.9 prints the path as given in argv. */
 static guint frame_line(const char *line, const char *dir)
 {
     g_autofree char *full = g_build_filename(dir, ACR_FILE_SCRIPT, NULL);
@@ -41,8 +41,8 @@ static guint frame_line(const char *line, const char *dir)
     return 0;
 }
 
-/* Whether line `number` of the script is `quoted`, ignoring indentation. An empty quotation is
- * accepted, because a traceback that the script itself prints may lack the line. */
+/* Returns whether line `number` of the script equals `quoted`, ignoring indentation. An empty
+ * quotation is accepted, because a traceback that the script itself prints may lack the line. */
 static bool quotes_script(char **script, guint number, const char *quoted)
 {
     if (number > g_strv_length(script) || !quoted)
@@ -53,8 +53,8 @@ static bool quotes_script(char **script, guint number, const char *quoted)
     return strcmp(g_strstrip(is), g_strstrip(said)) == 0;
 }
 
-/* Whether the line is the first line of an exception as Python prints it: not indented, a dotted
- * name, followed by a colon or the end. */
+/* Returns whether the line is the first line of an exception as Python prints it: not indented, a
+ * dotted name, followed by a colon or the end of the line. */
 static bool is_exception(const char *line)
 {
     gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.");
@@ -77,9 +77,9 @@ static Traceback read_traceback(char **lines, guint first, char **script, const 
     return traceback;
 }
 
-/* The last traceback with a frame of the script; if there is none, the last traceback. The
- * traceback of an uncaught exception has such a frame. Other tracebacks may follow, in the
- * exception's message or from errors that Python ignored while it exited. */
+/* Returns the last traceback with a frame of the script or, if there is none, the last traceback.
+ * The traceback of an uncaught exception has a frame of the script. Other tracebacks may follow it,
+ * in the exception's message or from errors that Python ignored during its exit. */
 static Traceback find_traceback(char **lines, const char *script, const char *dir)
 {
     g_auto(GStrv) code = g_strsplit(script, "\n", -1);
@@ -96,8 +96,8 @@ static Traceback find_traceback(char **lines, const char *script, const char *di
     return last;
 }
 
-/* Whether the line names AssertionError: "AssertionError: 3 != 4", or also
- * "unittest.case.AssertionError". */
+/* Returns whether the line reports an AssertionError: "AssertionError: 3 != 4", or with a dotted
+ * name "unittest.case.AssertionError". */
 static bool is_assertion(const char *line)
 {
     g_autofree char *name = g_strndup(line, strcspn(line, ":"));
@@ -105,8 +105,8 @@ static bool is_assertion(const char *line)
     return strcmp(last ? last + 1 : name, "AssertionError") == 0;
 }
 
-/* Adds a doubt if the script wrote files of the project that Python would run, because such a
- * script does not test only the project. */
+/* Adds a doubt if the script wrote files that Python would run, because such a script does not test
+ * the project alone. */
 static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
 {
     static const char *const ends[] = {".py", ".pyc", ".pth", ".so"};
@@ -122,7 +122,7 @@ static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
     }
 }
 
-/* Whether a line of the script is an assertion, or calls a function with "assert" in its name. */
+/* Returns whether a line of the script begins with "assert" or raises AssertionError. */
 static bool asserts(const char *script)
 {
     g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
@@ -134,8 +134,8 @@ static bool asserts(const char *script)
     return false;
 }
 
-/* The last line of stderr, if it reports an assertion and the script contains one: a script that
- * catches its own AssertionError may print only that line. Otherwise NULL. */
+/* Returns the last line of stderr if it reports an AssertionError and the script contains one: a
+ * script that catches its own AssertionError may print only this line. Otherwise returns NULL. */
 static const char *find_told(char **lines, const char *script)
 {
     const char *last = "";
@@ -148,7 +148,7 @@ static const char *find_told(char **lines, const char *script)
     return is_assertion(last) && asserts(script) ? last : NULL;
 }
 
-/* Judges a non-zero exit. `line` is the exception's line, or NULL; `told` comes from find_told. */
+/* Judges a non-zero exit. `line` is the exception's line, or NULL; `told` is from find_told. */
 static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
                            int exit_code, AcrTestResult *out_result)
 {

@@ -1,11 +1,11 @@
-/* Makes the first draft of a reproducer from the examples of an issue (`>>> ` lines), without a
- * model call. If an example run without a patch prints something else than in the issue, it
- * shows what the issue asks for, and becomes the script. If all examples print what the issue
- * shows, they describe the present behaviour, which is only evidence. */
+/* Makes the first draft of a reproducer from the examples of an issue (lines with `>>> `), without
+ * a model call. An example whose output without a patch differs from the issue shows the intended
+ * behaviour, and becomes the script. If all examples print what the issue shows, they describe the
+ * present behaviour, and only inform the model. */
 #include "loops/attempt_work.h"
 
-/* Runs the script of the examples: all of it if `line` is 0, otherwise with only the assertion
- * at that line. Returns NOT_DONE if there is no script, or if it does not run. */
+/* Runs the script of the examples: the whole script if `line` is 0, otherwise only the assertion at
+ * that line. Returns NOT_DONE if there is no script, or if it does not run. */
 static AcrStep run_examples(AcrAttemptWork *work, guint line, char **out_script,
                             AcrTestVerdict *out, GError **error)
 {
@@ -34,7 +34,7 @@ AcrStep acr_issue_draft_try(AcrAttemptWork *work, char **out_script, bool *out_f
         return ACR_STEP_NOT_DONE;
     AcrStep step = run_examples(work, 0, &script, &all, error);
     *out_fails = step == ACR_STEP_DONE && all.result == ACR_TEST_REPRODUCED;
-    /* the other examples may show the wrong behaviour, which must not be asserted */
+    /* other examples may show wrong behaviour, which must not be asserted */
     if (*out_fails)
         step = run_examples(work, all.line, &kept, &one, error);
     if (step != ACR_STEP_DONE)

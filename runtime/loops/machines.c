@@ -1,11 +1,11 @@
-/* The three machines: a table of (state, event, next) for each, and the counters that are updated
- * after it.
+/* The three machines. Each has a table of (state, event, next state); its step function looks up
+ * the row, and then updates the counters.
  *   retrieval  select -> extract -> search -> analyse, round by round, until bug locations are
  *              found
- *   attempt    guard -> reproducer -> retrieval -> patch -> review, or without a reproducer
- *              validation -> regressions -> select; after an impossible step the next one begins
- *   review     the test runs with the patch; both are judged; the wrong ones are rewritten, the
- *              patch before the test, until both are right or the rounds are used up */
+ *   attempt    guard -> reproducer -> retrieval -> patch -> review -> select; without a reproducer
+ *              validation -> regressions replace the review; an impossible step is skipped
+ *   review     the test runs with the patch; the reviewer judges both; a wrong patch is rewritten
+ *              first, then a wrong test, until both are right or the rounds are used up */
 #include "loops/machines.h"
 
 #define ANY (-1) /* matches every state except end states */
@@ -15,7 +15,7 @@ typedef struct {
     AcrRetrievalAsk ask; /* the question to ask if the next state of a retrieval is SELECT */
 } Row;
 
-/* The first row for the event in the state; NULL if the event is not allowed there. */
+/* Returns the first row for the event in the state; NULL if the state does not allow the event. */
 static const Row *find_row(const Row *rows, gsize n, int state, int event)
 {
     for (gsize i = 0; i < n; i++)
@@ -35,7 +35,7 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
     {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
-    /* after the fifth invalid answer in a round: SELECT */
+    /* after the fifth invalid answer in a round, acr_retrieval_step goes to SELECT */
     {S(EXTRACT), ON(INVALID), S(EXTRACT), 0},
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
@@ -65,7 +65,7 @@ AcrRetrieval acr_retrieval_begin(guint max_rounds)
                           .max_rounds = max_rounds};
 }
 
-/* Begins a round, unless the rounds are used up. */
+/* Begins a round; goes to EXHAUSTED if the rounds are used up. */
 static void enter_select(AcrRetrieval *machine, AcrRetrievalAsk ask)
 {
     if (machine->round >= machine->max_rounds) {
@@ -109,7 +109,7 @@ static const Row attempt_rows[] = {
     {S(REPRODUCE), ON(OK), S(RETRIEVE), 0},
     {S(REPRODUCE), ON(UNAVAILABLE), S(RETRIEVE), 0},
     {S(RETRIEVE), ON(OK), S(PATCH), 0},
-    {S(PATCH), ON(OK), S(REVIEW), 0}, /* VALIDATE if there is no reproducer */
+    {S(PATCH), ON(OK), S(REVIEW), 0}, /* without a reproducer, acr_attempt_step goes to VALIDATE */
     {S(PATCH), ON(REFUSED), S(PATCH), 0},
     {S(PATCH), ON(USED_UP), S(SELECT), 0},
     /* the review has already validated the patch */
@@ -124,7 +124,7 @@ static const Row attempt_rows[] = {
     {S(REGRESS), ON(REFUSED), S(PATCH), 0},
     {S(SELECT), ON(OK), S(WEIGH), 0},
     {S(SELECT), ON(AGAIN), S(PATCH), 0},
-    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* WEIGH after the last attempt */
+    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* the last attempt goes to WEIGH */
     {S(WEIGH), ON(OK), S(DONE), 0},
     {S(WEIGH), ON(UNAVAILABLE), S(DONE), 0},
     {ANY, ON(FAILED), S(FAILED), 0},
@@ -181,9 +181,9 @@ static const Row review_rows[] = {
     {S(JUDGE), ON(YES_YES), S(VALIDATE), 0},
     {S(JUDGE), ON(YES_NO), S(TEST), 0},
     {S(JUDGE), ON(NO_YES), S(PATCH), 0},
-    {S(JUDGE), ON(NO_NO), S(PATCH), 0}, /* afterwards the test */
+    {S(JUDGE), ON(NO_NO), S(PATCH), 0}, /* the patch first, then the test */
     {S(JUDGE), ON(INVALID), S(JUDGE), 0},
-    {S(PATCH), ON(WRITTEN), S(EXECUTE), 0}, /* TEST if both were wrong */
+    {S(PATCH), ON(WRITTEN), S(EXECUTE), 0}, /* if both were wrong, acr_review_step goes to TEST */
     {S(PATCH), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
     {S(TEST), ON(WRITTEN), S(EXECUTE), 0},
     {S(TEST), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
@@ -217,7 +217,7 @@ bool acr_review_step(AcrReview *machine, AcrReviewEvent event)
         next = S(TEST);
         machine->test_too = false;
     } else if (next == S(PATCH) || next == S(TEST)) {
-        /* If no round is left for judging the result, nothing is rewritten. */
+        /* rewrite nothing if no round is left to judge the result */
         machine->test_too = event == ON(NO_NO);
         if (machine->round >= ACR_REVIEW_ROUNDS)
             next = S(EXHAUSTED);

@@ -14,7 +14,7 @@ typedef enum {
     ACR_RETRIEVAL_ANALYSE, /* the model reads the results */
     ACR_RETRIEVAL_LOCATE,  /* the named places are resolved to code */
     ACR_RETRIEVAL_DONE,
-    ACR_RETRIEVAL_EXHAUSTED, /* patch writing continues with the conversation as its context */
+    ACR_RETRIEVAL_EXHAUSTED, /* the patch writer continues with the retrieval conversation */
     ACR_RETRIEVAL_FAILED,
     ACR_RETRIEVAL_STOPPED,
     ACR_RETRIEVAL_STATES,
@@ -41,7 +41,7 @@ typedef enum {
 /* The question that the search agent gets in state SELECT. */
 typedef enum {
     ACR_ASK_START, /* shows the issue and the calls */
-    ACR_ASK_NEXT,  /* asks for more calls, or for the place of the bug and the intended behaviour */
+    ACR_ASK_NEXT,  /* asks for more calls, or for the bug's place and the intended behaviour */
     ACR_ASK_CHECK_CALLS, /* says that the calls or their arguments are wrong */
     ACR_ASK_NO_PLACE,    /* says that none of the places exists */
     ACR_ASK_AGAIN,       /* repeats the question after search results were shortened */
@@ -57,7 +57,7 @@ typedef struct {
     guint invalid; /* number of invalid extract answers in this round */
 } AcrRetrieval;
 
-/* Starts in SELECT of round 1, or in EXHAUSTED if `max_rounds` is 0. */
+/* Returns a machine in state SELECT of round 1, or in state EXHAUSTED if `max_rounds` is 0. */
 AcrRetrieval acr_retrieval_begin(guint max_rounds);
 /* Makes the transition. Returns false and changes nothing if the state has no such event. */
 bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
@@ -71,11 +71,11 @@ typedef enum {
     ACR_REVIEW_JUDGE,
     ACR_REVIEW_TEST,     /* the test is rewritten */
     ACR_REVIEW_PATCH,    /* the patch is rewritten */
-    ACR_REVIEW_VALIDATE, /* both are right, so the patch is validated */
+    ACR_REVIEW_VALIDATE, /* the reviewer approved patch and test, so the patch is validated */
     ACR_REVIEW_REGRESS,  /* the validation accepted the patch, so the project's tests run */
     ACR_REVIEW_APPROVED,
     ACR_REVIEW_EXHAUSTED, /* rounds or tries are used up, so the best result so far is kept */
-    /* the review cannot continue (there is no sandbox, or no reviewer); the reason was reported */
+    /* the review cannot continue (no sandbox, or no reviewer); the reason was reported */
     ACR_REVIEW_GAVE_UP,
     ACR_REVIEW_FAILED,
     ACR_REVIEW_STOPPED,
@@ -83,9 +83,9 @@ typedef enum {
 } AcrReviewState;
 
 typedef enum {
-    ACR_REVIEW_ON_RAN,     /* EXECUTE */
+    ACR_REVIEW_ON_RAN,     /* EXECUTE: the test has run */
     ACR_REVIEW_ON_YES_YES, /* JUDGE: patch and test are right */
-    ACR_REVIEW_ON_YES_NO,  /* JUDGE: the patch is right, the test is not */
+    ACR_REVIEW_ON_YES_NO,  /* JUDGE: the patch is right, the test is wrong */
     ACR_REVIEW_ON_NO_YES,
     ACR_REVIEW_ON_NO_NO,
     ACR_REVIEW_ON_INVALID,     /* JUDGE: the answer cannot be parsed */
@@ -94,7 +94,7 @@ typedef enum {
     ACR_REVIEW_ON_PASSED,      /* VALIDATE, REGRESS: the patch was accepted, or there is no check */
     /* VALIDATE, REGRESS: the patch was rejected, and the patch writer gets the reason */
     ACR_REVIEW_ON_REFUSED,
-    /* any state: the step cannot be done (a script is used up, the sandbox is lost) */
+    /* any state: the step cannot be done (a script is used up, or the sandbox is lost) */
     ACR_REVIEW_ON_UNAVAILABLE,
     ACR_REVIEW_ON_FAILED,
     ACR_REVIEW_ON_CEILING,
@@ -108,10 +108,10 @@ typedef struct {
     AcrReviewState state;
     guint round;   /* number of the JUDGE round, from 1; 0 if there was none */
     guint invalid; /* number of answers in this round that cannot be parsed */
-    bool test_too; /* in PATCH: the test must be rewritten afterwards */
+    bool test_too; /* in PATCH: the test must be rewritten after the patch */
 } AcrReview;
 
-/* Starts in EXECUTE, before round 1. */
+/* Returns a machine in state EXECUTE, before round 1. */
 AcrReview acr_review_begin(void);
 /* Makes the transition. Returns false and changes nothing if the state has no such event. */
 bool acr_review_step(AcrReview *machine, AcrReviewEvent event);
@@ -129,7 +129,7 @@ typedef enum {
     ACR_ATTEMPT_REGRESS,  /* runs the project's tests that passed without the patch */
     /* ends the attempt: begins the next attempt, or chooses among all candidates */
     ACR_ATTEMPT_SELECT,
-    /* compares candidates with given patches, after all attempts or without any */
+    /* compares the candidates with the given patches, after all attempts or without attempts */
     ACR_ATTEMPT_WEIGH,
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
@@ -142,7 +142,7 @@ typedef enum {
      * approved; VALIDATE, REGRESS: passed; SELECT: the attempt's patch ends the run */
     ACR_ATTEMPT_ON_OK,
     ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done, and the reason was reported */
-    /* PATCH, VALIDATE, REGRESS: the patch is not good; REVIEW: no patch is approved; SELECT: no
+    /* PATCH, VALIDATE, REGRESS: the patch was rejected; REVIEW: no patch is approved; SELECT: no
      * patch of the attempt ends the run */
     ACR_ATTEMPT_ON_REFUSED,
     ACR_ATTEMPT_ON_USED_UP, /* PATCH: a scripted model has no answer left, so the attempt ends */
@@ -161,7 +161,7 @@ typedef struct {
     bool reproducer; /* this attempt has a reproducer */
 } AcrAttempt;
 
-/* Starts in GUARD of the first attempt, or in WEIGH if `max_attempts` is 0. */
+/* Returns a machine in GUARD of the first attempt, or in WEIGH if `max_attempts` is 0. */
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
 #define acr_attempt_is_over(machine) ((machine)->state >= ACR_ATTEMPT_DONE)

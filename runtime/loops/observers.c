@@ -1,9 +1,9 @@
-/* Passes calls, their results and patches to the extensions that observe them, and handles what
- * the extensions return. */
+/* Passes search calls, their results and patches to the extensions that observe them, and handles
+ * what the extensions return. */
 #include "loops/attempt_work.h"
 
-/* Passes `data` (taken) to the extensions; *out_note and *out_veto are as in
- * acr_extensions_tell. Shows the note to the user. */
+/* Passes `data` (taken) to the extensions, and shows their note to the user. *out_note and
+ * *out_veto are as in acr_extensions_tell. */
 static bool tell_extensions(const AcrRun *run, const char *event, AcrJson *data, char **out_note,
                             char **out_veto, GError **error)
 {

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* code, issue and feedback are each shown with at least this number of bytes, even in a small
- * context */
+/* minimum number of bytes shown of each of code, issue and feedback, even in a small context */
 #define LEAST_BYTES 1200u
 
 static void add_feedback(AcrPatchWriter *writer)
@@ -16,8 +15,8 @@ static void add_feedback(AcrPatchWriter *writer)
     acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
 }
 
-/* Starts the patch writer's conversation, with the feedback on the last try: from located code
- * or, if there is none, from the retrieval conversation. */
+/* Starts the patch writer's conversation, with the feedback on the last try. The conversation
+ * begins with the located code or, if there is none, with the retrieval conversation. */
 static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -46,8 +45,8 @@ static void start_conversation(AcrAttemptWork *work)
     add_feedback(writer);
 }
 
-/* Halves the longest part that the patch writer sees, and returns the part's name; NULL if all
- * parts are short. */
+/* Halves the limit of the longest part that the patch writer sees. Returns a description of the cut
+ * (static); NULL if all parts are short. */
 static const char *cut_longest_part(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -64,9 +63,9 @@ static const char *cut_longest_part(AcrAttemptWork *work)
     return "the longest of code, issue and feedback is cut";
 }
 
-/* After an overflow, removes earlier tries except for the last feedback; if there are none,
- * shortens one part. Returns a description of what was removed; NULL if nothing is left to
- * remove. */
+/* Makes the next request shorter after an overflow: removes earlier tries except for the last
+ * feedback or, if there are none, shortens one part. Returns a description of the removed part;
+ * NULL if nothing is left to remove. */
 static const char *shorten_conversation(AcrAttemptWork *work, bool has_tries)
 {
     const char *what = has_tries ? "earlier tries are left out" : NULL;
@@ -140,7 +139,7 @@ static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchRes
     return acr_loops_write(work->run, attempt, diff, len, error, ACR_FILE_EXTRACTED, number);
 }
 
-/* Applies an answer. If the place of an edit is not unique, the bug locations decide. */
+/* Applies an answer's edits. If an edit matches at several places, the bug locations decide. */
 static bool apply_answer(AcrAttemptWork *work, const char *answer, AcrPatchResult *out,
                          GError **error)
 {

@@ -1,7 +1,7 @@
-/* probe: lets the model run short snippets in the sandbox. In the retrieval a snippet is a
- * search call; in the review the reviewer requests it instead of answering. The executor records
+/* probe: lets the model run short snippets in the sandbox. In the retrieval a snippet is a search
+ * call; in the review the reviewer requests a snippet instead of answering. The executor records
  * snippets like other trials, so a replay needs no sandbox. The output of a snippet only informs
- * the model; it is never proof. */
+ * the model; it proves nothing. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
@@ -53,8 +53,8 @@ bool acr_probe_run(AcrAttemptWork *work, const char *code, const AcrOverlay *pat
     return true;
 }
 
-/* Answers the call for the attempt to which it belongs: the row of the call is a member of the
- * attempt's data. */
+/* Answers the call `probe` for its attempt, which is found by address: the call's spec is a member
+ * of AcrAttemptWork. */
 static bool answer_probe(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     AcrAttemptWork *work =
@@ -77,7 +77,7 @@ void acr_probe_offer(AcrAttemptWork *work)
         .answer = answer_probe,
     };
     probe->calls = acr_calls_copy(work->run->calls);
-    /* if an extension has a call of that name, that call is used instead */
+    /* an extension's call of the same name takes precedence */
     if (!acr_calls_add(probe->calls, &probe->spec))
         g_clear_pointer(&probe->calls, acr_calls_free);
 }

@@ -6,22 +6,22 @@
 #include <stddef.h>
 #include <string.h>
 
-/* states that end sooner than this are not shown, because they would flicker */
+/* a state that ends sooner is not shown, because it would flicker */
 #define BRIEF_MS 1000
 #define MAX_TEXT 60u /* maximum length of a string that is read from live.json */
-/* maximum of a number that is read from live.json, so that sums of all tasks stay below 2^63 */
+/* limit of a number that is read from live.json, so that sums of all tasks stay below 2^63 */
 #define MAX_NUMBER (1ll << 45)
 
 typedef char *(*Words)(const AcrProgressEvent *event);
 typedef struct {
     const char *name;
     AcrShown shown;
-    Words words; /* makes the event's text; if NULL, the event's `text` member is used */
-    Words held;  /* makes the text of the state; NULL if it is not shown as a state */
-    /* If a kind describes a state (until the next event of that kind), it is in live.json: as an
-     * object with its members (`group`), or as a member with only its time (`time_key`). */
+    Words words; /* makes the event's text; NULL: the member `text` is the event's text */
+    Words held;  /* makes the state's text; NULL: the event is not shown as a state */
+    /* The keys in live.json, for a kind that describes a state: of the object with the event's
+     * members (`group`), or of the event's time (`time_key`). */
     const char *group, *time_key;
-    bool is_brief; /* any other event ends this state; it is shown only after BRIEF_MS */
+    bool is_brief; /* any other event ends the state; the state is shown only after BRIEF_MS */
 } Kind;
 
 typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* for an AMOUNT, -1 means unknown */
@@ -55,8 +55,8 @@ static const Field fields[] = {
     {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
     {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
 };
-/* The next field of a kind after `field`; the first one if `field` is NULL. NULL if there are no
- * more. */
+/* Returns the next field of a kind after `field` (NULL: the first field); NULL if there are no more
+ * fields. */
 static const Field *next_field(const Field *field, AcrProgressKind kind)
 {
     for (field = field ? field + 1 : fields; field < fields + G_N_ELEMENTS(fields); field++)
@@ -87,7 +87,7 @@ static char *warning_words(const AcrProgressEvent *event)
     return g_strdup_printf("%s: %s", g_get_prgname(), event->text);
 }
 
-/* Makes "1/6 bill-1: patch, about 5 s to go", or "graded 1/6 bill-1: resolved". */
+/* Describes an end: "1/6 bill-1: patch, about 5 s to go", or "graded 1/6 bill-1: resolved". */
 static char *end_words(const AcrProgressEvent *event)
 {
     g_autofree char *left = event->left_ms >= 0 && !event->is_bad
@@ -291,7 +291,7 @@ bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event)
             forget_event(&doing->last[i]);
     AcrProgressEvent *kept = &doing->last[event->kind];
     *kept = *event;
-    kept->task = kept->text = NULL; /* these members describe the event, not a state */
+    kept->task = kept->text = NULL; /* these members describe the event, not the state */
     for (const Field *field = NULL; (field = next_field(field, event->kind));) {
         char **text = (char **)((char *)kept + field->offset);
         if (field->type == TEXT)
@@ -318,7 +318,7 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
-/* Whether to show a state. A state that usually ends soon is shown only after it has lasted
+/* Returns whether to show a state. A state that usually ends soon is shown only after it has lasted
  * BRIEF_MS. */
 static bool is_shown(const AcrProgressEvent *event)
 {

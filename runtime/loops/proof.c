@@ -1,7 +1,6 @@
-/* Proves an approved patch by experiments. Python decides which run is next
- * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only
- * how the run ended counts. The journal has the random seed of all variants, so that a replay
- * requests the same runs. */
+/* Proves an approved patch by experiments. Python chooses each run (python/acr/experiments/), and
+ * the executor makes it in a fresh copy of the tree; the result depends only on how the run ended.
+ * The journal has the random seed of all variants, so that a replay requests the same runs. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, 
     return g_steal_pointer(&files);
 }
 
-/* The top-level name under which code at `path` is imported: "pkg" for "src/pkg/a.py" and
+/* Returns the top-level name under which code at `path` is imported: "pkg" for "src/pkg/a.py" and
  * "pkg.py"; owned. */
 static char *top_name(const char *path)
 {
@@ -136,8 +135,8 @@ static bool begin_experiments(const AcrAttemptWork *work, Experiments *made, GEr
     return made->files != NULL;
 }
 
-/* Makes the tree for an experiment: the files of one side, and the files that the experiment
- * changes; owned. `fields` alternately has a path and a content, beginning at index 2. */
+/* Makes the tree for an experiment: the snapshot with or without the patch, and the files that the
+ * experiment changes; owned. From index 2, `fields` has paths and contents in turn. */
 static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GPtrArray *fields,
                            GError **error)
 {
@@ -157,15 +156,15 @@ static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GP
     return g_steal_pointer(&overlay);
 }
 
-/* "NAME=VALUE" for a member of Python's request; owned. */
+/* Returns "NAME=VALUE" with the value of a member of Python's request; owned. */
 static char *setting(const char *name, const AcrJson *run, const char *member)
 {
     const char *value = acr_json_get_string(run, member);
     return g_strdup_printf("%s=%s", name, value ? value : "");
 }
 
-/* Runs an experiment. The script is passed through a pipe, so that the patch cannot read it from
- * a file. */
+/* Runs an experiment. The script comes through a pipe unless the request names a file, so that the
+ * patch cannot read the script from a file. */
 static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GPtrArray *fields,
                               Experiments *made, GError **error)
 {
@@ -197,7 +196,7 @@ static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GP
 static void keep_table(AcrCandidate *candidate, const AcrJson *answer, const Experiments *made)
 {
     AcrJson *json = acr_json_new_object();
-    /* the number includes the runs of the script without and with the patch */
+    /* the two runs of the script without and with the patch count, too */
     acr_json_set_int(json, "runs", acr_json_get_int(answer, "runs", 0) + 2);
     acr_json_set(json, "seconds", acr_json_new_double((double)made->wall_ms / 1000));
     const AcrJson *rows = acr_json_get(answer, "rows");
@@ -219,7 +218,7 @@ char *acr_proof_words(const AcrAttemptWork *work)
                            script, agree);
 }
 
-/* Makes experiments until Python gives its verdict. *out_doubt is as in acr_proof_judge. */
+/* Makes experiments until Python returns its verdict. *out_doubt is as in acr_proof_judge. */
 static AcrStep make_experiments(AcrAttemptWork *work, Experiments *made, char **out_doubt,
                                 GError **error)
 {

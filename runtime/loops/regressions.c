@@ -1,19 +1,19 @@
-/* Runs the project's own tests with a patch. No test that passed without the patch may fail,
- * except those that the issue asks to change. The reviewer decides for each failing test, once
- * in a run, whether the issue asks for the failure; regression_PATCH.json and the result show
- * its answer. */
+/* Runs the project's own tests with a patch. No test that passed without the patch may fail, except
+ * tests that the issue asks to change. The reviewer decides once in a run, for each failing test,
+ * whether the issue asks for the failure; regression_PATCH.json and the result show the
+ * decision. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_ASKED 10u /* maximum number of tests of a patch about which the reviewer is asked */
+#define MAX_ASKED 10u /* maximum number of broken tests of a patch that are shown to the reviewer */
 #define ANSWER_TRIES 3u
-#define SHOWN_TESTS 10u         /* maximum number of tests shown to the patch writer */
+#define SHOWN_TESTS 10u         /* maximum number of broken tests shown to the patch writer */
 #define SHOWN_BYTES (4u * 1024) /* maximum size of the text shown of a failure, in bytes */
 /* maximum size of the patch shown to the reviewer, in bytes */
 #define PATCH_SHOWN_BYTES (64u * 1024)
 
-/* The reviewer's judgement of a test. */
+/* The reviewer's answer about a test: whether the issue expects it to fail. */
 typedef struct {
     bool is_expected;
     char *reason; /* owned */
@@ -55,7 +55,7 @@ static AcrConversation *start_question(const AcrAttemptWork *work, const AcrCand
     return conversation;
 }
 
-/* Asks the reviewer whether the issue expects that a test fails. No answer means no. */
+/* Asks the reviewer whether the issue expects a test to fail. No answer counts as "no". */
 static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Said *out,
                          GError **error)
 {
@@ -83,8 +83,8 @@ static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Sa
     return true;
 }
 
-/* Asks the reviewer about each broken test, at most MAX_ASKED, and keeps its answers in
- * work->said. Excuses tests that the issue expects to fail. */
+/* Asks the reviewer about at most MAX_ASKED broken tests, and keeps the answers in work->said.
+ * Excuses the tests that the issue expects to fail. */
 static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError **error)
 {
     const GPtrArray *broken = work->model ? candidate->tests->broken : NULL;
@@ -109,7 +109,7 @@ static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError 
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Describes the broken tests and their failures for the patch writer. */
+/* Describes the broken tests and their failures for the patch writer; owned. */
 static char *broken_text(const AcrTestComparison *found)
 {
     GString *text = g_string_new("Tests that passed without the change fail with it.\n");
@@ -135,7 +135,7 @@ static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
     return acr_step_refuse(work, candidate, g_string_free(why, FALSE), message);
 }
 
-/* Judges the results of the tests with a patch, and writes regression_PATCH.json. */
+/* Judges the results of the tests with a patch, and writes them to regression_PATCH.json. */
 static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTestComparison *found = candidate->tests;
@@ -155,7 +155,7 @@ static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError
                : ACR_STEP_FAILED;
 }
 
-/* The patch without its changes to tests, so that the same tests run; owned. */
+/* Returns the patch without its changes to tests, so that the same tests run; owned. */
 static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patch, GError **error)
 {
     g_autoptr(AcrOverlay) kept = acr_overlay_copy(patch),
@@ -176,7 +176,7 @@ static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patc
 }
 
 /* Runs the tests with a patch, or only the tests in `only` (NULL: all), and judges all results
- * that are then known. */
+ * known afterwards. */
 static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GPtrArray *only,
                          GError **error)
 {
@@ -194,11 +194,11 @@ static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GP
         } else if (!only || !found->why) {
             acr_test_comparison_free(candidate->tests);
             candidate->tests = acr_test_comparison_copy(found);
-            candidate->tests->is_cut |= only != NULL; /* all others did not run */
+            candidate->tests->is_cut |= only != NULL; /* all other tests did not run */
         }
         if (!ask_all(work, candidate, error))
             return ACR_STEP_FAILED;
-        /* if the tests were stopped at failures that the issue expects, all tests are run */
+        /* run all tests if the run stopped at failures that the issue expects */
         if (!found->is_stopped || is_whole || acr_test_comparison_regressions(candidate->tests) > 0)
             return judge_tests(work, candidate, error);
         is_whole = true;

@@ -1,6 +1,6 @@
 /* Handles the reproducer: asks whether the issue can be reproduced, lets the model write the
- * script, runs it, and writes its files to the run folder. This file also has the run of
- * `reproduce`. */
+ * script, runs the script, and writes its files to the run folder. The file also implements
+ * `reproduce`, which writes only a reproducer. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define TRIES_UNTIL_FLIP 2u
 #define SHOWN_BYTES 160u /* maximum number of bytes shown of an exception */
 
-/* Finds out whether code can be run on this machine (unless --verify is never). */
+/* Finds out whether code can be run on this machine, unless --verify is never. */
 static AcrStep open_executor(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -31,7 +31,7 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
         return ACR_STEP_FAILED;
     }
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    /* if a set-up failed, only the last line of its output is kept */
+    /* after a failed set-up, keep only the first line as the reason, and report the other lines */
     for (guint i = 1; lines[0] && lines[i]; i++)
         acr_loops_note(run, "%s", lines[i]);
     acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
@@ -131,9 +131,9 @@ static bool save_script(const AcrAttemptWork *work, GError **error)
                            error, ACR_FILE_REPRODUCER, reproducer->number);
 }
 
-/* The last line that the script wrote to stderr, if it says that a module is missing; owned;
- * otherwise NULL. A missing name in an existing module is the script's own mistake and does not
- * count. */
+/* Returns the last line that the script wrote to stderr, if it says that a module is missing;
+ * owned; otherwise NULL. A missing name in an existing module does not count, because it is the
+ * script's own mistake. */
 static char *find_missing_module(const AcrTestVerdict *verdict)
 {
     if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
@@ -143,8 +143,8 @@ static char *find_missing_module(const AcrTestVerdict *verdict)
                                                            : NULL;
 }
 
-/* How the last script failed to show the issue, and what the user can do; owned; NULL if none
- * ran. */
+/* Says how the last script failed to reproduce the issue, and what the user can do; owned; NULL if
+ * no script failed. */
 static char *last_script_words(const AcrAttemptWork *work)
 {
     const AcrReproducer *reproducer = &work->reproducer;
@@ -157,7 +157,7 @@ static char *last_script_words(const AcrAttemptWork *work)
                                                             : g_strdup(reproducer->before.why);
 }
 
-/* The model gave no further answer. `reason` is taken. */
+/* Handles a model that gives no further answer. `reason` is taken. */
 static AcrStep no_script(AcrAttemptWork *work, GError *reason, GError **error)
 {
     g_autofree char *words = last_script_words(work),
@@ -167,8 +167,8 @@ static AcrStep no_script(AcrAttemptWork *work, GError *reason, GError **error)
     return acr_step_no_answer(work, what, reason, error);
 }
 
-/* Asks for a script, and saves the conversation and the script. *out_problem (owned) says why
- * the answer contains no script. */
+/* Asks for a script, and saves the conversation and the script. If the answer contains no script,
+ * sets *out_problem (owned) to the reason. */
 static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -192,7 +192,7 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
     return save_script(work, error) ? ACR_STEP_DONE : ACR_STEP_FAILED;
 }
 
-/* If a passing script was requested and it passes, inverts its last assertion and runs it. */
+/* Inverts the last assertion of a script that passes as requested, and runs the inverted script. */
 static AcrStep turn_round(AcrAttemptWork *work, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -210,7 +210,7 @@ static AcrStep turn_round(AcrAttemptWork *work, GError **error)
                                     : ACR_STEP_FAILED;
 }
 
-/* Makes the feedback for the next try. After two failed tries, requests a passing script. */
+/* Makes the feedback for the next try; owned. After two failed tries, requests a passing script. */
 static char *feedback_of(AcrAttemptWork *work, const char *problem, const char *execution)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -221,7 +221,7 @@ static char *feedback_of(AcrAttemptWork *work, const char *problem, const char *
 }
 
 /* Makes one try: asks the model, and saves and runs the script. Returns DONE if the issue is
- * reproduced. *out_ran says that the answer had a script, and that it ran. */
+ * reproduced. *out_ran is true if the answer had a script and the script ran. */
 static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -254,8 +254,8 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
     return ACR_STEP_NOT_DONE;
 }
 
-/* Tries the issue's own examples as the script. Returns DONE if they reproduce the issue. If
- * they print what the issue shows, the model sees them. */
+/* Tries the issue's own examples as the script. Returns DONE if the examples reproduce the issue.
+ * If they print what the issue shows, they are shown to the model. */
 static AcrStep try_examples(AcrAttemptWork *work, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -287,7 +287,7 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
     return step;
 }
 
-/* Reports why no try succeeded. */
+/* Reports to the user why no try reproduced the issue. */
 static void tell_not_reproduced(AcrAttemptWork *work)
 {
     g_autofree char *words = last_script_words(work);
@@ -344,7 +344,7 @@ AcrStep acr_reproducer_take(AcrAttemptWork *work, GError **error)
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
 /* Runs the guard and the reproducer. Returns DONE if the issue is reproduced. Runs the script
- * once more, to find doubts that the user should check. */
+ * twice, and sets *out_doubt (owned) to a doubt that the user should check. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;

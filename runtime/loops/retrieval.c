@@ -1,25 +1,25 @@
-/* Drives the retrieval machine: each state has a function that does its work and returns the
- * resulting event. Each round writes the conversation to disk before it is parsed. The struct
- * Driver holds all state. */
+/* Drives the retrieval machine: the function of each state performs the state's work and returns
+ * the resulting event. Each round writes the conversation to disk before its answer is parsed. The
+ * struct Driver holds all state. */
 #include "loops/attempt_work.h"
 
-/* index of the first answer, which follows the system prompt and the text */
+/* index of the extract agent's first answer, after the system prompt and the answer to convert */
 #define EXTRACT_FIRST_ANSWER 2u
-#define MAX_TOLD 20u /* maximum number of a call's places in the progress event */
+#define MAX_TOLD 20u /* maximum number of places of a call that the progress event has */
 
 typedef struct {
     const AcrRun *run;
     AcrAttemptWork *work;
     AcrRetrieved *retrieved; /* borrowed from the work */
     AcrRetrieval machine;
-    char *selected; /* the answer in state SELECT of this round */
-    /* the extract agent's conversation of this round; NULL before its first try */
+    char *selected; /* the model's answer in state SELECT of this round */
+    /* the extract agent's conversation of this round; NULL before the agent's first try */
     AcrConversation *extract;
-    AcrExtraction extraction; /* the last answer that was parsed */
+    AcrExtraction extraction; /* the last answer of the extract agent that was parsed */
     AcrJson *layers;          /* contents of tool_call_layers.json */
-    AcrJson *tools;           /* tools that the model may call; NULL if it writes calls as text */
-    bool has_found;           /* whether a call of this round found code */
-    /* error of the last step, if the retrieval ends as FAILED or STOPPED */
+    AcrJson *tools; /* tools that the model may call; NULL if the model writes calls as text */
+    bool has_found; /* a call of this round has found code */
+    /* error of the last step, if the retrieval ended as FAILED or STOPPED */
     GError *failure;
 } Driver;
 
@@ -72,7 +72,8 @@ static void start_extract(Driver *driver)
                     "text", driver->selected, NULL);
 }
 
-/* The event of a failed step. If that ends the retrieval, stores the error. */
+/* Returns the event of a failed step. Shortens the conversation after a context overflow. Keeps the
+ * error if it ends the retrieval. */
 static AcrRetrievalEvent failed_event(Driver *driver)
 {
     bool overflow = g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -100,8 +101,8 @@ static AcrRetrievalEvent failed_event(Driver *driver)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* Adds this round's question to the conversation, which already contains the question of the
- * first round. */
+/* Adds the question of this round to the conversation. The question of the first round is already
+ * there. */
 static void add_question(Driver *driver)
 {
     AcrConversation *conversation = driver->retrieved->conversation;
@@ -131,8 +132,8 @@ static bool ask_search_agent(Driver *driver, const char **out_text)
                                 driver->machine.round);
 }
 
-/* Records an answer and compares it with others of its `kind`; returns whether to give up the
- * model. */
+/* Records an answer, and compares it with earlier answers of the same `kind`. Returns whether to
+ * give up the model. */
 static bool is_dead_end(Driver *driver, char kind, const char *text)
 {
     AcrDeadEnd *end = &driver->work->dead_end;
@@ -140,7 +141,7 @@ static bool is_dead_end(Driver *driver, char kind, const char *text)
            (end->empty == 0 && acr_dead_end_compare(end, kind, text));
 }
 
-/* Asks for the next calls, unless the model has already called tools in its analysis. */
+/* Asks for the next calls, unless the model already called tools in its analysis. */
 static AcrRetrievalEvent do_select(Driver *driver)
 {
     const AcrConversation *conversation = driver->retrieved->conversation;
@@ -200,7 +201,7 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     return driver->extraction.calls->len ? ACR_RETRIEVAL_ON_CALLS : ACR_RETRIEVAL_ON_LOCATIONS;
 }
 
-/* Describes a call: {"func_name", "arguments", "call_ok"}. */
+/* Converts a call to {"func_name", "arguments", "call_ok"}; owned. */
 static AcrJson *call_to_json(const AcrCall *call, bool ok)
 {
     AcrJson *arguments = acr_json_new_object();
@@ -225,7 +226,7 @@ static void tell_call(const AcrRun *run, const char *printed, const AcrAnswer *a
                             answer->ok ? "answered" : "nothing found");
 }
 
-/* Makes a call, unless an extension vetoes it. */
+/* Makes a call, unless an extension vetoes it; the answer then gives the reason for the veto. */
 static bool make_call(Driver *driver, const AcrCall *call, const char *printed, AcrAnswer *out)
 {
     const AcrRun *run = driver->run;
@@ -257,7 +258,7 @@ static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results
     return true;
 }
 
-/* Whether the round's calls repeat earlier ones, or too many rounds have found nothing. */
+/* Returns whether the round's calls repeat earlier calls, or too many rounds found nothing. */
 static bool leads_nowhere(Driver *driver)
 {
     AcrDeadEnd *end = &driver->work->dead_end;

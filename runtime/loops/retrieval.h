@@ -4,7 +4,7 @@
 #include "loops/loops_private.h"
 
 typedef struct {
-    /* borrowed; the calls that the model may make; NULL: the built-in calls */
+    /* borrowed; calls that the model may make; NULL: the built-in calls */
     const AcrCalls *calls;
     /* owned array of AcrLocated; empty if the retrieval is EXHAUSTED */
     GPtrArray *located;
@@ -25,7 +25,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 typedef struct {
     GString *full;     /* owned; the text for the model */
     GPtrArray *texts;  /* owned array of char *: the part of `full` for each call */
-    GString *headings; /* owned; a line for each call, which says what was found where */
+    GString *headings; /* owned; a line for each call, which names the places that the call found */
     gsize message;     /* index of the message in the conversation */
     gsize bytes;       /* maximum number of bytes of `full` in the message; 0: only the headings */
 } AcrResults;
@@ -34,13 +34,13 @@ void acr_results_free(AcrResults *results);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrResults, acr_results_free)
 /* Adds the answer to a call; `call` is the call as a string. */
 void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *answer);
-/* Adds the results (taken) as a message. `replies` is AcrExtraction.replies if the model called
- * tools, so that each call gets its own result; otherwise NULL. */
+/* Adds the results (taken) to the conversation as a message. If the model called tools, `replies`
+ * is AcrExtraction.replies, and each tool call gets its own result; otherwise `replies` is NULL. */
 void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
                                AcrResults *results, const GPtrArray *replies);
 
-/* Converts bug locations as the model named them to JSON for the run folder. acr_located_to_json
- * does the same for the code found for them. */
+/* acr_locations_to_json converts bug locations, as the model named them, to JSON for the run
+ * folder. acr_located_to_json converts the code found at these locations. */
 AcrJson *acr_locations_to_json(const GPtrArray *locations) ACR_MUST_USE;
 AcrJson *acr_located_to_json(const GPtrArray *located) ACR_MUST_USE;
 /* Writes the named locations as text, one on each line: "- file a.py, class A, method f"; owned. */
@@ -48,10 +48,10 @@ char *acr_locations_text(const GPtrArray *locations) ACR_MUST_USE;
 
 /* ---- Shortening after a context overflow (context_overflow.c) -------------------------------- */
 
-/* Adds the clue (taken) to the first question, after the issue. */
+/* Adds the clue (taken) to the first question of the conversation, after the issue. */
 void acr_retrieved_tell_clue(AcrRetrieved *retrieved, const AcrRun *run, char *clue);
-/* Removes one part of a conversation that is too long, and leaves a note in its place. The least
- * important parts are removed first: older search results, of which headings stay; then the
- * middle of earlier answers, of the newest results and of the issue; and finally the oldest
- * turns. Returns a description of the removed part (static); NULL if nothing is left to remove. */
+/* Removes one part of a conversation that is too long, and puts a note in the part's place. The
+ * least important parts are removed first: older search results (their headings stay); then the
+ * middle of earlier answers, of the newest results and of the issue; and finally the oldest turns.
+ * Returns a description of the removed part (static); NULL if nothing is left to remove. */
 const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);

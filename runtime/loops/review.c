@@ -1,17 +1,17 @@
-/* Drives the review machine: each state has a function that does its work and returns the resulting
- * event. Each round has a new conversation with the issue, the latest script and patch, and the
- * script's results without and with the patch, because earlier reviews would mislead the reviewer.
- */
+/* Drives the review machine: the function of each state performs the state's work and returns the
+ * resulting event. Each round has a new conversation with the issue, the latest script and patch,
+ * and the script's results without and with the patch. Earlier reviews are left out, because they
+ * would mislead the reviewer. */
 #include "loops/attempt_work.h"
 
-/* maximum size in bytes of the patch shown to the reviewer and to the writer of the test */
+/* maximum size in bytes of the patch that the reviewer and the test's writer see */
 #define PATCH_SHOWN_BYTES (64u * 1024)
 
 typedef struct {
     AcrAttemptWork *work;
     AcrReview machine;
     AcrConversation *conversation; /* conversation of this round */
-    AcrReviewAnswer answer;        /* the last answer that was parsed */
+    AcrReviewAnswer answer;        /* the last answer of the reviewer that was parsed */
     char *problem;                 /* why the last answer could not be parsed */
     char *patch, *test;            /* patch and test of this round, as text for the reviewer */
     /* the test's results without and with the patch, as text for the reviewer */
@@ -30,8 +30,8 @@ static void review_driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, review_driver_clear)
 
-/* The event of a step: `done` if the step returned DONE. If the step failed, the error is in
- * driver->failure. */
+/* Returns the event that follows from a step's result; `done` if the step returned DONE. If the
+ * step failed, driver->failure has the error. */
 static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
 {
     if (step == ACR_STEP_DONE)
@@ -43,8 +43,8 @@ static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEven
     return step == ACR_STEP_UNAVAILABLE ? ACR_REVIEW_ON_UNAVAILABLE : ACR_REVIEW_ON_NOT_WRITTEN;
 }
 
-/* Whether the script counts against the patch. A script that is broken both without and with the
- * patch, such as one that imports a missing module, does not count. */
+/* Returns whether the script's result counts against the patch. A script that is broken both
+ * without and with the patch does not count; for example, it may import a missing module. */
 static bool is_refuted(const Driver *driver)
 {
     AcrTestResult before = driver->work->reproducer.before.result,
@@ -53,8 +53,8 @@ static bool is_refuted(const Driver *driver)
            (before != ACR_TEST_BROKEN || after != ACR_TEST_BROKEN);
 }
 
-/* Runs the script with the patch. If it fails, the patch is doubted until the reviewer finds that
- * the script is wrong. */
+/* Runs the script with the patch. If the script fails, the patch is doubted until the reviewer
+ * finds the script wrong. */
 static AcrReviewEvent do_execute(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -70,7 +70,7 @@ static AcrReviewEvent do_execute(Driver *driver)
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
-/* The number of snippets that the reviewer may still run. */
+/* Returns the number of snippets that the reviewer may still run. */
 static guint probes_left(const Driver *driver)
 {
     return driver->work->run->may.reviewer_probes ? acr_probe_left(driver->work) : 0;
@@ -130,8 +130,8 @@ static AcrReviewEvent decide_review(Driver *driver)
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
-/* Whether the answer can be parsed and agrees with the executions. If not, driver->problem says
- * why. */
+/* Returns whether the answer can be parsed and agrees with the executions. If it returns false,
+ * driver->problem has the reason. */
 static bool read_review(Driver *driver, const char *answer)
 {
     AcrReviewAnswer *read = &driver->answer;
@@ -145,7 +145,7 @@ static bool read_review(Driver *driver, const char *answer)
     return !driver->problem;
 }
 
-/* Asks the reviewer, and runs the snippets that the reviewer requests before its judgement. */
+/* Asks the reviewer for a judgement, and runs the snippets that the reviewer requests first. */
 static AcrStep ask_reviewer(Driver *driver, const char **out_answer)
 {
     AcrAttemptWork *work = driver->work;
@@ -195,8 +195,8 @@ static char *advice_text(const char *analysis, const char *advice)
     return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
 }
 
-/* Rewrites the patch until a try is applicable. If the validation rejected the patch, the patch
- * writer already has the message. */
+/* Lets the patch writer rewrite the patch until a try is applicable. If the validation rejected the
+ * patch, the patch writer already has the feedback. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -235,7 +235,7 @@ static AcrReviewEvent do_validate(Driver *driver)
                                      : event_of(driver, step, ACR_REVIEW_ON_PASSED);
 }
 
-/* Runs the project's tests. If they cannot run, this does not count against the patch. */
+/* Runs the project's tests, then the experiments. Tests that cannot run do not reject the patch. */
 static AcrReviewEvent do_regress(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;

@@ -1,10 +1,10 @@
-/* Writes one round's search results, in full and as headings. Headings name the places that each
- * call found, and replace the results when the context overflows. Also writes bug locations. */
+/* Formats one round's search results, in full and as headings. Headings name the places that each
+ * call found, and replace the results when the context overflows. Also formats bug locations. */
 #include "loops/retrieval.h"
 
 #include <string.h>
 
-#define HEADING_PLACES 8u /* maximum number of places that a heading names */
+#define HEADING_PLACES 8u /* maximum number of places that one heading names */
 
 AcrResults *acr_results_new(void)
 {
@@ -54,7 +54,7 @@ void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *ans
     g_ptr_array_add(results->texts, g_strchomp(g_strdup(results->full->str + start)));
 }
 
-/* Gives each tool call its reply or, if it is a search call, the next result. */
+/* Sets the result of each tool call: its reply or, for a search call, the next search result. */
 static void answer_calls(AcrConversation *conversation, const AcrResults *results,
                          const GPtrArray *replies)
 {

@@ -1,12 +1,12 @@
 /* Selects among all candidates if a run gathers several samples or got patches with --candidate.
- * Given patches are checked in the same way as those of the attempts. The reproducers of all
- * attempts and the issue's examples run with each candidate, and candidates with equal changes
- * or equal behaviour are counted. This file also makes the table of candidates of every run. */
+ * Given patches pass the same checks as patches of the attempts. The reproducers of all attempts
+ * and the issue's examples run with each candidate, and candidates with equal changes or equal
+ * behaviour are counted. The file also makes the table of candidates for every run. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MOST_DISPUTED 20u /* maximum number of tests that are run with all candidates */
+#define MOST_DISPUTED 20u /* maximum number of disputed tests that run with all candidates */
 
 /* A script that reproduces the issue. All members are owned. */
 typedef struct {
@@ -77,7 +77,7 @@ static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GEr
     return files && acr_python_change_key(work->run->python, files, &candidate->change, error);
 }
 
-/* Copies the results to another candidate that makes the same change. */
+/* Copies the results of a candidate to another candidate that makes the same change. */
 static void share_findings(const AcrCandidate *from, AcrCandidate *to)
 {
     to->proof = from->proof;
@@ -103,7 +103,7 @@ bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candida
     return false;
 }
 
-/* Proves a given patch by the user's script. */
+/* Proves a given patch by the user's script, which must fail without the patch and pass with it. */
 static AcrStep prove_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;
@@ -133,7 +133,7 @@ static AcrStep prove_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
     return step;
 }
 
-/* Checks a given patch by the validation, the project's tests, and the user's script. */
+/* Checks a given patch by the validation, the project's tests, and the user's script if given. */
 static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     if (acr_selection_take_known(work->candidates, candidate, ACR_ANY_ATTEMPT))
@@ -156,7 +156,7 @@ static void take_ids(GPtrArray *ids, const GPtrArray *more)
             g_ptr_array_add(ids, g_strdup(more->pdata[i]));
 }
 
-/* The tests that some candidate breaks, seems to break, or fixes; owned. */
+/* Returns the ids of the tests that some candidate breaks, seems to break, or fixes; owned. */
 static GPtrArray *find_disputed(const GPtrArray *candidates)
 {
     GPtrArray *ids = g_ptr_array_new_with_free_func(g_free);
@@ -172,8 +172,8 @@ static GPtrArray *find_disputed(const GPtrArray *candidates)
     return ids;
 }
 
-/* If candidates differ in a test, runs this test with each candidate whose own check did not reach
- * or confirm it. Otherwise a candidate could be better only because its check was shorter. */
+/* Runs tests in which candidates differ with each candidate whose own tests ended early or were not
+ * confirmed. Otherwise a candidate could be better only because fewer tests ran with it. */
 static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
 {
     g_autoptr(GPtrArray) disputed = find_disputed(work->candidates);
@@ -189,7 +189,7 @@ static AcrStep settle_disputes(AcrAttemptWork *work, GError **error)
     return ACR_STEP_DONE;
 }
 
-/* Runs a script with a patch, and records how the script ends. */
+/* Runs a script with a candidate's patch, and adds the result to candidate->scripts. */
 static AcrStep cross(AcrAttemptWork *work, const Script *script, AcrCandidate *candidate,
                      GError **error)
 {
@@ -222,7 +222,7 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
-/* Runs the issue's examples with a patch (NULL: without one). *out has their results, owned. */
+/* Runs the issue's examples with a patch (NULL: without one). *out (owned) is their output. */
 static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, const char *script,
                              char **out, GError **error)
 {
@@ -235,8 +235,8 @@ static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, cons
     return step;
 }
 
-/* Runs the issue's examples with each candidate (once for equal changes). If the examples print
- * the same with and without a patch, the patch does not resolve the issue. */
+/* Runs the issue's examples with each candidate (once for equal changes). A patch with which the
+ * examples print the same as without it does not resolve the issue. */
 static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -260,8 +260,8 @@ static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
     return step;
 }
 
-/* A string made of a candidate's results in all runs, by which candidates are compared; owned.
- * Omits how many tests ran before a timeout, because that depends on the machine. */
+/* Returns a string made from a candidate's results in all runs, to compare candidates; owned. The
+ * string omits how many tests ran before a timeout, because this depends on the machine. */
 static char *behaviour(const AcrCandidate *candidate)
 {
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
@@ -294,7 +294,7 @@ static void count_alike(const GPtrArray *candidates)
     }
 }
 
-/* Sets `change` of each candidate. */
+/* Sets `change` and `is_of_tests` of each candidate. */
 static bool find_changes(const AcrAttemptWork *work, GError **error)
 {
     for (guint i = 0; i < work->candidates->len; i++) {
@@ -314,7 +314,7 @@ AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts, GE
     return step;
 }
 
-/* Whether no check is left that could prove more about the candidate. */
+/* Returns whether no check is left that could prove more about the candidate. */
 static bool is_proved(const AcrRun *run, const AcrCandidate *candidate)
 {
     return candidate->proof == ACR_PROOF_VERIFIED && candidate->scripts &&
@@ -336,8 +336,8 @@ bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates)
     return false;
 }
 
-/* Doubts the given patches if all scripts fail with every patch, unless a reviewer has approved one
- * of the patches: then the scripts are wrong. */
+/* Marks the given patches as doubted if all scripts fail with every patch. If a reviewer approved
+ * one of the patches, changes nothing, because the scripts are then wrong. */
 static void doubt_given(const AcrAttemptWork *work, const GPtrArray *scripts)
 {
     const GPtrArray *all = work->candidates;
@@ -381,7 +381,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
 
 /* ---- The table of candidates --------------------------------------------------------------------- */
 
-/* The path of a candidate's diff in the run folder; owned; NULL if the candidate is not
+/* Returns the path of a candidate's diff in the run folder; owned; NULL if the patch is not
  * applicable. */
 static char *candidate_path(const AcrCandidate *candidate)
 {
@@ -393,7 +393,7 @@ static char *candidate_path(const AcrCandidate *candidate)
                            folder, candidate->number);
 }
 
-/* Whether a candidate breaks no tests; null if unknown, because not all tests ran. */
+/* Returns whether a candidate breaks no tests, as JSON; null if unknown (not all tests ran). */
 static AcrJson *free_json(const AcrCandidate *candidate)
 {
     bool is_known = candidate->tests && !candidate->tests->why &&
@@ -427,7 +427,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     return table;
 }
 
-/* The best candidate that makes a different change than `best`; NULL if there is none. */
+/* Returns the best candidate whose change differs from that of `best`; NULL if there is none. */
 static const AcrCandidate *find_rival(const GPtrArray *candidates, const AcrCandidate *best)
 {
     g_autoptr(GPtrArray) others = g_ptr_array_new();

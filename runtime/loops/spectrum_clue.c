@@ -1,12 +1,12 @@
-/* Before a retrieval, ranks the code that failing tests run, shows it to the search agent as a
- * clue, and writes sbfl.json. */
+/* Ranks the code that failing tests execute, before a retrieval. The ranking is shown to the search
+ * agent as a clue and written to sbfl.json. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
 #define SHOWN 5u /* maximum number of methods that the model sees */
 
-/* The place of a method's header; NULL if its file does not exist. */
+/* Returns the place of a method's header; owned; NULL if its file is not in the index. */
 static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
 {
     const char *file = acr_json_get_string(method, "file");
@@ -21,7 +21,7 @@ static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
     return acr_place_new(file, start, end, NULL, NULL);
 }
 
-/* Writes the scores, and the methods in the form of search results; owned. Errors: those of
+/* Formats the scores, and the methods as search results; owned. Errors: those of
  * acr_search_show. */
 static char *make_clue(const AcrRun *run, const AcrJson *found, GError **error)
 {

@@ -1,7 +1,7 @@
 /* Validates a patch by the user's command. Exit code 0 is not enough, because a patch may keep
- * tests from running, skip them or mark them as expected failures. So if the command prints a
- * test runner's summary without the patch, the summary with the patch must have the same number
- * of tests that passed or failed. */
+ * tests from running, skip them or mark them as expected failures. If the command prints a test
+ * runner's summary without the patch, the summary with the patch must count at least as many tests
+ * that passed or failed. */
 #include "loops/attempt_work.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
-/* The number of tests that passed or failed in "3 passed, 1 skipped"; -1 if the line has no
+/* Returns the number of tests that passed or failed in "3 passed, 1 skipped"; -1 if the line has no
  * counts. */
 static gint64 count_words(const char *line)
 {
@@ -33,8 +33,8 @@ static gint64 count_words(const char *line)
     return sum;
 }
 
-/* In unittest's last line, "OK (skipped=1, expected failures=2)", the number of tests that
- * neither passed nor failed. */
+/* Returns the number of tests that neither passed nor failed in unittest's last line, "OK
+ * (skipped=1, expected failures=2)"; 0 for other lines. */
 static gint64 count_others(const char *line)
 {
     static const char *const others[] = {"skipped=", "expected failures=", "unexpected successes="};
@@ -48,9 +48,9 @@ static gint64 count_others(const char *line)
     return sum;
 }
 
-/* The number of tests that passed or failed, in a line that may be the last one of pytest ("===
- * 3 passed, 1 failed in 0.2s"), unittest and similar runners ("Ran 3 tests in 1s"), or sympy
- * ("tests finished: 3 passed, …"). */
+/* Returns the number of tests that passed or failed, if the line looks like the summary of pytest
+ * ("=== 3 passed, 1 failed in 0.2s"), of unittest and similar runners ("Ran 3 tests in 1s"), or of
+ * sympy ("tests finished: 3 passed, …"); otherwise -1. */
 static gint64 count_line(const char *line)
 {
     static const char finished[] = "tests finished: ";
@@ -84,7 +84,7 @@ static gint64 tests_of(const AcrExecuted *executed)
 
 /* ---- The validation -------------------------------------------------------------------------- */
 
-/* Why the command's success with the patch does not count; owned; NULL if it counts. */
+/* Says why the command's success with the patch does not count; owned; NULL if it counts. */
 static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
 {
     gint64 before = tests_of(without), after = tests_of(with);
@@ -108,9 +108,9 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
         message);
 }
 
-/* Whether no test ran: the shell did not find the command (127) or could not execute it (126);
- * pytest got wrong arguments or found no file (4), or no test (5); Python found no such module or
- * file. */
+/* Returns whether no test ran: the shell did not find the command (127) or could not execute it
+ * (126); pytest got wrong arguments or found no file (4), or found no test (5); or Python did not
+ * find the module or file. */
 static bool has_not_run(const char *command, const AcrExecuted *executed)
 {
     int code = executed->limit == ACR_LIMIT_NONE && !executed->signal ? executed->exit_code : 0;
@@ -137,7 +137,7 @@ static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GE
     return ACR_STEP_FAILED;
 }
 
-/* Runs the checks of extensions first, because the command takes longer. */
+/* Runs the checks of the extensions. They come before the command, because it takes longer. */
 static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     const AcrRun *run = work->run;

@@ -1,14 +1,14 @@
-/* Lets the model vote between candidates for which all checks have equal results. The model
- * chooses several times, each time from a different order, so that positions do not decide. */
+/* Lets the model vote between candidates for which all checks have equal results. The model votes
+ * several times, each time with another order of candidates, so that the order does not decide. */
 #include "loops/attempt_work.h"
 
 #define VOTES 3u
 #define ANSWER_TRIES 2u
-#define MOST 8u /* maximum number of candidates in a vote; the first ones take part */
+#define MOST 8u /* maximum number of candidates in a vote; further candidates are left out */
 #define PATCH_SHOWN_BYTES (16u * 1024)
 
-/* The best candidate, and one candidate for each different change that is equally good;
- * borrowed. */
+/* Returns the best candidate, and one candidate for each different change that is equally good;
+ * owned array of borrowed candidates. */
 static GPtrArray *find_tied(const GPtrArray *candidates)
 {
     GPtrArray *tied = g_ptr_array_new();
@@ -27,7 +27,7 @@ static GPtrArray *find_tied(const GPtrArray *candidates)
     return tied;
 }
 
-/* Shuffles the candidates for each vote, in the same way in every run. */
+/* Shuffles the candidates for a vote; the vote's number is the seed, so that replays agree. */
 static void shuffle(GPtrArray *order, guint vote)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(vote);
@@ -56,8 +56,8 @@ static AcrConversation *start_vote(const AcrAttemptWork *work, const GPtrArray *
     return conversation;
 }
 
-/* Makes one vote, and adds to the votes and reasons of the chosen candidate. Returns NOT_DONE if
- * there is no answer. */
+/* Makes one vote, and adds the model's reason to the votes of the chosen candidate. Returns
+ * NOT_DONE if there is no answer. */
 static AcrStep vote(AcrAttemptWork *work, const GPtrArray *order, guint number, GError **error)
 {
     g_autoptr(AcrConversation) conversation = start_vote(work, order, number);
