@@ -65,7 +65,7 @@ def find(source: bytes) -> bytes:
             tree = ast.parse(source)
         found = dict.fromkeys(text for _, text in sorted([*_find(tree), *_runs_nothing(tree)]))
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
-        found = {"the script cannot be read by the program's own Python": None}
+        found = {"acr-host's own Python cannot parse the script": None}
     return pack(text.encode("utf-8", "replace") for text in list(found)[:MAX_DOUBTS])
 
 

@@ -122,7 +122,7 @@ static bool check_room(const AcrEvalImages *images, AcrImages *engine, const cha
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP,
                          "not enough disk space for the image '%s': '%s', where the engine keeps "
                          "images, has %" G_GINT64_FORMAT
-                         " MB free; free some, or lower --min-free (%" G_GINT64_FORMAT ")",
+                         " MB free; free disk space, or lower --min-free (%" G_GINT64_FORMAT ")",
                          name, folder, room / MB, least);
 }
 

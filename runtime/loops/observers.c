@@ -11,7 +11,7 @@ static bool tell_extensions(const AcrRun *run, const char *event, AcrJson *data,
     if (!acr_extensions_tell(run->extensions, run->search, event, owned, out_note, out_veto, error))
         return false;
     if (*out_note)
-        acr_loops_note(run, "an extension notes: %s", *out_note);
+        acr_loops_note(run, "an extension reports: %s", *out_note);
     return true;
 }
 

@@ -454,29 +454,33 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
                                  ? ", and may break tests"
                                  : "");
     else if (best->passes != rival->passes)
-        by = g_strdup_printf("it passes %u of %u reproducers, the next best patch %u", best->passes,
-                             scripts, rival->passes);
-    else if (acr_candidate_expected(best) != acr_candidate_expected(rival))
         by = g_strdup_printf(
-            "%u tests fail with it as the issue expects, %u with the next best patch",
-            acr_candidate_expected(best), acr_candidate_expected(rival));
+            "the chosen patch passes %u of %u reproducers, the next best patch passes %u",
+            best->passes, scripts, rival->passes);
+    else if (acr_candidate_expected(best) != acr_candidate_expected(rival))
+        by = g_strdup_printf("%u tests fail with the chosen patch as the issue expects, and %u "
+                             "with the next best patch",
+                             acr_candidate_expected(best), acr_candidate_expected(rival));
     else if (best->changes_examples != rival->changes_examples)
-        by = g_strdup("it changes what the issue's examples print, and the next best patch does "
-                      "not");
+        by = g_strdup("the chosen patch changes what the issue's examples print, and the next best "
+                      "patch does not");
     else if (acr_candidate_suspects(best) != acr_candidate_suspects(rival))
-        by = g_strdup_printf("%u tests failed with it and could not run again, %u with the next "
-                             "best patch",
-                             acr_candidate_suspects(best), acr_candidate_suspects(rival));
+        by =
+            g_strdup_printf("%u tests failed with the chosen patch and could not run again, and %u "
+                            "with the next best patch",
+                            acr_candidate_suspects(best), acr_candidate_suspects(rival));
     else if (best->agrees != rival->agrees)
-        by = g_strdup_printf("%u patches behave like it, %u like the next best patch", best->agrees,
-                             rival->agrees);
+        by = g_strdup_printf(
+            "%u patches behave like the chosen patch, and %u like the next best patch",
+            best->agrees, rival->agrees);
     else if (best->count != rival->count)
-        by = g_strdup_printf("%u candidates are this change, %u the next best one", best->count,
-                             rival->count);
+        by = g_strdup_printf("%u candidates make this change, and %u make the next best change",
+                             best->count, rival->count);
     else if (acr_json_size(best->votes) > acr_json_size(rival->votes))
-        by = g_strdup_printf("the model chose it %zu times, and the next best patch %zu times",
-                             acr_json_size(best->votes), acr_json_size(rival->votes));
+        by = g_strdup_printf(
+            "the model chose this patch %zu times, and the next best patch %zu times",
+            acr_json_size(best->votes), acr_json_size(rival->votes));
     else
-        by = g_strdup("it is the first of several equal patches");
+        by = g_strdup("the chosen patch is the first of several equal patches");
     return g_strdup_printf("chosen from %u candidates: %s", candidates->len, by);
 }

@@ -47,7 +47,7 @@ static char *find_base_python(const char *version, GError **error)
     if (!found)
         found = acr_program_find(name);
     if (!found)
-        refuse(error, "%s is not installed; searched the PATH and pyenv", name);
+        refuse(error, "%s is neither in the PATH nor in pyenv; install it", name);
     return found;
 }
 

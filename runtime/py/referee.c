@@ -93,7 +93,7 @@ void acr_referee_worker_start(AcrRefereeWorker *worker)
 {
     pthread_mutex_lock(&worker->turn);
     if (!worker->peer.pid && !start_referee(worker, NULL))
-        g_debug("cannot start the referee's process yet; the next question tries again");
+        g_debug("cannot start the referee's process; acr-host tries again at the next question");
     pthread_mutex_unlock(&worker->turn);
 }
 

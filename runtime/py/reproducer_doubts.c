@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The doubt about a script that cannot be parsed. */
-#define UNREADABLE "the script cannot be read by the program's own Python"
+#define UNREADABLE "acr-host's own Python cannot parse the script"
 
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts, GError **error)
 {

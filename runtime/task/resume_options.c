@@ -97,11 +97,11 @@ static bool check_option(const AcrOption *option, const AcrJson *then, const Acr
         return true;
     if (is_unset(then))
         return acr_task_refuse(
-            error, "this run was started without --%s; leave that out, or use another --out",
+            error, "this run was started without --%s; leave out this option, or use another --out",
             option->name);
     g_autofree char *written = acr_option_written(option, then);
-    return acr_task_refuse(error, "this run was started with %s; use that, or another --out",
-                           written);
+    return acr_task_refuse(
+        error, "this run was started with %s; use the same value, or another --out", written);
 }
 
 /* Whether a batch sets the option for each of its tasks. */
@@ -186,8 +186,8 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
                   *after = acr_json_get(given, ACR_META_CANDIDATES);
     if (acr_json_size(before) != acr_json_size(after) ||
         (after && !acr_json_equal(before, after, NULL)))
-        return acr_task_refuse(
-            error, "this run was started with different patches; use those, or another --out");
+        return acr_task_refuse(error, "this run was started with different patches; give the same "
+                                      "patches, or use another --out");
     if (check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error))
         return true;
     acr_meta_name_version(recorded, error ? *error : NULL);

@@ -79,8 +79,9 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request, GE
     gint64 needed = acr_window_estimate(window, request->conversation);
     if (needed + room <= window->tokens)
         return true;
-    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                         "not sent: about %" G_GINT64_FORMAT
-                         " tokens and the answer exceed the context of %" G_GINT64_FORMAT,
-                         needed, window->tokens);
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+        "the request was not sent: its %" G_GINT64_FORMAT
+        " tokens (estimated) and the answer exceed the context of %" G_GINT64_FORMAT " tokens",
+        needed, window->tokens);
 }

@@ -110,11 +110,11 @@ static void check_sandbox(Doctor *doctor)
         acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, NULL, NULL);
     g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
     bool works = sandbox && try_sandbox(sandbox, &error);
-    g_autofree char *found =
-        works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
-                                acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
-                                                            : "Python is found in the image")
-              : g_strdup(error->message);
+    g_autofree char *found = works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
+                                                     acr_sandbox_choice(sandbox)
+                                                         ? acr_sandbox_choice(sandbox)
+                                                         : "acr-host uses the Python of the image")
+                                   : g_strdup(error->message);
     add_check(
         doctor, "sandbox", works ? OK : WARNING,
         "without a sandbox, patches cannot be verified; follow the advice in this line, install "
@@ -235,7 +235,9 @@ static void check_disk_place(Doctor *doctor, const char *check, const char *path
     g_autofree char *found = g_strdup_printf("%s%s%s, %.0f MiB free", path, used,
                                              ok ? "" : " is not writable", (double)room / MIB);
     add_check(doctor, check, ok && room >= LITTLE_ROOM ? OK : WARNING,
-              ok ? "free some space there" : "make it writable for you", found);
+              ok ? "free some disk space for this folder"
+                 : "make this folder writable for your user",
+              found);
 }
 
 static void check_places(Doctor *doctor)
@@ -299,7 +301,7 @@ static int run_doctor(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_doctor = {
     .name = "doctor",
-    .summary = "Check what this machine lacks for a run, and how to fix it",
+    .summary = "Check whether this machine can run acr-host, and say how to fix problems",
     .takes = ACR_FOR_DOCTOR,
     .uses_network = true,
     .run = run_doctor,

@@ -55,7 +55,8 @@ static void add_estimate(GString *text, const AcrJson *plan, guint tasks)
     double typical = (double)acr_json_get_int(first, "typical_microusd", 0) * tasks / 1e6,
            large = (double)acr_json_get_int(first, "large_microusd", 0) * tasks / 1e6;
     if (strcmp(text_or(first, "price", ""), "known") == 0)
-        put_row(text, "estimate", "%.2f USD if typical, %.2f USD if large (%u %s, first model)",
+        put_row(text, "estimate",
+                "%.2f USD for typical issues, %.2f USD for large ones (%u %s, first model)",
                 typical, large, tasks, tasks == 1 ? "issue" : "issues");
 }
 
@@ -91,12 +92,12 @@ static void add_code(GString *text, const AcrRunSpec *spec, const AcrJson *code)
     gint64 last_ms = acr_json_get_int(code, "last_ms", -1);
     g_autofree char *time = acr_time_text(last_ms),
                     *last = last_ms < 0 ? g_strdup("")
-                                        : g_strdup_printf("; they took %s last time", time);
+                                        : g_strdup_printf("; the tests took %s last time", time);
     if (acr_json_get_bool(code, "regressions", false))
         put_row(text, "tests",
                 "%s%s; run once without a patch, unless that result is cached, and once with each "
                 "patch, at most %" G_GINT64_FORMAT " s each time; failures are run again",
-                text_or(code, "test_command", "the project's own, detected from its files"), last,
+                text_or(code, "test_command", "the project's own tests, found in its files"), last,
                 spec->test_ms / 1000);
     else
         put_row(text, "tests", "none (use --regressions to run the project's tests)");
@@ -118,7 +119,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
         put_row(text, "run folder", "%s (%s)", acr_json_get_string(folder, "path"),
                 acr_json_get_string(folder, "state"));
     else
-        put_row(text, "run folder", "a new one in your state folder");
+        put_row(text, "run folder", "a new folder in your state folder");
     add_models(text, plan);
     add_estimate(text, plan, 1);
     add_cost(text, acr_json_get(plan, "limits"));
@@ -129,7 +130,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
             acr_json_get_int(loops, "tries", 0));
     add_code(text, spec, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
-            spec->apply ? "the run folder; unless the patch is rejected, also the working tree"
+            spec->apply ? "the run folder and, unless the patch is rejected, the working tree"
                         : "the run folder");
     return g_string_free(text, FALSE);
 }
@@ -182,7 +183,7 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
                 ? "none: no code runs (--verify=never)"
             : place         ? place
             : spec->sandbox ? spec->sandbox
-                            : "the default one, with this machine's Python");
+                            : "the default sandbox, with this machine's Python");
     put_row(text, "grading", "%s%s", spec->grade >= 0 ? "in each task's " : "none (use --grade)",
             spec->grade >= 0 ? graded[spec->grade] : "");
     put_row(text, "writes", "run folders, " ACR_FILE_PREDICTIONS " and " ACR_FILE_SUMMARY " in %s",

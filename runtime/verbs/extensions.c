@@ -211,7 +211,7 @@ static int run_extensions(AcrHost *host, AcrRunSpec *spec)
         return write_new(host, words[1]);
     if (n == 2 && strcmp(words[0], "test") == 0)
         return run_extension_tests(host, spec, words[1]);
-    return acr_verb_usage("give 'new NAME' or 'test FILE', or nothing to list the extensions");
+    return acr_verb_usage("give 'new NAME' or 'test FILE', or no argument to list the extensions");
 }
 
 const AcrVerb acr_verb_extensions = {

@@ -351,10 +351,11 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     if (self->has_missed && !asked.in_file && strcmp(question->word, "line") != 0 &&
         acr_search_has_file(self->workspace->search, question->text))
         acr_verb_say("no class, function or line is named '%s'; it is a file, folder or module: "
-                     "FILE:1-20 shows lines of a file, TEXT FILE searches it",
+                     "write FILE:1-20 to see lines of a file, or TEXT FILE to search a file",
                      question->text);
     else if (self->has_missed && self->is_prompt && strchr(question->text, ' '))
-        acr_verb_say("'%s' was searched for as one text; its end is no file", question->text);
+        acr_verb_say("'%s' was searched for as one text, because its last word is not a file",
+                     question->text);
     self->has_missed = self->has_missed || had_missed;
     return out;
 }

@@ -204,7 +204,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
         return acr_verb_fail(host, error);
     log_summary(console, summary);
     if (spec->history == ACR_HISTORY_AUTO)
-        acr_console_log(console, "search_history was on: the models could read git's history");
+        acr_console_log(console, "--history was set: the models could read git's history");
     int code = report_batch(host, spec, &result, console);
     return report_grades(host, grading, console, code);
 }

@@ -104,7 +104,7 @@ static void add_run(GString *text, const char *name, const AcrTestRun *run)
 static char *find_doubt(const AcrBaseline *baseline, const AcrTestComparison *found)
 {
     if (found->compared == 0)
-        return g_strdup("no test ran that passes without the patch");
+        return g_strdup("none of the tests that pass without the patch ran");
     bool is_known = !acr_test_run_is_whole(&baseline->run) && found->unconfirmed->len == 0;
     return is_known ? NULL : acr_test_comparison_doubt(found);
 }

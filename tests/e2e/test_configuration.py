@@ -151,7 +151,7 @@ def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tm
         assert read_json(out / "a__b-1" / "meta.json")["options"]["tag"] == tag
         assert ("tag" in prediction) == bool(tag)
         refused = run_host(*batch, "--model", f"script:{SCRIPT}", "--out", out, "--tag", "other").check(2)
-        assert "use that, or another --out" in refused.err or "leave that out" in refused.err
+        assert "use the same value, or another --out" in refused.err or "leave out this option" in refused.err
         assert json.loads((out / "preds.jsonl").read_text("utf-8")) == prediction
 
 

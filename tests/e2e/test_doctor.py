@@ -122,7 +122,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
     (model,) = told["models"]
     assert (model["price"], model["key"], model["usd_per_million_in"]) == ("known", "OPENAI_API_KEY", 2)
     assert (model["typical_microusd"], model["large_microusd"]) == (88_000, 1_032_000)
-    said = "\nestimate    0.09 USD if typical, 1.03 USD if large (1 issue, first model)\n"
+    said = "\nestimate    0.09 USD for typical issues, 1.03 USD for large ones (1 issue, first model)\n"
     assert said in run_host(*words, env=env).check().out
     assert (
         told["limits"]["most_microusd"] == 2_500_000

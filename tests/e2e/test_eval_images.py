@@ -247,7 +247,7 @@ def test_too_little_room_stops_before_a_pull(grading: Grading, registry: Registr
     rows = [ROW | {"image": name}, ROW | {"instance_id": "a__b-2", "image": name}]
     result = grading.run(rows, "--min-free", 16 * 1024 * 1024)
     said = result.one_line(3, str(grading.engine.folder))
-    assert said.endswith("MB free; free some, or lower --min-free (16777216); rerun to resume")
+    assert said.endswith("MB free; free disk space, or lower --min-free (16777216); rerun to resume")
     assert registry.pulls("graded:three") == 0
     # An image that exists needs no space.
     assert grading.ended([ROW], "--min-free", 16 * 1024 * 1024) == {"a__b-1": "resolved"}

@@ -181,7 +181,7 @@ def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: Mak
     before = digest(repo.path)
     row = outcome(host, repo)
     assert (row["command"], row["counts"]["passed"]) == ("./run-checks --all", 1)
-    assert row["why"] == "tried last: AGENTS.md says so"
+    assert row["why"] == "tried last: AGENTS.md names this command"
     assert victim.is_dir() and digest(repo.path) == before
     assert outcome(host, repo)["kept"]
 
@@ -390,7 +390,7 @@ def test_a_hang_before_the_time_limit_is_no_accepted_patch(host: Host, make_repo
     assert "verified: no (" in last and "tests.test_b.HangTest.test_a" in last
 
 
-HIDDEN = "the test is no longer collected with the patch, which does not remove its code"
+HIDDEN = "with the patch, the test is not collected, although the patch does not remove its code"
 CASES_A = "import unittest\n\n\nclass ATest(unittest.TestCase):\n    def test_a(self):\n        pass\n\n    def test_b(self):\n        pass\n"
 A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
 

@@ -53,11 +53,11 @@ def another_script(tmp_path: Path) -> str:
 
 
 OPTIONS: list[tuple[str, object, str]] = [
-    ("--rounds", 3, "started with --rounds 15; use that, or another --out"),
+    ("--rounds", 3, "started with --rounds 15; use the same value, or another --out"),
     ("--tries", 4, "started with --tries 3; "),
     ("--attempts", 2, "started with --attempts 1; "),
     ("--verify", "always", "started with --verify never; "),
-    ("--sandbox", "plain", "started without --sandbox; leave that out, or use another --out"),
+    ("--sandbox", "plain", "started without --sandbox; leave out this option, or use another --out"),
     ("--python", "/usr/bin/python3", "started without --python; "),
     ("--setup", "true", "started without --setup; "),
     ("--validate", "true", "started without --validate; "),

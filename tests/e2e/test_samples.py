@@ -61,7 +61,9 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
     assert table(case, "proof", "same_behaviour", "same_change") == [("verified", 2, 1), ("verified", 2, 1)]
     names = ["attempt_0/reproducer_1.py", "attempt_1/reproducer_1.py"]
     assert table(case, "reproducers") == [[{"script": name, "result": "passed"} for name in names]] * 2
-    assert case.selected()["choice"] == "chosen from 2 candidates: it is the first of several equal patches"
+    assert (
+        case.selected()["choice"] == "chosen from 2 candidates: the chosen patch is the first of several equal patches"
+    )
     check_repeated(case, len(journal_of(case.out)) // 2)
 
 
@@ -72,7 +74,7 @@ def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
     lines = [*attempt(SCRIPT, patch(wired), review(YES_YES)), *attempt(SCRIPT_8, patch(), review(YES_YES))]
     result = case.run(lines, "--samples", 2).check()
     assert added(result) == [RIGHT]
-    why = "it passes 2 of 2 reproducers, the next best patch 1"
+    why = "the chosen patch passes 2 of 2 reproducers, the next best patch passes 1"
     assert case.selected()["choice"].endswith(why)
     page = case.host.run("report", case.out, "-o", "-").check().out
     assert why in page and "1 of 2" in page and "2 of 2" in page
@@ -102,7 +104,7 @@ def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
 def test_equals_are_put_to_the_vote(case: Case) -> None:
     lines = [guard("no"), *search(), patch(OTHER), patch(), *[vote(1, "because")] * 3]
     case.run(lines, "--samples", 2).check()
-    assert len(case.asked("select")) == 3 and "the model chose it" in case.selected()["choice"]
+    assert len(case.asked("select")) == 3 and "the model chose this patch" in case.selected()["choice"]
     check_repeated(case, len(journal_of(case.out)) // 2)
 
 

@@ -209,7 +209,7 @@ def test_a_word_that_is_no_definition_gets_one_message(host: Host, make_repo: Ma
 
 def test_a_path_alone_is_told_how_it_is_read(host: Host, repo: Repo) -> None:
     missed = host.run("search", "--repo", str(repo), "app/box.py").check(1)
-    assert "'app/box.py'; it is a file, folder or module: FILE:1-20 shows lines" in missed.err
+    assert "'app/box.py'; it is a file, folder or module: write FILE:1-20 to see lines" in missed.err
 
 
 def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:

@@ -98,7 +98,9 @@ def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidat
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines, *candidate(SEVENTH), *candidate(RIGHT)).check()
     assert added(result) == [RIGHT]
-    assert case.selected()["choice"].endswith("it passes 1 of 1 reproducers, the next best patch 0")
+    assert case.selected()["choice"].endswith(
+        "the chosen patch passes 1 of 1 reproducers, the next best patch passes 0"
+    )
     assert table(case, "proof", "same_behaviour") == [("none", 1), ("none", 1), ("doubted", 0)]
     ran = [[(at["script"], at["result"]) for at in row] for row in table(case, "reproducers")]
     name = "attempt_0/reproducer_1.py"
@@ -117,7 +119,7 @@ def test_the_examples_in_the_issue_decide_before_agreement(case: Case, candidate
     result = case.run([], *given, "--issue-text", issue, "-v").check()
     assert added(result) == [RIGHT] and len(case.records("execution")) == 4, "equal changes are run once"
     assert table(case, "changes_examples", "same_behaviour") == [(False, 2), (False, 2), (True, 2), (True, 2)]
-    why = "it changes what the issue's examples print, and the next best patch does not"
+    why = "the chosen patch changes what the issue's examples print, and the next best patch does not"
     assert case.selected()["choice"] == f"chosen from 4 candidates: {why}"
     check_repeated(case)
     case.run([], *given, "--issue-text", issue, "--verify", "never").check()
@@ -183,14 +185,14 @@ def test_the_model_chooses_among_equals(case: Case, candidate: Candidate) -> Non
     chosen = max(firsts, key=firsts.count)
     assert added(result) == [f"    {chosen}\n"]
     kept = {reason for row in case.selected()["candidates"] for reason in row.get("votes", [])}
-    assert kept == {"by one", "by two", "by three"} and "the model chose it" in case.selected()["choice"]
+    assert kept == {"by one", "by two", "by three"} and "the model chose this patch" in case.selected()["choice"]
     check_repeated(case)
 
 
 def test_where_nobody_chooses_the_first_of_equals_is_taken(case: Case, candidate: Candidate) -> None:
     result = case.run([], "--attempts", 0, "-v", *candidate(OTHER), *candidate(RIGHT)).check()
     assert added(result) == [OTHER] and "the model chose none of the equal candidates" in result.err
-    assert case.selected()["choice"].endswith("it is the first of several equal patches")
+    assert case.selected()["choice"].endswith("the chosen patch is the first of several equal patches")
     check_repeated(case)
 
 

@@ -187,7 +187,7 @@ def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: P
         result = box.run(repo.path, "--setup", "auto", "--verbose", "--", "python3", "-c", SHOW).check(0)
         lines.append(next(line for line in result.err.splitlines() if "set up by" in line))
         assert result.out.split()[1] == "42"
-    assert lines[0] == lines[1] and lines[0].endswith("./dev-setup.sh' (CONTRIBUTING.md says so)")
+    assert lines[0] == lines[1] and lines[0].endswith("./dev-setup.sh' (CONTRIBUTING.md names this command)")
     assert victim.is_dir() and repos.digest(repo.path) == before
     [kept_choice] = (cache(box).parent / "set-ups").iterdir()
     assert "./dev-setup.sh" in kept_choice.read_text()

@@ -77,8 +77,8 @@ def test_environment_and_folder() -> None:
         (".vscode/settings.json", '{"python.testing.pytestArgs": ["tests"],}', "tests", "python.testing of .vscode"),
         ("uv.lock", '[[package]]\nname = "pytest"\n', "", "uv.lock lists pytest"),
         ("environment.yml", "dependencies:\n  - python\n  - pytest>=7\n", "", "environment.yml lists pytest"),
-        ("AGENTS.md", "# Tests\n\n```sh\npytest -q tests\n```\n", "tests", "AGENTS.md says so"),
-        ("CONTRIBUTING.rst", "Not `pytest`: run the tests::\n\n    $ pytest tests\n    3 passed\n", "tests", "CONTRIBUTING.rst says so"),
+        ("AGENTS.md", "# Tests\n\n```sh\npytest -q tests\n```\n", "tests", "AGENTS.md names this command"),
+        ("CONTRIBUTING.rst", "Not `pytest`: run the tests::\n\n    $ pytest tests\n    3 passed\n", "tests", "CONTRIBUTING.rst names this command"),
         ("justfile", "test *args:\n    @uv run pytest -q tests {{args}}\n", "tests", "target test of the justfile"),
         ("Makefile", "PY = python3\ntest: build\n\t@$(PY) -m pytest -q tests\n", "tests", "target test"),
     ],
@@ -120,7 +120,7 @@ def test_a_guide_of_a_folder_speaks_of_that_folder() -> None:
     texts = {"api/AGENTS.md": text, ".github/workflows/a.yml": ci}
     plans = detect.detect(["api/AGENTS.md", "api/tests/test_a.py", "api/run-checks"], texts)
     assert "cd api && python -m unittest discover -s tests" in [plan["command"] for plan in plans]
-    found = [plan["command"] for plan in plans if plan["why"].endswith("api/AGENTS.md says so")]
+    found = [plan["command"] for plan in plans if plan["why"].endswith("api/AGENTS.md names this command")]
     assert found == ["cd api && python -m pytest tests", "cd api && ./run-checks --fast", "cd api && rm -rf / # test"]
 
 
@@ -162,10 +162,13 @@ def test_strings_that_do_not_end_are_read_in_linear_time() -> None:
 def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:
     assert commands.given("pytest tests; true", frozenset(PATHS))["runner"] == "command"
     plan = commands.given("pytest tests", frozenset(PATHS))
-    assert (plan["runner"], plan["why"]) == ("pytest", "you gave it")
+    assert (plan["runner"], plan["why"]) == ("pytest", "you gave this command")
     other = commands.given("pytest -x tests/test_nowhere.py", frozenset(PATHS))
     assert other["command"] == "python -m pytest tests/test_nowhere.py"
-    assert other["why"] == "you gave 'pytest -x tests/test_nowhere.py'; in this form, acr-host sees each outcome"
+    assert (
+        other["why"]
+        == "you gave 'pytest -x tests/test_nowhere.py'; acr-host runs it in this form, to see the outcome of each test"
+    )
 
 
 def test_nearest() -> None:

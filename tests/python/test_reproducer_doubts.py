@@ -105,9 +105,9 @@ DOUBTED = [
         "import contextlib\nwith contextlib.suppress(Exception):\n    import app\n",
         "the script swallows errors with suppress (line 2)",
     ),
-    ("def f(:\n", "the script cannot be read by the program's own Python"),
-    ("x = 1\0\n", "the script cannot be read by the program's own Python"),
-    ("x = " + "(" * 50_000 + ")" * 50_000, "the script cannot be read by the program's own Python"),
+    ("def f(:\n", "acr-host's own Python cannot parse the script"),
+    ("x = 1\0\n", "acr-host's own Python cannot parse the script"),
+    ("x = " + "(" * 50_000 + ")" * 50_000, "acr-host's own Python cannot parse the script"),
 ]
 
 

@@ -268,7 +268,7 @@ class _Site:
         if not agrees:
             base = yield from self.case.run("unmasked", text, is_patched=False)
             agrees = _end(base) == _end(got) != ""
-        changed = "handlers that hide any error raise it again"
+        changed = "handlers that could hide an error raise the error again"
         self.case.require("unmasked", changed, "the script ends as before", got, agrees)
 
     def unhandled(self) -> Steps:

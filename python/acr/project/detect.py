@@ -143,7 +143,9 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
                 plan["cwd"] = ""  # a build creates the folder, or it is the clone itself
             plan["narrow"] += 3 * (where in texts and folder != "")  # a guide or CI file of a part of the project
             is_guide = where in texts and not _CI.fullmatch(where)
-            found.setdefault(str(_key(plan)), {**plan, "why": f"{where} {'says so' if is_guide else 'runs it'}"})
+            found.setdefault(
+                str(_key(plan)), {**plan, "why": f"{where} {'names this command' if is_guide else 'runs it'}"}
+            )
     return sorted(found.values(), key=lambda plan: plan["narrow"])[:6]
 
 
@@ -154,7 +156,7 @@ def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
         for command, folder, is_of_tests in guides.commands(name, texts[name]):
             if is_of_tests and _may_test(command, paths | commands.seen_from(folder, paths)):
                 before = f"cd {folder} && " if folder else ""
-                found.append({**commands.whole(before + command), "why": f"tried last: {name} says so"})
+                found.append({**commands.whole(before + command), "why": f"tried last: {name} names this command"})
     return found[:2]
 
 

@@ -130,7 +130,7 @@ def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str)
             if command:
                 kept[command] = None
     if any(re.search(r"(^| )(-e|-r|\.|\./\S*)( |\[|$)|'\.\[|make |\.sh|\.py", command) for command in kept):
-        yield " && ".join(list(kept)[:8]), f"{where} says so"
+        yield " && ".join(list(kept)[:8]), f"{where} names this command"
 
 
 def _normal(part: str, project: str, paths: frozenset[str]) -> str | None:

@@ -94,13 +94,14 @@ PLACE_TEST("/task/meta", each_difference_is_named)
     static const struct {
         const char *then, *now, *said;
     } rows[] = {
-        {NULL, "rounds=14", "this run was started with --rounds 15; use that, or another"},
+        {NULL, "rounds=14",
+         "this run was started with --rounds 15; use the same value, or another"},
         {"rounds=3", NULL, "started with --rounds 3;"},
         {NULL, "tries=2", "started with --tries 3;"},
         {NULL, "attempts=2", "started with --attempts 1;"},
         {NULL, "verify=never", "started with --verify auto;"},
         {NULL, "repo=/elsewhere", "started with --repo /"},
-        {NULL, "rev=HEAD", "started without --rev; leave that out, or use another --out"},
+        {NULL, "rev=HEAD", "started without --rev; leave out this option, or use another --out"},
         {"rev=HEAD", NULL, "started with --rev HEAD;"},
         {NULL, "issue-text=it is worse", "the issue differs"},
         {NULL, "instance-id=a__b-1", "without --instance-id;"},
