@@ -18,9 +18,7 @@ def _libpython() -> Path:
     if found:
         return found[0]
     version = "{}.{}".format(*sys.version_info)
-    remedy = (
-        f"apt-get install libpython{version}" if sys.base_prefix == "/usr" else "build this Python with --enable-shared"
-    )
+    remedy = f"apt-get install libpython{version}" if sys.base_prefix == "/usr" else "build Python with --enable-shared"
     raise OSError(f"the Python in {sys.base_prefix} has no shared library, libpython{version}.so.1.0: {remedy}")
 
 

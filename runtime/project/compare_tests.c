@@ -399,8 +399,7 @@ static void describe_runs(const Work *work)
             : result                  ? "the cause of the failure is unknown"
             : end                     ? end
             : is_in(work->gone, id)
-                ? "with the patch, the test is not collected, although the patch does not remove "
-                  "its code"
+                ? "with the patch, the test is not collected, although its code is not removed"
                 : "the test no longer runs: its file, or a file that it imports, "
                   "cannot be imported, or the test run ended early");
     }

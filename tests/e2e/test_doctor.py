@@ -143,7 +143,7 @@ def test_the_time_of_the_tests_is_told_before_they_run_again(
     words = [*arguments(sample_repo, tmp_path / "o"), "--regressions"]
     assert "last time" not in run_host(*words, "--dry-run").check().out
     run_host("tests", "--repo", sample_repo)
-    assert re.search(r"(?m)^tests .*; they took \d+ s last time;", run_host(*words, "--dry-run").check().out)
+    assert re.search(r"(?m)^tests .*; the tests took \d+ s last time;", run_host(*words, "--dry-run").check().out)
     told = [line for line in run_host(*words).progress if line.endswith("last time")]
     assert len(told) == 1 and told[0].startswith("the project's tests took "), told
 

@@ -390,7 +390,7 @@ def test_a_hang_before_the_time_limit_is_no_accepted_patch(host: Host, make_repo
     assert "verified: no (" in last and "tests.test_b.HangTest.test_a" in last
 
 
-HIDDEN = "with the patch, the test is not collected, although the patch does not remove its code"
+HIDDEN = "with the patch, the test is not collected, although its code is not removed"
 CASES_A = "import unittest\n\n\nclass ATest(unittest.TestCase):\n    def test_a(self):\n        pass\n\n    def test_b(self):\n        pass\n"
 A_IDS = ["tests.test_a.ATest.test_a", "tests.test_a.ATest.test_b"]
 

@@ -97,7 +97,10 @@ def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
     lines = [guard("no"), *search(), patch(OTHER), patch(), guard("no"), *search(), patch(RIGHT)]
     result = case.run(lines, "--samples", 3).check()
     assert added(result) == [RIGHT]
-    assert case.selected()["choice"] == "chosen from 3 candidates: 2 candidates are this change, 1 the next best one"
+    assert (
+        case.selected()["choice"]
+        == "chosen from 3 candidates: 2 candidates make this change, and 1 make the next best change"
+    )
     check_repeated(case, len(journal_of(case.out)) // 2)
 
 

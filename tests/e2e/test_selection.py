@@ -73,7 +73,10 @@ def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candi
     result = case.run([], "--attempts", 0, *given).check()
     assert added(result) == [RIGHT] and case.records("model") == []
     assert case.selected()["selected"] == "candidates/2.diff"
-    assert case.selected()["choice"] == "chosen from 3 candidates: 2 candidates are this change, 1 the next best one"
+    assert (
+        case.selected()["choice"]
+        == "chosen from 3 candidates: 2 candidates make this change, and 1 make the next best change"
+    )
     assert table(case, "selected", "same_change") == [(False, 1), (True, 2), (False, 2)]
     check_repeated(case)
     case.host.run(*case.command[:-2]).one_line(USAGE, "different patches")

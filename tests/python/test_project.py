@@ -165,10 +165,7 @@ def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:
     assert (plan["runner"], plan["why"]) == ("pytest", "you gave this command")
     other = commands.given("pytest -x tests/test_nowhere.py", frozenset(PATHS))
     assert other["command"] == "python -m pytest tests/test_nowhere.py"
-    assert (
-        other["why"]
-        == "you gave 'pytest -x tests/test_nowhere.py'; acr-host runs it in this form, to see the outcome of each test"
-    )
+    assert other["why"] == "you gave 'pytest -x tests/test_nowhere.py'; this form shows the outcome of each test"
 
 
 def test_nearest() -> None:

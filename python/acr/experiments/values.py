@@ -129,7 +129,7 @@ class Judged:
         if not (pair.equal or near and pair.holds is True or found):
             return ""
         if _new_classes(was, want, got):
-            return "an object replaces plain data"
+            return "with the patch, a value is an object instead of plain data"
         spreads = any(is_object(at) and "numpy:ndarray" in at[1] for at in (want, got))  # type: ignore[index]
         was, want, got = _held(was), _held(want), _held(got)
         if found or _has_object(want) or _has_object(got) or near and not (_numbers(want) and _numbers(got)):
@@ -143,7 +143,7 @@ class Judged:
                 liar = _liar(value, self.changed)
                 named = liar and re.search(rf"\b{re.escape(liar.split('.')[-1])}\b", self.script)
                 if liar and not named and not _liar(was, self.changed) and "object" not in str(was):
-                    return f"an object of {liar}, which the patch changes, replaces plain data"
+                    return f"with the patch, a value is an object of {liar}, a class that the patch changes, instead of plain data"
         return ""
 
     def _is_not_a_number(self, base: Rows, patched: Rows) -> str:
@@ -216,7 +216,7 @@ def _library(base: Rows, patched: Rows) -> str:
 def _deeds(base: Rows, patched: Rows) -> str:
     """The reason if the process, only with the patch, does something for which plain code has no reason."""
     new = [str(at) for at in patched.get("V", []) if at not in base.get("V", [])]
-    return f"the process does this only with the patch: {new[0]}" if new else ""
+    return f"only with the patch, the process does something that plain code does not need: {new[0]}" if new else ""
 
 
 def _liar(value: object, changed: set[str]) -> str:
@@ -297,7 +297,7 @@ def _strays(was: object, want: object, got: object) -> str:
         return next(filter(None, map(_strays, was, want, got)), "")  # type: ignore[call-overload]
     alike = type(was) is type(got) or _is_number(was) and _is_number(got)
     strays = was == want != got and alike and not isinstance(got, list) and "..." not in (was, got)
-    return f"a part of the object was {was!r}, as the script expects, and is {got!r} with the patch" if strays else ""
+    return f"a part of the object is {got!r} with the patch, but the script expects {was!r}" if strays else ""
 
 
 def _other_class(want: object, got: object, changed: set[str]) -> str:

@@ -180,7 +180,7 @@ class _Site:
         got = yield from case.run("negated", text)
         told = got.says(self.script.nonce)
         changed = f"the assertion is negated ({self.script.quote()})"
-        case.require("negated", changed, "the script fails at it", got, told)
+        case.require("negated", changed, "the script fails at this assertion", got, told)
 
     # ---- Other expectations ----
 
@@ -240,7 +240,7 @@ class _Site:
         expected = "the printed values agree with what the script expects without the patch"
         case.require("written out", words, expected, found or "they agree", not found)
         if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
-            case.note("stated", "nothing", "the script states an expected value", "it states none", False)
+            case.note("stated", "nothing", "the script states an expected value", "it states no value", False)
             why = f"{self.script.quote()} states no expected value, so almost any change satisfies it"
             raise Refusal(why + "; assert the expected value, as in `assert f(1) == 2`")
         chosen = judged.helpers(self.base_all, patched)
@@ -254,7 +254,8 @@ class _Site:
                 not got.says(nonce) and not (chosen and got.assertion()) and (nonce[::-1] in got.err or not made[1])
             )
             told = equality.told(got.err, nonce) or got
-            case.require("replayed", words, "each has the same result", "each has" if agrees else told, agrees)
+            same = "each comparison has the same result"
+            case.require("replayed", words, same, same if agrees else told, agrees)
 
     # ---- Handlers ----
 
@@ -284,8 +285,8 @@ class _Site:
         if agrees and expected[0].rpartition(":")[2] in BROAD and bases and bases[0].rpartition(":")[2] in SLIPS:
             agrees = False  # the script accepts any error, and this error is a mistake in the variant
         changed = f"the class of the error that {self.script.quote()} expects is printed"
-        happened = f"it is {bases[0]}" if bases else "no error is raised there"
-        self.case.require("unhandled", changed, f"it is {expected[0]} or a subclass", happened, agrees)
+        happened = f"the error is {bases[0]}" if bases else "no error is raised"
+        self.case.require("unhandled", changed, f"the error is {expected[0]} or a subclass", happened, agrees)
 
     # ---- The project ----
 
@@ -352,7 +353,7 @@ class _Site:
 
     def rewritten(self) -> Steps:
         case, seed = self.case, word(self.case.rng, 20)
-        words = "the changed files in another form: no comments, other lines, local names and sizes"
+        words = "the changed files are rewritten: without comments, with other line numbers, local names and sizes"
         got = yield from case.run("rewritten", case.script, files=tree_variants.rewritten(case.patched, seed))
         case.require("rewritten", words, "the script passes", got, got.passed)
         base = {p: case.base.get(p) for p in case.patched}

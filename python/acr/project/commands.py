@@ -276,9 +276,5 @@ def given(text: str, paths: frozenset[str]) -> dict:
     is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)
     plan = {**plan, "narrow": 0} if plan and is_plain else whole(text)
     same = plan["command"].removeprefix("python -m ") == text.strip().removeprefix("python -m ")
-    why = (
-        "you gave this command"
-        if same
-        else f"you gave {text.strip()!r}; acr-host runs it in this form, to see the outcome of each test"
-    )
+    why = "you gave this command" if same else f"you gave {text.strip()!r}; this form shows the outcome of each test"
     return {**plan, "why": why}

@@ -142,10 +142,8 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
             if not commands.seen_from(plan["cwd"], paths):
                 plan["cwd"] = ""  # a build creates the folder, or it is the clone itself
             plan["narrow"] += 3 * (where in texts and folder != "")  # a guide or CI file of a part of the project
-            is_guide = where in texts and not _CI.fullmatch(where)
-            found.setdefault(
-                str(_key(plan)), {**plan, "why": f"{where} {'names this command' if is_guide else 'runs it'}"}
-            )
+            verb = "names" if where in texts and not _CI.fullmatch(where) else "runs"
+            found.setdefault(str(_key(plan)), {**plan, "why": f"{where} {verb} this command"})
     return sorted(found.values(), key=lambda plan: plan["narrow"])[:6]
 
 
