@@ -1,1 +1,1 @@
-"""The part of the program that is written in Python: run inside it by an embedded interpreter, never as a script."""
+"""The part of the program that is written in Python. The program's embedded interpreter imports it; it is not a script."""

@@ -18,7 +18,7 @@ def pack(fields: Iterable[bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """Split a byte string that `pack` has made. Raises ValueError if `data` is not one."""
+    """Split a byte string that `pack` made. Raises ValueError if `data` is no such byte string."""
     fields = []
     at = 0
     while at < len(data):

@@ -1,7 +1,7 @@
 """Parses the text of one search call into its name and arguments, bound to the registered signature.
 
 A model reads the messages: each names the error and shows the correct form of the call. A process may be started for a
-single call, so this module uses the parser without the module `ast` around it, which is loaded only for unusual calls.
+single call, so this module calls Python's parser directly, and loads the module `ast` only for unusual calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_TEXT = 64 * 1024  # longest call in characters
 MAX_INTEGER = 2**31 - 1
 MAX_SHOWN = 80  # characters of a call's text that a message quotes
 
-# (name, ((parameter, "str" | "int", or with its default: "int = 10"), ...))
+# (name, ((parameter, kind), ...)); a kind is "str" or "int", followed by the default if there is one: "int = 10"
 Spec = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -130,7 +130,7 @@ def _unparsed(node: _ast.expr) -> str:
 def _bind(
     params: tuple[tuple[str, str], ...], arguments: list[object], keywords: dict[str, object]
 ) -> dict[str, object]:
-    """Return the values by parameter, without omitted optional ones. Raises TypeError."""
+    """Return a dict from each given parameter to its value. Raises TypeError."""
     if len(arguments) > len(params):
         raise TypeError("too many positional arguments")
     names = [param for param, _ in params]

@@ -2,4 +2,4 @@
 
 
 class Deadline(BaseException):
-    """Raised in a job whose deadline has passed. It is no Exception, so `except Exception` does not catch it."""
+    """Raised in a job whose deadline has passed. It derives from BaseException, so `except Exception` does not catch it."""

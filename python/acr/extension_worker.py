@@ -302,7 +302,7 @@ def _guarded(work: Any) -> bytes:
         return _printed({"error": _described_error(error)})
     finally:
         if os.getpid() != _state.get("pid", os.getpid()):
-            os._exit(0)  # this is a fork of the process: one answer is enough
+            os._exit(0)  # the extension forked: a second process must not answer, too
 
 
 def _described_error(error: BaseException) -> str:

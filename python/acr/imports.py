@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Installed:
-    """Finds modules only in the folders that it was made with, whatever sys.path contains."""
+    """Finds modules only in the folders that the constructor got, whatever sys.path contains."""
 
     def __init__(self, folders: list[str]) -> None:
         self._folders = folders

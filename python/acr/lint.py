@@ -89,7 +89,7 @@ def _tree(text: bytes) -> str | bytes:
 
 
 def _compare(questions: list[Question], asked: list[Question]) -> dict[str, list[int | None]]:
-    """Path -> a number for each version. The texts before are linted only if their errors matter."""
+    """Path -> a number for each version. The old texts are linted only if their errors matter."""
     found: dict[str, list[Counter[Finding] | None]] = {question.path: [] for question in asked}
     for k in range(max(len(question.versions) for question in asked)):
         files = {each.path: each.versions[min(k, len(each.versions) - 1)] for each in questions}

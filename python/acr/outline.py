@@ -266,7 +266,7 @@ def _first_line(node: _ast.stmt) -> int:
 
 
 def _header_parts(node: _ast.AST) -> list[_ast.AST]:
-    """The nodes of which the last is the end of the header."""
+    """The nodes of a statement's header; the last of them ends the header."""
     parts = list(getattr(node, "type_params", ())[-1:])
     if isinstance(node, _ast.ClassDef):
         return parts + node.bases[-1:] + node.keywords[-1:]

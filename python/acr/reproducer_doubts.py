@@ -194,7 +194,7 @@ def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
 
 
 def _reads_python(node: ast.Call, name: str, last: str) -> bool:
-    """Whether it opens a file whose constant name ends in .py for reading."""
+    """Whether a call opens a file whose constant name ends in .py for reading."""
     if last in ("read_text", "read_bytes") and isinstance(node.func, ast.Attribute):
         return any((_text_of_constant(at) or "").endswith(".py") for at in ast.walk(node.func.value))
     if name not in ("open", "io.open", "codecs.open") or not node.args:
@@ -208,7 +208,7 @@ def _reads_python(node: ast.Call, name: str, last: str) -> bool:
 
 
 def _is_repr(node: ast.Call) -> bool:
-    """Whether it is eval(repr(x)), which checks that a value's text gives the value again."""
+    """Whether a call is eval(repr(x)), which checks that the text of a value evaluates to the same value."""
     inner = node.args[0] if len(node.args) == 1 else None
     return isinstance(inner, ast.Call) and tail(inner.func).endswith(("repr", "str"))
 

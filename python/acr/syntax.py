@@ -1,5 +1,5 @@
 """The referee: decides whether a file compiles, or if it is a data file, whether the standard library can read it.
-Every run asks it, so it imports new modules only for data files and for files that do not compile.
+Every run uses this module, so it imports further modules only for data files and for files that do not compile.
 """
 
 from __future__ import annotations

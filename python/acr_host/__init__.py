@@ -36,7 +36,7 @@ _FLAGS = frozenset(
     "all apply audit baseline count dry_run files_with_matches ignore_case ignore_unknown json list network no_cache no_pull"
     " official_only quiet regex regrade resume setup_network tests trust_git_links verbose vimgrep word_regexp".split()
 )
-# Options with a WHEN: what True means. False means `never`.
+# Options that take a WHEN -> the value that True means; False means `never`.
 _WHEN = dict.fromkeys(("verify", "regressions", "sbfl"), "always")
 _WHEN |= dict.fromkeys(("trace", "probe", "history", "repo_notes"), "auto")
 _MAX_LINE = 64 << 20  # most bytes of an event; the last event contains the patch

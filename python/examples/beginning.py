@@ -41,7 +41,7 @@ def note_repetition(event: Event) -> str | None:
 
 
 def test_finds_assignments(repo: Repo) -> None:
-    """Tests get the repository of --repo; `assert` is all they need."""
+    """Tests get the repository of --repo, and check results with `assert`."""
     names = [each for each in repo.symbols() if each.kind == "assignment"]
     if names:
         first = names[0]

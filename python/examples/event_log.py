@@ -12,7 +12,7 @@ LOG = setting("log", "", "File to which events are added")
 
 
 def write(event: Event) -> None:
-    """Adds a line; nothing without a file."""
+    """Adds a line for an event; does nothing if no file is set."""
     if LOG:
         with open(LOG, "a", encoding="utf-8") as log:
             log.write(json.dumps({"time": time.time(), "event": event.kind, **event.data}) + "\n")
@@ -23,7 +23,7 @@ for kind in EVENTS:
 
 
 def test_writes_lines(repo: Repo) -> None:
-    """Into the working folder, which is the extension's own."""
+    """The test writes to the working folder, which belongs to the extension alone."""
     global LOG
     before, LOG = LOG, "events.jsonl"
     write(Event("call", {"call": "search_class('A')"}, repo))

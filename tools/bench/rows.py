@@ -52,7 +52,7 @@ class Bench:
         return f'search_class("{self.symbol}")'
 
     def rare_text(self) -> str:
-        """A name that is rare in the only file with it; the same in each run on a corpus."""
+        """A name that occurs in only one file, and there rarely; each run on a corpus returns the same name."""
         seen: Counter[bytes] = Counter()
         for _, content in self.here.files:
             seen.update(set(re.findall(rb"\b[a-z]\w{11,}\b", content)))

@@ -55,7 +55,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our times and the other program's, from the same rounds."""
+    """The times of acr-host and of the other program, from the same rounds."""
 
     ours: Times
     peer: Times
@@ -144,7 +144,7 @@ def alternate(rounds: int, *steps: Step) -> list[Times]:
 
 
 def compare(rounds: int, ours: Step, peer: Step) -> Comparison:
-    """Our times and the other program's, in alternation, after one unmeasured round."""
+    """The times of acr-host and of the other program, which run alternately, after one unmeasured round."""
     alternate(1, ours, peer)
     return Comparison(*alternate(rounds, ours, peer))
 

@@ -35,7 +35,7 @@ _CALLED = re.compile(r"(?<![\w.>])(\w+)\s*\(")
 
 @cache
 def hint_for(name: str) -> str | None:
-    """What to use instead of a C function; None if it is not banned."""
+    """The replacement for a banned C function; None if the function is not banned."""
     return next((hint for rule, hint in _C_RULES if rule.fullmatch(name)), None)
 
 

@@ -50,7 +50,7 @@ def c_literals(text: str) -> Iterator[tuple[int, str]]:
 
 
 def python_literals(text: str) -> Iterator[tuple[int, str]]:
-    """The same for Python, without docstrings; "%u" replaces the values of f-strings."""
+    """(line, text) of the strings in Python except docstrings; "%u" replaces the values of f-strings."""
     tree = ast.parse(text)
     said = {id(node.value) for node in source.statements(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

@@ -58,7 +58,8 @@ def c_functions(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def python_functions(text: str) -> Iterator[tuple[str, int, int]]:
-    """The same for a Python file, including nested functions; none if it cannot be parsed."""
+    """(name, first line, number of lines) of the functions of a Python file, including nested functions; none if the file
+    cannot be parsed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -88,7 +89,7 @@ def too_long(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def whole(root: Path) -> Iterator[tuple[str, str]]:
-    """The same for each room as a whole."""
+    """(key as in ALLOWED, finding) for each room that exceeds its budget."""
     counts: dict[str, int] = {}
     for side in ("native", "runtime", "python"):
         for path in source.files(root / side, ".c", ".h", ".py", ".pyi"):

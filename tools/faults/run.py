@@ -124,7 +124,7 @@ class Fixed:
         self.left, self.lock = faults, threading.Lock()
 
     def next(self) -> tuple[int, seeding.Fault] | None:
-        """The next one; None at the end."""
+        """The next fault; None at the end."""
         with self.lock:
             return (0, self.left.pop(0)) if self.left else None
 
@@ -133,7 +133,7 @@ class Fixed:
         return [fault.file for fault in self.left]
 
     def another(self, index: int) -> None:
-        """There is no other."""
+        """Returns nothing, because a named fault has no replacement."""
 
 
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
@@ -258,7 +258,7 @@ def main() -> int:
     shops = [Workshop(ROOT, options.work / str(number), seconds) for number in range(options.jobs)]
     for shop in shops:
         if shop.prepare(tests) and not options.trusted:
-            seconds.clear()  # they are of another tree
+            seconds.clear()  # the times were measured on another tree
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
     for test in tests:
         if test not in seconds:

@@ -1,7 +1,7 @@
 """A private copy of the tree, its builds, and the tests, which run on the builds inside walls.
 
 Its folder contains `source` (the copy), `plain` and `asan` (builds), `written` (the only folder to which tests may
-write), and `logs`. Nothing else on the machine is written to.
+write), and `logs`. Nothing else on the machine changes.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def roff(text: str) -> str:
 
 
 def help_of(option: Row) -> str:
-    """What an option does, with its values, default and variable."""
+    """The help text of an option, with its values, default and variable."""
     more = f" ({option['values']})" if option["values"] else ""
     more += f"; without a value: {option['implicit']}" if option["implicit"] else ""
     more += f"; environment variable: {option['variable']}" if option["variable"] else ""
@@ -184,7 +184,7 @@ def arguments_of(told: Row) -> dict[str, str]:
 
 
 def pattern_of(verb: Row) -> str:
-    """The name of a verb, and its short name, as a pattern of a shell."""
+    """A shell pattern that matches the name and the short name of a verb."""
     return "|".join(filter(None, (verb["name"], verb["short_name"])))
 
 
@@ -244,7 +244,7 @@ def _zsh_argument(words: str | None) -> str:
 
 
 def zsh(told: Row) -> str:
-    """The same, with help texts."""
+    """Completes the same words as `bash`, and shows help texts."""
     verbs = told["verbs"]
     names = " ".join(f"'{verb['name']}:{_single(verb['summary'])}'" for verb in verbs)
     cases = "".join(

@@ -130,7 +130,7 @@ def _packed(tests: Path) -> str:
     if data.tell() > MAX_TESTS:
         raise ValueError(f"the folder tests/ has more than {MAX_TESTS} bytes")
     packed = bytearray(data.getvalue())
-    packed[4:8] = bytes(4)  # clears the time of packing
+    packed[4:8] = bytes(4)  # replaces the time in the gzip header by 0, so that equal files give equal bytes
     return base64.encodebytes(bytes(packed)).decode()
 
 
@@ -152,7 +152,7 @@ def _hooks(verifier: dict[str, Any]) -> list[str]:
 def _eval_script(
     folder: Path, place: str, variables: dict[str, Any], hooks: list[str], seconds: float, is_separate: bool
 ) -> str:
-    """The script that runs the verifier in the container, after the patch, with none of the machine's variables."""
+    """The script that runs the verifier in the container of the patched project, without the machine's variables."""
     values = {name: re.sub(r"\$\{\w+(?::-([^}]*))?\}", r"\1", str(value)) for name, value in variables.items()}
     back = "git apply -R /tmp/patch.diff || patch -R -p1 -i /tmp/patch.diff"
     lines = [

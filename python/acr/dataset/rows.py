@@ -18,7 +18,7 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # this program is started by its path
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the host starts this file by its path
 
 from acr.dataset.harbor import folders_of, row_of  # noqa: E402
 from acr.dataset.sets import LISTS, BadRow, canonical, tables  # noqa: E402
@@ -91,7 +91,7 @@ def _read_text(path: Path) -> str:
 
 
 def _json(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows of a list or of JSON lines; NaN is read as Python writes it."""
+    """The rows of a JSON list or of JSON lines; NaN is allowed, because Python's json module writes it."""
     text = _read_text(path)
     try:
         whole = json.loads(text) if text.lstrip()[:1] == "[" else None

@@ -1,7 +1,7 @@
-"""Runs a data set's own parser of logs; the host starts this text in a sandbox, where nothing but Python is.
+"""Runs a data set's own parser of logs; the host starts this text in a sandbox that contains only Python.
 
-Standard input: JSON {"source", "log"}. The source defines a function of the log, or is a program `OUT ERR JSON` that writes
-{"tests": [{"name", "status"}]}. Prints {test: outcome} as JSON, alone on the last line.
+Standard input: JSON {"source", "log"}. The source defines a function that takes the log, or is a program
+`OUT ERR JSON` that writes {"tests": [{"name", "status"}]}. Prints {test: outcome} as JSON, alone on the last line.
 """
 
 import json
@@ -14,7 +14,7 @@ OUTCOMES = {"pass": "PASSED", "fail": "FAILED", "skip": "SKIPPED", "error": "ERR
 
 
 def of_function(source, log):
-    """Call the function of that name, or else the last one that is defined, with the log."""
+    """Call the named function, or else the last function that the source defines, with the log."""
     space = {"__name__": "parser"}
     exec(compile(source, "<parser>", "exec"), space)
     defined = re.findall(r"^def (\w+)", source, re.MULTILINE)

@@ -71,9 +71,9 @@ class Pair:
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
         self.is_relation = right is not None and _are_related(left.get(), right.get())
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
-        self.is_noted = False  # other code uses the result to decide
+        self.is_noted = False  # other code of the script decides by the result
         self.tags = ("", "")  # the tag of the printed value, and that of the other side
-        self.listed: list[tuple[str, list[ast.expr]]] = []  # the values that must all stand on a side, with its text
+        self.listed: list[tuple[str, list[ast.expr]]] = []  # a side's text, and the values that must all occur there
 
     @property
     def equal(self) -> bool:
@@ -239,7 +239,7 @@ def is_given(pair: Pair) -> bool:
 
 
 def project_uses(node: ast.AST, project: set[str], seen: set[str]) -> Iterator[bool]:
-    """For each use of a name of the project in the computation of a value: whether it reads or runs the named object,
+    """For each use of a name of the project in the computation of a value: whether this use reads or runs the named object,
     and does not only inspect its declaration."""
     if _is_look(node, project):
         yield False
@@ -309,7 +309,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
 
 
 def of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
-    """The pair of a call that raises the assertion error itself; outside the site, the called name must say so."""
+    """The pair of a call that raises the AssertionError; outside the site, the called name must begin like an assertion."""
     call = getattr(at, "value", None)
     if isinstance(call, ast.Call) and tail(call) in {*SIDED, *_CLASSES, *_UNITTEST} and len(call.args) > 1:
         yield Pair(_UNITTEST.get(tail(call), tail(call)), True, Slot(call.args, 0), Slot(call.args, 1))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
-_SHAPING = ("property", "staticmethod", "classmethod")  # decorators of new functions that decide how they are reached
+_SHAPING = ("property", "staticmethod", "classmethod")  # decorators that decide how callers reach a new function
 _ACCESSORS = ("setter", "deleter", "overload")
 
 

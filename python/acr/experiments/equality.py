@@ -1,8 +1,8 @@
 """Repeats, without the patch, the comparisons by which a script relies on the equality of the project's objects.
 
-The written-out run prints each call of `__eq__`, `__ne__` or `__hash__` of a project's object whose nearest caller outside
-Python's library is the script, as `p in found` and `listener.assert_called_with(p)` make one. The base then compares objects
-that are built again from what was printed, so it does not matter what an equality reads, or which code calls it.
+The written-out run prints each call of `__eq__`, `__ne__` or `__hash__` of a project's object if the nearest caller
+outside Python's library is the script; `p in found` and `listener.assert_called_with(p)` make such calls. The base then
+compares objects built from the printed values, so it does not matter what a method reads, or which code calls the method.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-MAX_CALLS = 20_000  # calls that a run writes out; the comparisons of a script that makes more are not repeated
-MAX_KEYS = 30  # hashed objects, each of which is compared with each
+MAX_CALLS = 20_000  # calls that a run prints; if a script makes more calls, its comparisons are not repeated
+MAX_KEYS = 30  # maximum number of hashed objects; each is compared with every other
 MAX_PAIRS = 2_000
 
 # Makes classes write the comparisons on which the script relies: tag "E" (the method, both objects, its result, and whether
-# that is the result of comparing what is printed of them) and tag "H" (an object, its hash, and whether the script made it).
-# It leaves out that objects are equal which print alike, and comparisons of two objects that the script makes only in order
-# to compare them ({watch}_made), because these test the equality itself. Of the equality that a class has from Python's own
+# their printed forms compare alike) and tag "H" (an object, its hash, and whether the script made it). Two kinds of
+# comparisons are omitted: objects that print alike are equal; and the script makes both objects only in order to compare them
+# ({watch}_made), because such a comparison tests the equality itself. If a class inherits its equality from Python's own
 # classes, which read only their data, it writes comparisons within one class. {watch} covers the classes above one, or all.
 WATCH = """def {watch}(kind=None, state={{'made': {{}}, 'seen': set(), 'keys': set(), 'calls': 0, 'asks': [], 'size': 0, 'busy': False}}):
     import os, sys
@@ -93,9 +93,9 @@ def {watch}_made(x):
     return x
 {watch}_path = [at + __import__('os').sep for at in __import__('sys').path if at.endswith('-packages')]
 """
-# Builds objects from what was printed of them, without code of their classes, and compares them. Ends the script with the
-# word `told` if a comparison has another result; otherwise writes this word backwards. What cannot be built is an object
-# that equals only itself, and what prints alike within a comparison is one object, except for the two that are compared.
+# Builds objects from their printed form, without running code of their classes, and compares them. If a comparison has
+# another result, ends the script with the word `told`; otherwise writes this word backwards. A value that cannot be built
+# becomes an object that equals only itself. Parts that print alike become one object, except the two compared objects.
 REPEAT = """def {repeat}(told, rows, pairs):
     import ast, builtins, enum, importlib, operator, os, re
     def thing(build, kind, bases, rows=''):
@@ -143,8 +143,8 @@ REPEAT = """def {repeat}(told, rows, pairs):
 
 
 def relied(patched: dict[str, list[Any]]) -> tuple[list[str], list[list[object]]]:
-    """What a script that ran with the patch relies on: what is printed of objects, and for each comparison its method,
-    the numbers of both objects, its result, whether that is the one of their printed values, and a class."""
+    """What the script relies on in the run with the patch: the printed objects, and for each comparison the method, the
+    numbers of both objects, the result, whether their printed values have the same result, and a class."""
     compared = [at for at in patched.get("E", []) if isinstance(at, list) and len(at) == 5]
     keys = [at for at in patched.get("H", []) if isinstance(at, list) and len(at) == 3]
     for (one, first, made_one), (other, second, made_other) in itertools.combinations(keys, 2):
@@ -152,7 +152,7 @@ def relied(patched: dict[str, list[Any]]) -> tuple[list[str], list[list[object]]
             compared.append(["__hash__", one, other, False, one != other])
     numbers: dict[str, int] = {}
     found: dict[str, list[object]] = {}
-    # The unusual results first: those of which more than the printed values decide.
+    # The unusual results come first: results that depend on more than the printed values.
     for how, one, other, said, is_usual in sorted(compared, key=lambda at: bool(at[4])):
         if one == other and is_usual:
             continue  # objects that only their addresses distinguish
@@ -170,7 +170,7 @@ def told(err: str, nonce: str) -> str:
 
 
 def made(tree: ast.AST) -> Iterator[ast.Call]:
-    """The calls by which a script makes objects of the project's classes from its own data, only to compare them."""
+    """The calls with which the script makes objects of the project's classes from its own data, only to compare the objects."""
     project = project_names(tree)
     for at in ast.walk(tree):
         if isinstance(at, ast.Call) and tail(at)[:1].isupper() and names_project(at.func, project):
@@ -180,13 +180,13 @@ def made(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def _is_data(node: ast.AST, project: set[str]) -> bool:
-    """Whether an expression uses nothing of the project but its classes, to make objects."""
+    """Whether an expression uses only classes of the project, and only to make objects."""
     calls = [x.func for x in ast.walk(node) if isinstance(x, ast.Call) and tail(x)[:1].isupper()]
     kinds = {id(x) for at in calls for x in ast.walk(at)}
     return all(x.id not in project or id(x) in kinds for x in ast.walk(node) if isinstance(x, ast.Name))
 
 
-# Built-in functions whose results are, or hold, what they are given, or that tell something about it.
+# Built-in functions that return an argument, a container of arguments, or a fact about an argument.
 _HANDED = (
     "len set list tuple frozenset dict hash any all sorted sum repr str bool print type isinstance min max zip".split()
 )

@@ -59,7 +59,7 @@ class Edit:
         return True
 
     def change(self, slot: Slot, far: bool = False) -> bool:
-        """Changes the expected side in a slot; returns whether it could."""
+        """Changes the expected side in a slot; returns whether the side could be changed."""
         new = self.side(slot.get(), far)
         if new is not None:
             slot.put(new)
@@ -86,7 +86,7 @@ class Edit:
         return ast.IfExp(ast.Name(self.gate, ast.Load()), new, node) if self.gate else new
 
     def another(self, value: object, far: bool) -> object:
-        """Another plain value of the same kind; None where there is none."""
+        """Another plain value of the same kind; None if there is no such value."""
         if isinstance(value, bool):
             return not value
         if isinstance(value, (int, float, complex)):
@@ -124,12 +124,12 @@ def _keys(node: ast.AST) -> list[ast.AST]:
 
 
 def change_test(place: Slot, want: bool, edit: Edit) -> bool:
-    """Changes a test whose result must be `want`, so that the result must be the opposite; returns whether it could."""
+    """Changes a test whose result must be `want`, so that it must have the opposite result; returns whether that was possible."""
     test = place.get()
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return change_test(Slot(test, "operand"), not want, edit)
     if isinstance(test, ast.BoolOp):
-        # To make `and` fail, one part is enough; to make `or` fail, all parts must.
+        # `and` fails if one part fails; `or` fails only if all parts fail.
         parts = [Slot(test.values, at) for at in range(len(test.values))]
         done = [change_test(at, want, edit) for at in (reversed(parts) if want else parts)]
         return all(done) if isinstance(test.op, ast.Or) == want else any(done)

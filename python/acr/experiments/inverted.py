@@ -1,7 +1,7 @@
-"""Turns a script that passes while the issue exists into one that fails, by inverting its last assertion.
+"""Turns a script that passes while the issue exists into a script that fails, by inverting the last assertion.
 
-Published as AssertFlip: models write a passing script more reliably than a failing one, because a failure shows them
-their mistake.
+The method was published as AssertFlip: models write a passing script more reliably than a failing script, because a
+failure shows a model its mistake.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AWAITS = {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns"
 
 
 class _Speaking(Script):
-    """Its failures carry a readable message instead of a random word."""
+    """A script whose failures carry a readable message instead of a random word."""
 
     def secret(self) -> ast.expr:
         return ast.Constant(_SAYS)

@@ -432,7 +432,8 @@ class Unit:
         is_second = name == last or last in names.OPENS or bool(self._module(name))
         writes = last in names.OPENS | {"open"} and self._writes(x, is_second)
         has_paths = self.known.bound & {"os", "pathlib", "tempfile", "shutil", "Path", "PurePath"}
-        is_path = last == "replace" and len(x.args) == 1 and not x.keywords and has_paths  # str.replace takes two
+        # str.replace takes two arguments
+        is_path = last == "replace" and len(x.args) == 1 and not x.keywords and has_paths
         if last in names.WRITES and isinstance(x.func, ast.Attribute) | last[0].isupper() or is_path or writes:
             yield "writing", ast.unparse(x)[:60]
 

@@ -26,13 +26,13 @@ def bound(tree: ast.AST) -> set[str]:
     return found
 
 
-# Calls that return one of the objects that they are given, or a container of these.
+# Calls that return one of their arguments, or a container of their arguments.
 _HANDS_ON = {"next", "iter", "list", "tuple", "set", "sorted", "reversed", "min", "max", "zip", "enumerate", "filter", "getattr", "dict",
     "get", "pop", "values", "items", "copy"}  # fmt: skip
 
 
 def sources(at: ast.AST | None, values: dict[str, list[ast.expr]], depth: int = 0) -> Iterator[str]:
-    """The names from which an expression takes its value, other than by computing it."""
+    """The names whose value an expression may return unchanged."""
     if depth > 12:
         return
     if isinstance(at, ast.Name):
@@ -106,7 +106,7 @@ def _contents(module: str) -> dict[str, object]:
         return {}
     try:
         return vars(importlib.import_module(module))
-    except Exception:  # it exists only on other machines or in other versions of Python
+    except Exception:  # the module exists only on other machines or in other versions of Python
         return {}
 
 

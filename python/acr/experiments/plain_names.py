@@ -27,7 +27,7 @@ NARROW["typing"] = frozenset(typing.__all__) - {"get_type_hints", "ForwardRef"} 
 # Names of modules that may not be used; and modules that let code change or inspect all of the process.
 REFUSED, FOREIGN = _LISTS["refused"], _LISTS["foreign"]
 INSPECTS = re.compile(r"\binspect\.(?:stack|trace|get(?:members|module|source|closure|file|attr)\w*)$")
-# Attributes that Python or a package gives a meaning; others that look like them are the project's own.
+# Attributes to which Python or a package gives a meaning; other attributes of the same form are the project's own.
 _TYPES = [getattr(types, at) for at in types.__all__ if at.endswith("Type")] + [type, BaseException, property, super]
 SPECIAL = _LISTS["special"].union(*map(dir, _TYPES))
 # Classes and functions of the library in pickles of ordinary data, and modules that plain code has no reason to import.
@@ -82,5 +82,5 @@ def pytest_options(text: bytes | None) -> list[bytes]:
 
 
 def fields(text: str) -> list[str]:
-    """The attributes that a text asks for where it is used as a format."""
+    """The attributes that a text reads if the text is used as a format."""
     return [at for field in re.findall(r"\{([^{}:!]*)", text) for at in re.split(r"[.\[\]]+", field)[1:]]

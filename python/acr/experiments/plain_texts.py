@@ -1,4 +1,4 @@
-"""Finds texts with which code could name what plain code may not name: attributes, formats, files and code as data."""
+"""Finds texts with which code could reach what plain code may not use: attributes, formats, files and code as data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from acr.experiments.plain import Finding, Unit
 
 _STARTS = re.compile(r"eval_str$|PYTHON[A-Z]+$|/proc\b|/dev/(?:fd|std)")
-_OPEN_FIELD = re.compile(r"\{\w*[.\[][^{}]*$|__[\].}]")  # a part of a format that asks for an attribute
-# Methods of a text that give a text with other characters.
+_OPEN_FIELD = re.compile(r"\{\w*[.\[][^{}]*$|__[\].}]")  # a part of a format that reads an attribute
+# String methods that return a string with other characters.
 _EDITS = frozenset(
     "replace translate decode format format_map swapcase upper lower removeprefix removesuffix chr bytes bytearray reversed pop".split()
 )

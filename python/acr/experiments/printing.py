@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Writes a value as plain data, with attributes instead of equality and classes by name. The second function writes only
 # the classes of a value, and only for a limited number of evaluations.
-# They write to a copy of descriptor 1, which a runner of tests inside the script does not capture; it is made once, because
-# that runner may import the script again.
+# Both functions write to a copy of descriptor 1, because a test runner inside the script does not capture the copy. The
+# copy is made only once, because the runner may import the script again.
 SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     import collections, numbers, os
     t, me = type(x), {name}
@@ -109,8 +109,8 @@ EVEN = """def {even}(x, tag, judge):
 
 
 # Writes at the end the state that Python's library and other packages share with the script: for each module a checksum
-# of its functions, and of its classes and public data if it is of the standard library. Tag "T", also when the site is
-# reached first.
+# of its functions, and of its classes and public data if it is of the standard library. The
+# tag is "T". The same rows are written when the script first reaches the site.
 LIBRARY = """def {library}(early=False, was={{}}, done=[]):
     import os, sys, zlib
     plain = (int, float, str, bytes, bool, type(None))
@@ -156,7 +156,7 @@ del atexit
 """
 
 
-# Writes actions of the process that plain code has no reason for: tag "V".
+# Writes, with the tag "V", actions of the process for which plain code has no reason.
 DEEDS = """def {deeds}():
     import os, re, sys
     seen, library = set(), {{*getattr(sys, 'stdlib_module_names', ('builtins', 'os', 'sys', 'posix', 'gc')), '__main__'}}
@@ -229,7 +229,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
     for pair in found:
         _show(pair, names, judges.get(id(pair)))
     for at, tag in marked:
-        # A runner of tests inside the script must see them fail.
+        # A test runner inside the script must see failed assertions as failures.
         inside = any(str(getattr(up, "name", "")).startswith("test") for up in ancestors(at))
         is_run = inside and "pytest.main" in script.source
         row = (names.name + "(0, '{}')").format
@@ -244,7 +244,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
     for at in before:
         if isinstance(at, (ast.Import, ast.ImportFrom)) and getattr(at, "module", "") != "__future__":
             site.swap(at, at, *ast.parse(f"{watch}()").body)
-    if not re.search(r"exit|quit|main", script.source):  # then each run that passes comes to the end of the script
+    if not re.search(r"exit|quit|main", script.source):  # then each passing run reaches the end of the script
         last = len(script.source.rstrip().split("\n"))
         site.tree.body += ast.parse(f"{names.name}(0, 'M{last}_9999s')").body
     site.insert(
@@ -279,7 +279,7 @@ def _ends_more(at: ast.AST) -> bool:
 
 
 def _kept(pair: Pair) -> Iterator[tuple[str, ast.expr]]:
-    """The names from which an expectation alone is computed, with the expressions that give them their only values."""
+    """The names that only expectations use, each with the only expression whose value is assigned to the name."""
     observed = pair.left if pair.is_right else pair.right
     names = [{x.id: x for x in ast.walk(at.get()) if isinstance(x, ast.Name)} for at in (pair.expected, observed)]
     states = pair.equal or pair.call and tail(pair.call.get()) in LIKE

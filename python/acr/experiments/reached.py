@@ -1,4 +1,4 @@
-"""Finds what a script that passes must have done: the assertions that it has reached, and the values that it has compared."""
+"""Finds what a passing script must have done: which assertions it reached, and which values it compared."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SAME = ("iter", "list", "tuple", "sorted", "reversed", "deque", "dict", "zip", 
 
 
 def tag(at: ast.stmt) -> str:
-    """The tag of the row that says that an assertion is reached: "M" with its line, and "s" if each run that passes reaches
-    it. "": the statement is no assertion, or is reached only to fail."""
+    """The tag of the row that reports a reached assertion: "M" with its line, and "s" if each passing run reaches the
+    assertion; "" if the statement is no assertion, or is reached only to fail."""
     call = at.items[0].context_expr if isinstance(at, _WITH) else at.value if isinstance(at, ast.Expr) else None
     asks = isinstance(at, ast.Assert) or isinstance(at, ast.If) and any(map(is_stop, at.body))
     states, around = asks or isinstance(call, ast.Call) and re.match("assert|raises$", tail(call)), [*ancestors(at)]
@@ -38,7 +38,7 @@ def _in_loop(at: ast.AST) -> bool:
 
 
 def _may_avoid(at: ast.AST, down: ast.AST) -> bool:
-    """Whether a run that passes may never come to the part `down` of a statement."""
+    """Whether a passing run may never reach the part `down` of a statement."""
     if isinstance(at, FUNCTIONS):
         text, name = ast.unparse(top(at)), getattr(at, "name", "")
         runs = name.startswith("test") and re.search(_RUNS_TESTS, text) and not re.search(_CHOOSES_TESTS, text)
@@ -50,7 +50,7 @@ def _may_avoid(at: ast.AST, down: ast.AST) -> bool:
     if isinstance(at, ast.If) and "__name__" not in ast.unparse(at.test):
         tries = [x for x in ast.walk(top(at)) if isinstance(getattr(x, "up", None), ast.Try)]
         modules = [re.escape(y.asname or y.name) for x in tries if isinstance(x, _IMPORTS) for y in x.names]
-        is_one_of = at.orelse or any(map(leaves, at.body))  # outside of a loop, a run takes only one of the ways
+        is_one_of = at.orelse or any(map(leaves, at.body))  # outside of a loop, a run takes only one of the branches
         asks = re.search("|".join([_MACHINE, *(rf"\b{name}\b" for name in modules)]), ast.unparse(at.test))
         return asks is not None or bool(is_one_of) and not _in_loop(at)
     return isinstance(at, (ast.ExceptHandler, _CASE)) or isinstance(at, LOOPS) and down in at.orelse
@@ -58,7 +58,7 @@ def _may_avoid(at: ast.AST, down: ast.AST) -> bool:
 
 def listed(node: ast.expr) -> list[ast.expr]:
     """The values that a script lists and that must all be compared with results of the project where this expression stands:
-    the elements that a loop or `zip` runs through, or the values of which results select one."""
+    the elements of a loop or `zip`, or the values among which a result selects one."""
     project, found = project_names(top(node)), []
     if isinstance(node, ast.Name):
         for loop, target, rows in [*_loops(node)][:1]:
@@ -79,7 +79,7 @@ def listed(node: ast.expr) -> list[ast.expr]:
 
 
 def _loops(node: ast.Name) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
-    """The loops around a name that bind it, innermost first, with their targets and what they run through."""
+    """The loops around a name that bind it, innermost first, with their targets and the values that they iterate over."""
     for up in ancestors(node):
         for at in [up] if isinstance(up, (ast.For, ast.AsyncFor)) else getattr(up, "generators", []):
             if any(getattr(x, "id", "") == node.id for x in ast.walk(at.target)):

@@ -190,7 +190,7 @@ def _speak(script: Script, site: Site) -> None:
 
 class Perturbed:
     """A variant with another expected value. `control`: a variant for the base with the right value on the observed
-    side, or None; if it passes, the change has no effect. `speaks`: the nonce is in the failure's message."""
+    side, or None; if this control passes, the change has no effect. `speaks`: the nonce is in the failure's message."""
 
     def __init__(self, text: str, words: str, speaks: bool, control: str | None) -> None:
         self.text, self.words, self.speaks, self.control = text, words, speaks, control
@@ -224,7 +224,7 @@ def _asserts(site: Site) -> str:
 
 
 def pinned(script: Script, rows: dict[str, list[object]]) -> tuple[str, object] | None:
-    """The script with its computed expected values written out, as they are without the patch; and the last of these."""
+    """The script with its computed expected values written out, as they are without the patch; and the last value."""
     site, last = script.site(), None
     for number, pair in enumerate(pairs(site) if site else []):
         written = rows.get(f"{'L' if pair.how == 'given' or not pair.is_right else 'R'}{number}", [])
@@ -326,7 +326,7 @@ def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | No
 
 
 def _notes(at: ast.stmt, asked: set[str]) -> bool:
-    """Whether a statement reacts to a missing error: it fails, leaves the block, or records that."""
+    """Whether a statement reacts to a missing error: it fails, leaves the block, or records that no error occurred."""
     calls = [x for x in ast.walk(at) if isinstance(x, ast.Call) and tail(x) in GROWS]
     flags = isinstance(at, ast.Assign) and isinstance(at.value, ast.Constant)
     counts = isinstance(at, ast.AugAssign) and isinstance(at.target, ast.Name) and at.target.id in asked
@@ -348,7 +348,7 @@ def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
             return False
         if isinstance(x, (ast.Assign, ast.Return)) and isinstance(x.value, ast.Constant):
             if isinstance(x.value.value, bool) or x.value.value is None:
-                return False  # it sets a flag that the script tests later
+                return False  # the handler sets a flag that the script tests later
         if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name) and x.target.id in asked:
             return False
         if isinstance(x, ast.Call) and tail(x) in GROWS:
@@ -387,5 +387,5 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
 
 
 def by_pipe(source: str) -> bool:
-    """Whether Python may read the script from a pipe; a script that uses its own file cannot be read so."""
+    """Whether Python may read the script from a pipe; a script that uses its own file must be a file."""
     return not any(word in source for word in ("__file__", "argv", "multiprocessing", "getsource", "ProcessPool"))

@@ -4,7 +4,7 @@
 run without the patch), "packages", "exits": [[code, whether it ended by itself]…]}; the
 script; the changed files, packed as (path, before, after) with "+" before each content; then standard error and output of
 the run without the patch and of each run so far. It gives packed fields: a JSON object; the script of the next run; path
-and content, with "+" before it, of each file that the run has otherwise than its side. The object is {"run": {"name",
+and content (with "+" before it) of each file that differs, in this run, from the same file of the side. The object is {"run": {"name",
 "is_patched", "file", "is_pipe", "hash_seed", "user"}}, or {"refusal", "rows", "runs"}.
 """
 

@@ -21,7 +21,7 @@ _PLACES = (
 )  # fmt: skip
 GROWS = {"append", "add", "extend", "insert", "appendleft"}
 BROAD = {"Exception", "BaseException", "Warning"}
-MAX_FOLLOWED = 5  # most names followed from the site to the expressions that computed them
+MAX_FOLLOWED = 5  # maximum number of names that are traced to the expressions that computed them
 UNITTEST = {
     one: other
     for pair in (
@@ -114,7 +114,7 @@ class Site:
             self.is_stop = True
             self._find_branch(at)
             if not self.kind and not is_stop(at) and not isinstance(at, ast.Raise):
-                self.kind, self.is_stop = "statement", False  # the called function finished in a way that it should not
+                self.kind, self.is_stop = "statement", False  # the call ended otherwise than expected
         elif isinstance(at, ast.Assert):
             self.kind, self.test = "test", (at, "test", True)
         elif isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value).startswith("assert"):

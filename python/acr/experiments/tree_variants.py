@@ -64,7 +64,7 @@ _EMPTY = """def {word}(fn):
 """
 
 
-# Wraps a function of the patch: its results keep their form, but contain other data; says so when the process ends.
+# Wraps a function of the patch: its results keep their form, but contain other data; reports this when the process ends.
 _SHIFTED = """def {word}(fn, told=[]):
     import atexit, copy, functools, inspect, os
     def data(x, depth=0):
@@ -90,8 +90,8 @@ _SHIFTED = """def {word}(fn, told=[]):
 
 
 def shifted(base: Files, patched: Files, word: str, mark: str) -> Files | None:
-    """The patched files, in which the functions that the patch adds or changes return other data of the same form; None:
-    it changes none. The process writes `mark` to standard error if any data differs."""
+    """The patched files, in which the functions that the patch adds or changes return other data of the same form; None
+    if the patch changes no function. The process writes `mark` to standard error if any data differs."""
     out: Files = {}
     for path, text in patched.items():
         if path.endswith(".py") and text is not None:
@@ -119,7 +119,7 @@ def _decorate(tree: ast.Module, functions: list[Any], word: str, source: str) ->
 
 
 def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None:
-    """The base with functions that return nothing in place of those that the patch changes; None: it changes none.
+    """The base with functions that return nothing in place of those that the patch changes; None if the patch changes none.
 
     fills: lists that they return hold other values instead.
     """
@@ -143,7 +143,7 @@ def _functions(tree: ast.Module) -> dict[tuple[str, str], ast.FunctionDef | ast.
 
 
 def rewritten(files: Files, seed: str) -> Files:
-    """The same behaviour in another form: no comments, other lines, local names and sizes."""
+    """The patched files with the same behaviour, but without comments, and with other lines, local names and sizes."""
     dice = random.Random(seed)
     lines = "".join(f"# {'x' * dice.randrange(40, 99)}\n" for _ in range(dice.randrange(30, 90)))
     size = dice.randrange(50, 90)
@@ -192,7 +192,7 @@ def changed_classes(base: Files, patched: Files) -> set[str]:
 
 
 def _comparing(kind: ast.ClassDef | None) -> list[str]:
-    """What decides how the objects of a class compare; with a decorator, that may be any of its attributes."""
+    """The parts of a class that decide how its objects compare; if the class has a decorator, all attributes may decide."""
     parts = [*kind.decorator_list, *kind.keywords] if kind else []
     for at in kind.body if kind else []:
         names = {x.id for x in ast.walk(at) if isinstance(x, ast.Name)} if isinstance(at, ast.Assign) else set()

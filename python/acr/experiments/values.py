@@ -169,7 +169,7 @@ class Judged:
 
     def unheld(self, text: str, base: Rows, patched: Rows) -> str:
         """The reason if the script passes with the patch although an assertion is not reached, or does not hold."""
-        held = ["M" + tag[1:] for tag in base if tag[:1] == "P"]  # those that hold without the patch
+        held = ["M" + tag[1:] for tag in base if tag[:1] == "P"]  # assertions that hold without the patch
         for tag in [*re.findall(r"'(M\d+_\d+s)'", text), *held]:
             number, reached, ended = int(tag[1:].partition("_")[0]), *(patched.get(at + tag[1:], []) for at in "MP")
             ends = len(reached) == len(ended) or f"'P{tag[1:]}'" not in text or "AssertionError" in self.script

@@ -102,7 +102,7 @@ def judge(case: Case) -> Generator[Run, Outcome, str]:
             *experiments,
             site.nothing,
             site.shifted,
-        ]:  # the last, so that "stated" gives its reason first
+        ]:  # this experiment comes last, so that the reason of "stated" is reported first
             yield from experiment()
     except Refusal as refusal:
         return str(refusal)

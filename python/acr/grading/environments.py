@@ -100,7 +100,7 @@ _FIELDS = {
 
 
 def recipe_of(row: dict, own: list[dict]) -> dict:
-    """The recipe for a row: one that names the task before one that names its version. Raises UnknownProject."""
+    """The recipe for a row; a recipe for the task takes precedence over a recipe for the version. Raises UnknownProject."""
     if row.get("set") == "Harbor":
         raise UnknownProject("the verifier of a Harbor task runs only in its container; use --sandbox container")
     matching = [recipe for recipe in [*own, *built_in_recipes()] if recipe["repo"] == row.get("repo")]

@@ -22,7 +22,7 @@ _SUITE_RAN = re.compile(
     r"|Test Suites:\s+(?:\d+ \w+, )*[1-9]\d* total|^# tests [1-9]\d*|[1-9]\d* specs?, \d+ failures?|': ok$",
     re.MULTILINE,
 )
-# Projects whose parsers find failed tests only; in version 5 a field of the row says so.
+# Projects whose parsers find only failed tests; in version 5, a field of the row marks such parsers.
 _FAIL_ONLY_PROJECTS = ("chartjs/Chart.js", "processing/p5.js", "markedjs/marked")
 
 

@@ -199,7 +199,7 @@ def _pytest(args: list[str], paths: frozenset[str]) -> dict:
         if is_value or word.startswith("-"):
             continue
         narrow += 4 * (word.endswith(".py") or "::" in word)
-        if not _exists(word, paths):  # a variable's value, or made by a build
+        if not _exists(word, paths):  # the path contains a variable, or a build makes the file
             kept.pop()
             narrow += 1
     return plan_of("pytest", kept, " ".join(["python -m pytest", *map(shlex.quote, kept)]), narrow=narrow)
@@ -230,7 +230,7 @@ def _unittest(args: list[str], paths: frozenset[str]) -> dict | None:
         return plan_of("unittest", named, shlex.join(["python", "-m", "unittest", *named]), narrow=2 * len(named) > 2)
     start = (values.get("s") or "".join(named[1:2])).removeprefix("./").rstrip("/")
     if start not in ("", ".") and paths and not seen_from(start, paths):
-        return None  # it runs elsewhere
+        return None  # the command runs elsewhere
     return discover(*(values.get(name) or found for name, found in zip("spt", [*named[1:4], "", "", ""])))
 
 

@@ -37,7 +37,7 @@ def read_ini(text: str) -> configparser.RawConfigParser:
     try:
         parser.read_string(text)
     except configparser.Error:
-        return parser  # it contains what was read before the error
+        return parser  # the parser keeps the lines before the error
     return parser
 
 

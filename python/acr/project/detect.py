@@ -161,7 +161,7 @@ def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
 def _may_test(command: str, paths: frozenset[str]) -> bool:
     words = [*command.split(), ""]
     if command.endswith((".", ",")) or "``" in command:
-        return False  # this is prose
+        return False  # the text is prose
     is_path = "/" in words[0] and words[0].removeprefix("./") in paths and not words[0].endswith(".py")
     is_program = len(words) > 2 and re.fullmatch(r"[\w.-]*[a-z]", words[0]) is not None and words[0] not in _NO_TESTS
     return (

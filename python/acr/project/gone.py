@@ -1,4 +1,4 @@
-"""Tells which of the tests that a patch makes disappear the patch itself removes or renames, from its diff."""
+"""Finds, in a patch's diff, which tests the patch itself removes or renames, of the tests that disappear with it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def experiment_words(value: Any) -> Html:
 
 
 def _experiments(run: Run) -> list[Html]:
-    """What was changed, what was expected, and what happened."""
+    """The table of the experiments: what each changed, the expected end, and the actual end."""
     names = ("experiment", "changed", "expected", "happened")
     rows = [[*(experiment_words(row.get(name)) for name in names), _agrees(row.get("agrees"))]
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip

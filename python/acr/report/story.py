@@ -15,7 +15,7 @@ from acr.report.plain import decode, line_of, load, member, number_of, rows_of, 
 
 MAX_PATCH = 400_000  # characters
 SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # for `reproduce`, which judges no patch
-# What result.json says -> what people read, as runtime/verbs/run_result.c prints it.
+# A verdict in result.json -> the words for people, as runtime/verbs/run_result.c prints them.
 VERDICTS = {name: name for name in ("verified", "validated", "unverified", "reproduced")} | {
     "refused": "rejected",
     "none": "no patch",

@@ -2,8 +2,8 @@
 
 The project's Python reads this file from its standard input, with the script's path as argument. It runs the script as the main
 module and writes the tree to standard output; what the script itself writes there is dropped. A call tree can have millions
-of calls: of equal functions below one caller the first two are kept, and of calls that raise the last. The calls of the script come
-latest first, since it failed at its end.
+of calls: below one caller, the tracer keeps the first two calls of each function, and the last call that raises. The script's
+calls come latest first, because the script failed at its end.
 """
 
 import importlib.machinery
@@ -19,7 +19,7 @@ MOST_CALLS = 3000  # maximum calls below one call of the script
 MOST_TOP, MOST_SHOWN = 40, 12  # maximum calls of the script that are kept, and that are shown
 MOST_SECONDS = 15.0  # maximum time for showing values
 RETURNS = ("RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE", "INSTRUMENTED_RETURN_VALUE", "INSTRUMENTED_YIELD_VALUE")
-OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of a code object: it is a function's; it has *args; it has **kwargs
+OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of a code object: a function's code; has *args; has **kwargs
 
 
 class Call:

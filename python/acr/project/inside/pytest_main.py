@@ -8,7 +8,7 @@ import acr_test_events  # also imports json, before a project's module of that n
 
 
 def narrow(args, select):
-    """If tests are selected, collects only their files, provided that these are where the ids say."""
+    """If tests are selected, collects only their files, unless a file of an id does not exist."""
     files = list(dict.fromkeys(test.split("::")[0] for test in select or ()))
     if acr_test_events.read_request("wide") or not files or not all(os.path.isfile(file) for file in files):
         return args

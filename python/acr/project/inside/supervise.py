@@ -119,7 +119,7 @@ def make_environment(plan, folder, report):
     env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", "/usr/bin:/bin")])
     env.update(plan.get("env", {}))
     first = [os.path.abspath(at) for at in plan.get("path", [])]
-    if plan["runner"] == "command":  # the project's Python, which the command starts, reports
+    if plan["runner"] == "command":  # the command starts the project's Python, which reports the outcomes
         env["PATH"] = os.pathsep.join([os.path.join(folder, "bin"), env["PATH"]])
         first.insert(0, os.path.join(folder, "everywhere"))
         env["PYTEST_ADDOPTS"] = (env.get("PYTEST_ADDOPTS", "") + " -p acr_pytest_report").strip()
