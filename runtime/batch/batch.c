@@ -1,6 +1,6 @@
-/* Runs many tasks: a few threads take tasks one by one and run each task as a process, so that
- * no task can affect another. The process reads its options as JSON from standard input, and
- * writes its result as JSON. The threads share only the struct Batch, under its lock. */
+/* Runs many tasks: a few threads take tasks one by one and run each task as a process, so that no
+ * task can affect another. The process reads its options as JSON from standard input, and writes
+ * its result as JSON. The threads share only the struct Batch, under its lock. */
 #include "batch/batch_state.h"
 
 #include <pthread.h>
@@ -13,26 +13,25 @@
 
 #define MAX_RESULT_BYTES ((gsize)256 * 1024 * 1024)
 #define LEDGER_SCOPE "batch"
-#define SOFT_MS 3000 /* time in which an interrupted task may report what it has spent */
+#define SOFT_MS 3000 /* time in milliseconds in which an interrupted task can report its cost */
 
 typedef struct {
     const AcrBatchOptions *options;
     const GPtrArray *instances;
-    char *shared_dir; /* folder in which tasks share the limits of a provider */
+    char *shared_dir; /* folder through which tasks share a provider's limits */
     AcrLimits limits; /* total limits of all tasks */
     pthread_mutex_t lock;
     guint ended;
     AcrBatchNote note;
-    guint paced;                     /* number of tasks that this command has finished */
-    gint64 paced_ms, paced_microusd; /* time and money spent on these tasks */
+    guint paced;                     /* number of tasks that this command has finished, excluding
+                                      * tasks finished earlier */
+    gint64 paced_ms, paced_microusd; /* time and money spent on `paced` tasks */
     AcrBatchResult result;
-    GError *failure; /* the first error while writing the predictions */
+    GError *failure; /* the first error while writing the predictions or the summary */
 } Batch;
 
-/* ---- One task ---- */
-
-/* Rejects a symbolic link, because a folder from somebody else may contain links that lead out
- * of the folder. */
+/* Fails if `path` is a symbolic link, because a folder from somebody else may contain links that
+ * lead out of the folder. */
 static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
@@ -58,8 +57,8 @@ char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments)
     return acr_json_print(json);
 }
 
-/* The text for a task's process: the batch's options with the task's own folder, issue and
- * place, as JSON; owned. */
+/* Returns the input of a task's process as JSON: the batch's options with the task's own folder,
+ * issue and place; owned. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo,
                            const AcrTaskPlace *place)
 {
@@ -71,9 +70,9 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
-    /* as in published results, which can then be compared */
+    /* published results use no notes, and results should be comparable with them */
     task.repo_notes = ACR_REPO_NOTES_NEVER;
-    /* as in published results; the history may contain the fix */
+    /* as in published results; besides, the history may contain the fix */
     if (spec->history == ACR_UNSET)
         task.history = ACR_HISTORY_NEVER;
     task.instance_id = instance->instance_id;
@@ -92,7 +91,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
         task.python = place->python;
         task.setup = place->setup;
         task.test_command = place->test_command;
-        /* in a batch, these are used only if the user asks for them */
+        /* in a batch, the project's tests are used only if the user asks for them */
         if (spec->regressions == ACR_UNSET && !spec->test_command)
             task.regressions = ACR_VERIFY_NEVER;
     }
@@ -100,7 +99,8 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     return acr_batch_task_text(&task, NULL);
 }
 
-/* Reads the result that a task returned. If there is no result, the task was killed. */
+/* Reads the result that a task's process printed. If there is none, makes a result with the reason,
+ * such as a signal. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
@@ -114,7 +114,8 @@ static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunR
     acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Runs a task. `kept` has the options of its run if the run is finished; otherwise NULL. */
+/* Runs a task. `kept` contains the options of the task's run if the run is finished; otherwise it
+ * is NULL. */
 static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept,
                          AcrRunResult *out)
 {
@@ -155,10 +156,8 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* ---- All tasks ------ */
-
-/* Pauses the batch if a key or account was rejected. If the rejected model has a fallback,
- * pauses only if the task itself failed for the same reason. */
+/* Pauses the batch if a key or account was rejected. If the rejected model has a fallback, pauses
+ * only if the task itself failed with this error. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
     bool is_refused =
@@ -227,7 +226,8 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
                       (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
 }
 
-/* Writes the predictions. The scripts of --reproduce-only are not predictions. */
+/* Writes the predictions. With --reproduce-only, writes nothing, because scripts are not
+ * predictions. */
 static bool write_predictions(const Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;
@@ -267,8 +267,8 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is finished and needs neither money nor time. *spec gets the options of its
- * run. */
+/* True if a task is finished and needs neither money nor time. Sets *spec to the options of the
+ * task's run. */
 static bool is_finished(const char *out, const AcrInstance *instance, AcrRunSpec *spec)
 {
     g_autofree char *path = g_build_filename(out, instance->instance_id, NULL);
@@ -288,7 +288,8 @@ GPtrArray *acr_batch_unfinished(const char *out, const GPtrArray *instances)
     return left;
 }
 
-/* Takes the next task to begin. Returns false if there is none. The caller holds the lock. */
+/* Sets *out to the number of the next task to begin. Returns false if there is none. The caller
+ * holds the lock. */
 static bool take_task(Batch *batch, guint *out)
 {
     AcrBatchNote *note = &batch->note;
@@ -344,8 +345,9 @@ void acr_batch_result_clear(AcrBatchResult *result)
     g_clear_pointer(&result->paused, g_free);
 }
 
-/* Creates the ledger if a limit needs one. Tasks only open the ledger, so that it is not
- * replaced by an empty one if somebody removes it. */
+/* Opens what the tasks share: the folder, the limits and, if a limit needs it, the ledger. Only the
+ * batch creates the ledger; tasks only open it, so that a ledger that somebody removes is not
+ * replaced by an empty one. */
 static bool begin_batch(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;
@@ -363,7 +365,7 @@ void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *d
     g_autofree pthread_t *threads = g_new0(pthread_t, n);
     while (started + 1 < n && pthread_create(&threads[started], NULL, body, data) == 0)
         started++;
-    body(data); /* this thread is one of the threads */
+    body(data); /* the calling thread is one of the threads */
     for (guint i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
 }

@@ -1,6 +1,6 @@
-/* Writes a batch's note and derives the state from it. Tasks are in the batch's order. Tasks
- * before number "next" that are not in "running" have ended; their results are in the summary,
- * which is written before the note. */
+/* Writes a batch's note and derives the state of the batch from it. Tasks are in the batch's order.
+ * Tasks before number "next" that are not in "running" have ended. Their results are in the
+ * summary, which is written before the note. */
 #include "batch/batch_state.h"
 
 #include <string.h>
@@ -11,10 +11,8 @@
 #include "task/cost.h"
 
 #define NOTE ACR_FILE_LIVE /* name of the note in the shared folder of each shard or batch */
-/* amounts above this are rejected, so that the sums of all tasks stay below 2^63 */
+/* maximum of amounts in notes, so that the sums of all tasks stay below 2^63 */
 #define MOST (1ll << 45)
-
-/* ---- The note ---- */
 
 char *acr_batch_note_path(const char *part, const char *name)
 {
@@ -48,15 +46,13 @@ void acr_batch_note_write(const AcrBatchNote *note)
     acr_live_write(note->spec->out, name, json);
 }
 
-/* ---- The state ---- */
-
 /* The files of one shard, or of a batch without shards. */
 typedef struct {
     const char *out, *name; /* `name` is the name of the shard's folder; "": the whole batch */
     AcrBatchState *state;
     AcrBatchPart *part;
     AcrJson *note;  /* owned, or NULL */
-    gint64 planned; /* the number of tasks in the shard's note; -1 if there is no note */
+    gint64 planned; /* number of tasks in the shard's note; -1 if there is no note */
 } Reader;
 
 static void free_part(gpointer data)
@@ -72,7 +68,7 @@ static void free_running(gpointer data)
     ACR_FREE(running->id, running);
 }
 
-/* A number in untrusted JSON, limited to `most`; -1 if it is not a number. */
+/* Returns the number `key` in untrusted JSON, limited to -1..`most`; -1 if it is not a number. */
 static gint64 bounded_number(const AcrJson *json, const char *key, gint64 most)
 {
     gint64 number = acr_json_get_int(json, key, -1);
@@ -85,7 +81,7 @@ static void add_count(AcrJson *counts, const char *word, guint more)
         acr_json_set_int(counts, word, acr_json_get_int(counts, word, 0) + more);
 }
 
-/* Takes a row of the summary; `row` must live as long as the state. */
+/* Adds a row of the summary to the state; `row` must live as long as the state. */
 static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
 {
     const char *status = acr_json_get_string(row, "status");
@@ -99,7 +95,8 @@ static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
     add_count(state->by_error_class, acr_json_get_string(row, "error_class"), 1);
 }
 
-/* Takes those rows of the summary that are in `wanted` (a set); all if that is NULL. */
+/* Adds those rows of the summary that are in `wanted` (a set of ids; NULL: all), and returns their
+ * number. */
 static guint take_rows(Reader *reader, GHashTable *wanted)
 {
     AcrBatchState *state = reader->state;
@@ -131,7 +128,7 @@ static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
     running->id = g_strdup(id);
     running->begun_ms = begun_ms;
     acr_live_run_read(reader->out, inside, &running->run);
-    if (running->run.process.begun_ms < begun_ms) /* the note is from an earlier command */
+    if (running->run.process.begun_ms < begun_ms) /* the run's note is from an earlier command */
         acr_doing_clear(&running->run.doing);
     acr_spent_add(&reader->state->spent, acr_doing_spent(&running->run.doing));
     g_ptr_array_add(reader->state->running, running);
@@ -153,7 +150,7 @@ static void take_tasks(Reader *reader)
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     for (guint i = taken; i < n; i++)
         add_count(state->by_status, ACR_STATUS_STOPPED,
-                  1); /* limits kept the other tasks from starting */
+                  1); /* the other tasks were kept from starting by limits */
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
@@ -184,7 +181,8 @@ static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *pro
                                                   : ACR_PART_GONE;
 }
 
-/* Reads the progress of grading; an evaluation without a batch has no other note. */
+/* Reads the progress of grading; an evaluation without a batch has no other note. Returns true if
+ * there is a note of grading. */
 static bool take_grading(Reader *reader, bool has_batch)
 {
     AcrBatchState *state = reader->state;
@@ -324,7 +322,7 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
     return true;
 }
 
-/* Whether `out` is the folder of a batch that this or an earlier version created. */
+/* True if `out` is the folder of a batch that this or an earlier version created. */
 static bool is_batch(const char *out)
 {
     g_autofree char *live = acr_batch_note_path("", NOTE),

@@ -1,6 +1,6 @@
-/* The progress of a batch, for `watch`. The batch writes a note to its folder (shared/live.json)
- * whenever a task begins or ends. The state is derived from this note, the summary and the notes
- * of the run folders. */
+/* The progress of a batch, for `watch`. Whenever a task begins or ends, the batch writes a note to
+ * its folder (shared/live.json). The state is derived from this note, the summary and the notes of
+ * the run folders. */
 #pragma once
 
 #include "batch/batch.h"
@@ -13,14 +13,18 @@ typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances;
     gint64 begun_ms;               /* milliseconds since 1970 */
-    gint64 *task_begun_ms;         /* owned; start time of each instance; 0 if it is not running */
-    guint next;                    /* all instances with lower numbers have begun, or never will */
-    gint64 left_ms, left_microusd; /* a forecast; left_ms is -1 if unknown */
+    gint64 *task_begun_ms;         /* owned; start time of each instance; 0 if the instance is not
+                                    * running */
+    guint next;                    /* number of the next instance; earlier instances have begun, or
+                                    * never will */
+    gint64 left_ms, left_microusd; /* forecast of the remaining time and cost; left_ms is -1 if
+                                    * unknown */
     bool is_over;
     const char *why; /* borrowed; why the batch ended before all tasks began; otherwise NULL */
 } AcrBatchNote;
 void acr_batch_note_write(const AcrBatchNote *note);
-/* The path of a note, in the folder of the shard with that name ("": the batch itself); owned. */
+/* Returns the path of the note called `note` in the folder of the shard `part` ("": the batch
+ * itself); owned. */
 char *acr_batch_note_path(const char *part, const char *note) ACR_MUST_USE;
 
 /* ---- The state ---- */
@@ -32,7 +36,7 @@ typedef enum {
     ACR_PART_OVER,
     ACR_PART_GONE, /* the shard's process ended before the shard was finished */
 } AcrPartState;
-/* A shard; a batch without shards counts as one shard. All members are owned. */
+/* A shard. A batch without shards counts as one shard. All members are owned. */
 typedef struct {
     char *name; /* name of the shard's folder; "": the whole batch */
     AcrPartState state;
@@ -44,7 +48,8 @@ typedef struct {
 typedef struct {
     char *id; /* owned */
     gint64 begun_ms;
-    AcrLiveRun run; /* its state is NONE if the run has no stage yet */
+    AcrLiveRun run; /* progress of the run; its process state is ACR_LIVE_NONE if the run has no
+                     * stage yet */
 } AcrBatchRunning;
 
 /* The state of a batch. A single run is treated as a batch with one task. All members are owned. */
@@ -55,26 +60,26 @@ typedef struct {
     GPtrArray *parts;   /* array of AcrBatchPart */
     GPtrArray *running; /* array of AcrBatchRunning */
     GHashTable *ended;  /* id of a task -> the task's row of the summary (const AcrJson *) */
-    GPtrArray *files;   /* array of AcrJson *: the files that own those rows */
+    GPtrArray *files;   /* array of AcrJson *: the files that own the rows in `ended` */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
-    /* numbers of predictions; to_grade is 0 if nothing is graded */
+    /* numbers of predictions; to_grade is 0 if nothing is being graded */
     guint to_grade, graded, resolved;
     gint64 begun_ms;  /* start of the first shard; 0 if unknown */
-    AcrSpent spent;   /* amount that ended and running tasks have spent */
+    AcrSpent spent;   /* total amount spent on ended and running tasks */
     AcrSpent ceiling; /* limits of cost and tokens; -1 if there is none */
-    /* time limit; 0 if there is none; only for a batch without shards */
+    /* time limit in milliseconds; 0 if there is none; only for a batch without shards */
     gint64 max_ms;
-    gint64 left_ms, left_microusd; /* a forecast; -1 if unknown */
+    gint64 left_ms, left_microusd; /* forecast of the remaining time and cost; -1 if unknown */
 } AcrBatchState;
 /* Reads the current state of the folder of a batch or a run. Writes and locks nothing, and skips
- * missing or damaged files. Errors: USAGE of task (the folder does not exist, or contains
- * neither a run nor a batch). */
+ * missing or damaged files. Errors: USAGE of task (the folder does not exist, or contains neither a
+ * run nor a batch). */
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
 void acr_batch_state_clear(AcrBatchState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
-/* The state of the whole batch: RUNS while a shard may still be running, otherwise GONE if a
- * shard is gone, otherwise OVER. */
+/* Returns the state of the whole batch: RUNS while a shard may still be running, otherwise GONE if
+ * a shard is gone, otherwise OVER. */
 AcrPartState acr_batch_state_of(const AcrBatchState *state);
-/* Whether everything is finished. */
+/* True if all shards have ended and all their tasks have begun. */
 bool acr_batch_state_is_finished(const AcrBatchState *state);

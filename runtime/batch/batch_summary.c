@@ -1,5 +1,5 @@
-/* The summary of a batch. It keeps the rows as JSON, and makes the totals and the table from
- * them. */
+/* The summary of a batch. Keeps the rows as JSON, and computes the totals and the table from the
+ * rows. */
 #include "batch/batch_summary.h"
 
 #include <math.h>
@@ -8,19 +8,19 @@
 #include "layout/layout.h"
 #include "task/cost.h"
 
-#define WARN_TASKS 3u /* the warning needs at least this number of tasks */
+#define WARN_TASKS 3u /* minimum number of tasks without compared tests for the warning */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef struct {
     AcrJson *json; /* owned */
-    bool is_new;   /* this command added the row; it was not in the file */
+    bool is_new;   /* this command added the row; otherwise the row comes from the file */
 } Row;
 
 struct AcrBatchSummary {
     char *path;
-    AcrJson *about;     /* {"dataset", "models", "options"}; members are missing if unknown */
+    AcrJson *about;     /* {"dataset", "models", "options"}; unknown members are missing */
     GHashTable *places; /* id of a task -> its position in the data set, from 1 */
-    GArray *rows;       /* of Row, in the order of the data set */
+    GArray *rows;       /* array of Row, in the order of the data set */
 };
 
 typedef struct {
@@ -44,8 +44,6 @@ const char *acr_batch_status(const AcrRunResult *result)
         return ACR_STATUS_FAILED;
     }
 }
-
-/* ---- Rows ---- */
 
 static void clear_row(gpointer row)
 {
@@ -78,7 +76,7 @@ AcrBatchSummary *acr_batch_summary_new(const char *out)
     return summary;
 }
 
-/* Takes the members that describe a batch, unless they are known. */
+/* Copies the members that describe a batch from `from`, unless they are already known. */
 static void take_about(AcrBatchSummary *summary, const AcrJson *from)
 {
     static const char *const keys[] = {"dataset", "models", "options"};
@@ -147,7 +145,7 @@ static void sort_rows(AcrBatchSummary *summary)
     g_array_sort_with_data(summary->rows, compare_positions, summary);
 }
 
-/* The options that were given and that decide results; owned. */
+/* Returns the options that the user has given and that affect results; owned. */
 static AcrJson *given_options(const AcrRunSpec *spec)
 {
     g_autoptr(AcrJson) all = acr_run_spec_to_json(spec, ACR_OPTION_BOUND);
@@ -176,7 +174,8 @@ const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char 
     return row ? row_text(row, "status") : NULL;
 }
 
-/* The class of a failure for which no model is responsible. */
+/* Returns the error class of a result. If the class is not set, because no model is responsible for
+ * the failure, derives it from the exit code. */
 static const char *error_class_of(const AcrRunResult *result)
 {
     if (!result->error || result->error_class)
@@ -217,10 +216,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
     sort_rows(summary);
 }
 
-/* ---- Sums ---- */
-
-/* Sums up the rows (with `only_new`, only the rows of this command) whose member `key` is
- * `value`; all rows if `key` is NULL. */
+/* Sums up the rows whose member `key` is `value` (with `only_new`, only the rows of this command);
+ * all rows if `key` is NULL. */
 static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key, const char *value)
 {
     Sum sum = {0};
@@ -257,8 +254,8 @@ char *acr_batch_summary_warning(const AcrBatchSummary *summary)
                            : NULL;
 }
 
-/* Counts the rows by the value of a member; returns {value: number} in the order of the rows;
- * owned. */
+/* Counts the rows by the value of the member `key`. Returns {value: number} in the order of the
+ * rows; owned. */
 static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const char *key)
 {
     AcrJson *json = acr_json_new_object();
@@ -282,7 +279,7 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
         ACR_INT("tasks", all.tasks), ACR_JSON("by_status", count_by(summary, false, "status")),
         ACR_JSON("by_verdict", count_by(summary, false, "verdict")),
         ACR_JSON("by_error_class", count_by(summary, false, "error_class")),
-        /* rounds away the error of repeated addition */
+        /* round, because repeated addition is inexact */
         ACR_JSON("seconds", acr_json_new_double(floor(all.seconds * 1000 + 0.5) / 1000)),
         ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
     acr_json_set(json, "tasks", tasks);
@@ -290,8 +287,6 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_file_write_atomic(summary->path, text, strlen(text), 0644, error);
 }
-
-/* ---- For people ---- */
 
 static void add_sum_line(GString *text, const char *name, const Sum *sum)
 {
@@ -301,7 +296,8 @@ static void add_sum_line(GString *text, const char *name, const Sum *sum)
                            MAX(acr_usage_tokens(&sum->cost.usage), 0), sum->seconds);
 }
 
-/* Appends "verdicts: 2 verified, 1 none". Appends nothing if no row has that member. */
+/* Appends counts such as "verdicts: 2 verified, 1 none". Appends nothing if no row has the member
+ * `key`. */
 static void add_value_counts(GString *text, const char *name, const AcrBatchSummary *summary,
                              const char *key)
 {

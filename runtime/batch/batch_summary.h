@@ -1,5 +1,5 @@
-/* OUT/summary.json has the result of each task that has ended, in this command or an earlier
- * one, and the totals. It does not contain grades. */
+/* OUT/summary.json: the result of each task that has ended, in this command or an earlier one, and
+ * the totals. The file does not contain grades. */
 #pragma once
 
 #include "batch/batch.h"
@@ -15,7 +15,7 @@
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
-/* {"dataset", "models", "options": {those that were given and decide results},
+/* The summary: {"dataset", "models", "options": {given options that affect results},
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
  *             "seconds", "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.
@@ -26,26 +26,26 @@ typedef struct AcrBatchSummary AcrBatchSummary;
 AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
 void acr_batch_summary_free(AcrBatchSummary *summary);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
-/* Makes an empty summary that will be written to that folder; owned. */
+/* Returns an empty summary that will be written to the folder `out`; owned. */
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
-/* Copies the row of a task from `from`, if the task has one there. */
+/* Copies the row of the task `id` from `from`, if `from` has one. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
-/* Sets the members that describe the batch, and puts the tasks into the order of `ids`, the ids of
+/* Sets the members that describe the batch, and sorts the tasks in the order of `ids`, the ids of
  * the whole data set. */
 void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec, char **ids);
-/* The status of a task; borrowed; NULL if the task has not ended. */
+/* Returns the status of a task; borrowed; NULL if the task has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
-/* The sum of the costs of all tasks. */
+/* Returns the sum of the costs of all tasks, in millionths of a dollar. */
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
-/* Makes the row of a task; owned. */
+/* Returns the row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
 /* Adds the row of a task, or replaces it. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
-/* The tasks that this command added, as a table and a few lines for people; owned. */
+/* Returns the tasks that this command added, as a table and a few lines for people; owned. */
 char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
-/* A one-line warning if the project's tests could not be compared for several patches; owned;
- * otherwise NULL. */
+/* Returns a one-line warning if the project's tests could not be compared for several patches;
+ * owned; otherwise NULL. */
 char *acr_batch_summary_warning(const AcrBatchSummary *summary) ACR_MUST_USE;

@@ -1,5 +1,5 @@
-/* Reads SWE-bench data sets: JSON arrays and JSON lines. For solving, it takes only what a solver
- * may see. */
+/* Reads SWE-bench data sets: JSON arrays and JSON lines. For solving, takes only the fields that a
+ * solver may see. */
 #include "batch/batch.h"
 #include "layout/layout.h"
 
@@ -18,7 +18,7 @@ void acr_instance_free(AcrInstance *instance)
 #define MAX_NAME_BYTES 200u
 #define MAX_SHOWN_REPOS 5u
 
-/* Whether the batch itself uses that name for a file or folder. */
+/* True if the batch itself uses the name for a file or folder. */
 static bool is_own_name(const char *name)
 {
     static const char *const own[] = {ACR_FILE_PREDICTIONS, ACR_FILE_SUMMARY,     ACR_DIR_SHARED,
@@ -41,7 +41,7 @@ typedef struct {
     const char *path;
     AcrDatasetUse use;
     GPtrArray *rows; /* array of AcrInstance */
-    GHashTable *ids; /* their ids, borrowed */
+    GHashTable *ids; /* set of the ids of `rows`, borrowed */
 } Set;
 
 #define refuse(error, ...)                                                                         \

@@ -1,6 +1,5 @@
-/* Reads data sets in other formats than SWE-bench's JSON. A Python program
- * (python/acr/dataset/rows.py), which the user's python3 runs, converts their rows to JSON lines
- * with SWE-bench's fields. */
+/* Reads data sets in other formats than SWE-bench's JSON. The user's python3 runs a program
+ * (python/acr/dataset/rows.py) that converts the rows to JSON lines with SWE-bench's fields. */
 #include "batch/batch.h"
 
 #include <string.h>
@@ -22,9 +21,9 @@ static bool is_json_file(const char *path)
     return !g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 
-/* Whether the rows have SWE-bench's format: the user has no tables of other data sets, and the
- * rows lack the fields by which our tables (sets/) recognise another data set. (Quotes inside a
- * row's text have a backslash.) */
+/* True if the rows have SWE-bench's format: the user has no tables of other data sets, and the rows
+ * lack the fields by which our tables (sets/) recognise other data sets. (Quotes inside a row's
+ * text have a backslash, so text cannot match a field.) */
 static bool is_of_swe_bench(GBytes *bytes)
 {
     static const char *const fields[] = {"\"install_config\"", "\"test_cmds\"", "\"dockerhub_tag\"",

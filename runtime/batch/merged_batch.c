@@ -9,7 +9,7 @@
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
 
-/* All members are owned, except the shards. */
+/* State of a merge. All members are owned, except for the shards. */
 typedef struct {
     const AcrShards *shards;
     GPtrArray *summaries; /* array of AcrBatchSummary *, by shard; NULL if the shard has none */
@@ -45,8 +45,7 @@ static bool read_part_folder(Merging *merging, guint number, GError **error)
            acr_predictions_each(dir, keep_line, merging->lines, error);
 }
 
-/* Checks that an existing result in `out` is not that of a batch without shards, which merging
- * would overwrite. */
+/* Fails if `out` has the result of a batch without shards, which merging would overwrite. */
 static bool check_replaced(const Merging *merging, GError **error)
 {
     g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

@@ -1,6 +1,6 @@
-/* OUT/preds.jsonl: one line for each ended task, in the order of the data set. The file is
- * always rewritten from all run folders, so that it is complete even after a process was killed.
- * Lines of other instances and of other models' run folders are kept. */
+/* OUT/preds.jsonl: one line for each ended task, in the order of the data set. The file is always
+ * rewritten from all run folders, so that it is complete even after a process was killed. Lines of
+ * other instances, and of run folders of other models, are kept. */
 #include "batch/batch.h"
 #include "layout/layout.h"
 
@@ -8,11 +8,11 @@
 
 #define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
 
-/* The batch or the models to which the result in a run folder belongs. */
+/* Whose result a run folder contains. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether to rewrite the line of a task. A line of other models, or of a task of another batch, is
- * kept. */
+/* True if the line of the task `id` must be rewritten. A line of other models, or of a task outside
+ * this batch, is kept. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)
@@ -52,8 +52,9 @@ static void keep_other(void *ctx, const char *id, const char *line)
         g_string_append_printf(others->text, "%s\n", line);
 }
 
-/* Reads the run folder of an instance. The patch in a folder of other models, or with damaged
- * options, does not belong to this batch. Errors: the result is damaged. */
+/* Reads the result in the run folder of an instance, and returns whose result it is. A folder with
+ * other models, or with damaged options, does not belong to this batch. Sets an error if the result
+ * is damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
                           GError **error)
 {
@@ -72,7 +73,7 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     return ok ? OF_THIS_BATCH : NO_RESULT;
 }
 
-/* The patch as a string, because the format does not support other bytes. */
+/* Returns the patch as UTF-8 text, because the format does not support other bytes; owned. */
 static char *patch_text(const AcrRunResult *result)
 {
     return result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : g_strdup("");
@@ -124,7 +125,7 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
     g_autoptr(GError) damaged =
-        NULL; /* the first error is reported later; lines of other folders are still written */
+        NULL; /* reported at the end, after the lines of other folders have been written */
     for (guint i = 0; i < instances->len; i++) {
         g_auto(AcrRunResult) result = {0};
         results[i] = read_result(spec, instances->pdata[i], &result, damaged ? NULL : &damaged);

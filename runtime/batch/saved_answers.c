@@ -15,7 +15,7 @@ static void add_answer(GHashTable *answers, const char *id, char *text)
     g_ptr_array_add(known, text);
 }
 
-/* Takes {"instance_id", "answer"}. Returns false if the JSON is something else. */
+/* Adds the answers in {"instance_id", "answer"}. Returns false if the JSON has another form. */
 static bool take_saved(GHashTable *answers, const AcrJson *line)
 {
     const AcrJson *answer = acr_json_get(line, "answer");

@@ -1,7 +1,7 @@
-/* Shards of a batch. Before it begins, each shard writes its list of tasks into its folder
- * (shard.json), with digests of the data that must be equal in all shards. So shards of
- * different batches are never mixed, and merging knows which tasks are missing. Task k of shard
- * I of N is task k * N + I - 1 of the whole batch. */
+/* Shards of a batch. Before a shard begins, it writes its list of tasks into its folder
+ * (shard.json), with digests of the data that must be equal in all shards. The digests show whether
+ * shards belong to the same batch, and the lists show which tasks are missing when shards are
+ * merged. Task k of shard I of N is task k * N + I - 1 of the whole batch, counted from 0. */
 #include "batch/shards.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "layout/layout.h"
 #include "task/live.h"
 
-#define PREDICTIONS "predictions" /* name of a member in the note of an evaluation's shard */
+#define PREDICTIONS "predictions" /* member of a shard's note that only an evaluation has */
 #define MAX_NOTE_BYTES ((gsize)64 * 1024 * 1024)
 #define MAX_NAMED 5u /* maximum number of tasks that a line names */
 
@@ -19,7 +19,7 @@
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
 
 typedef struct {
-    guint number, of; /* from 1 */
+    guint number, of; /* shard `number`, counted from 1, of `of` shards */
 } Part;
 
 char *acr_shard_name(guint number, guint of)
@@ -42,8 +42,6 @@ static bool read_folder_name(const char *name, Part *out)
            out->number <= out->of;
 }
 
-/* ---- Notes ---- */
-
 static gint64 share_of(gint64 total, Part part)
 {
     return (total - part.number + part.of) / part.of;
@@ -57,7 +55,7 @@ static char *digest_ids(const GPtrArray *rows)
     return acr_sha256_hex(ids->str, ids->len);
 }
 
-/* Makes the note of a shard with the tasks `rows`; owned. */
+/* Returns the note of a shard; `rows` are the tasks of the whole batch; owned. */
 static AcrJson *make_note(const GPtrArray *rows, const AcrShardBound *bound, Part part)
 {
     AcrJson *tasks = acr_json_new_array();
@@ -88,7 +86,7 @@ static bool is_note(const AcrJson *note, Part part)
            acr_json_get_string(note, "ids") && acr_json_get_string(note, "options");
 }
 
-/* Reads the note of a shard. *out_note (owned) is NULL if the shard has none. */
+/* Reads the note of a shard. *out_note (owned) is NULL if the shard has no note. */
 static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL);
@@ -106,8 +104,8 @@ static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **e
     return true;
 }
 
-/* Names the difference between the batches of two shards; NULL if both shards belong to the same
- * batch. */
+/* Returns a word for the difference between the batches of two shards; NULL if both shards belong
+ * to the same batch. */
 static const char *difference(const AcrJson *one, const AcrJson *other)
 {
     const char *predictions = acr_json_get_string(one, PREDICTIONS),
@@ -130,8 +128,6 @@ static bool check_begun(const char *dir, const AcrJson *then, const AcrJson *now
            refuse(error, "'%s' was started with different %s; give another --out", dir, what);
 }
 
-/* ---- Starting a shard ---- */
-
 static bool read_number(const char *text, guint *out)
 {
     gint64 number = 0;
@@ -140,7 +136,8 @@ static bool read_number(const char *text, guint *out)
     return ok;
 }
 
-/* The shard's number as the engine sets it: Slurm counts from 1, Kubernetes from 0. */
+/* Sets out->number to the shard's number in the environment: Slurm counts from 1, Kubernetes from
+ * 0. */
 static bool read_engine(const char *text, Part *out, GError **error)
 {
     guint number = 0;
@@ -182,8 +179,8 @@ static void keep_own(GPtrArray *rows, Part part)
             g_ptr_array_remove_index(rows, i);
 }
 
-/* Divides the limits equally among the shards, rounded down, so that all shards together stay
- * below the batch's limits. */
+/* Divides the limits equally among the shards, rounded down, so that all shards together do not
+ * exceed the batch's limits. */
 static void share_ceilings(AcrRunSpec *spec, Part part)
 {
     if (spec->max_cost > 0)
@@ -192,8 +189,8 @@ static void share_ceilings(AcrRunSpec *spec, Part part)
         spec->max_tokens_total = MAX(spec->max_tokens_total / part.of, 1);
 }
 
-/* Checks that the shards in `out` belong to this batch: the number of shards is the same, and
- * existing notes have the same digests. */
+/* Checks that the shards in `out` belong to the same batch as `note`: the number of shards is the
+ * same, and an existing note has the same digests. */
 static bool check_others(const char *out, const AcrJson *note, Part part, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -210,12 +207,14 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
             continue;
         g_free(where);
         where = folder_of(out, other);
-        (void)read_note(where, other, &then, NULL); /* merging will report a damaged note */
+        (void)read_note(where, other, &then, NULL); /* a damaged note is reported when the shards
+                                                     * are merged */
     }
     return check_begun(where, then, note, error);
 }
 
-/* Writes the shard's note. If there already is one, checks that it lists the same tasks. */
+/* Writes the shard's note. If the shard already has a note, checks that it belongs to the same
+ * batch. */
 static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL),
@@ -233,7 +232,7 @@ static bool lock_batch(const AcrRunSpec *spec, AcrLock **out_lock, GError **erro
                     *lock = g_build_filename(shared, ACR_FILE_LOCK, NULL);
     g_autoptr(GError) reason = NULL;
     if (g_file_test(shared, G_FILE_TEST_IS_SYMLINK))
-        return true; /* acr_batch_run refuses it */
+        return true; /* acr_batch_run will reject the link */
     if (acr_dir_make(shared, &reason) && (*out_lock = acr_lock_take(lock, &reason)))
         return true;
     return g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY)
@@ -276,8 +275,6 @@ bool acr_shard_lock(const AcrRunSpec *spec, const AcrJson *note, AcrLock **out_l
            write_note(spec->out, note, part, error);
 }
 
-/* ---- Reading shards ---- */
-
 guint acr_shards_count(const char *out)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -303,8 +300,6 @@ void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gi
     *out_own = (gint64)acr_json_size(acr_json_get(note, "tasks"));
     *out_total = acr_json_get_int(note, "total", 0);
 }
-
-/* ---- All shards ----- */
 
 void acr_shards_clear(AcrShards *shards)
 {

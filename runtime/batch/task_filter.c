@@ -1,6 +1,5 @@
-/* Selects the tasks of a batch from a data set, in this sequence: takes the tasks that match a
- * pattern or a list of names, keeps those that failed the last time, shuffles them, and takes a
- * slice. */
+/* Selects the tasks of a batch from a data set in four steps: takes the tasks that match a pattern
+ * or a list of names, keeps those that failed in the last run, shuffles them, and takes a slice. */
 #include <regex.h>
 #include <string.h>
 
@@ -45,8 +44,8 @@ static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
     return rows->len > 0 || refuse(error, "--instances: no task matches '%s'", text);
 }
 
-/* The name in a line: the whole line, or the "instance_id" of a row in JSON; owned; NULL if
- * there is none. */
+/* Returns the task name in a line: the whole line, or the "instance_id" of a row in JSON; owned;
+ * NULL if there is none. */
 static char *name_in(const char *line)
 {
     if (*line != '{')
@@ -106,7 +105,7 @@ char **acr_dataset_ids(const GPtrArray *rows)
     return ids;
 }
 
-/* Shuffles the rows. A seed gives the same order on every machine. */
+/* Shuffles the rows. The same seed gives the same order on every machine. */
 static void shuffle(GPtrArray *rows, gint64 seed)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
@@ -118,7 +117,7 @@ static void shuffle(GPtrArray *rows, gint64 seed)
     }
 }
 
-/* Keeps the slice "a:b", as in Python: the rows from number a, counted from 0, to b - 1. */
+/* Keeps the slice "a:b", as in Python: the rows from number a (counted from 0) to number b - 1. */
 static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
 {
     g_auto(GStrv) ends = g_strsplit(text, ":", 2);

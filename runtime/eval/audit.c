@@ -1,5 +1,5 @@
-/* Audits a task. Runs its tests several times with the reference patch and without a patch, each
- * time in a fresh copy, and looks for the fix in the git history that a solver could read. Every
+/* Audits a task: runs its tests several times with the reference patch and without a patch, each
+ * time in a fresh copy, and searches the git history that a solver could read for the fix. Every
  * second run uses another hash seed and time zone. The other runs, except the first, reverse the
  * order of pytest's tests and, if libfaketime is installed, change the date.
  * python/acr/grading/audit.py judges the results. */
@@ -34,8 +34,8 @@ static bool has_text(GBytes *output, const char *text)
     return data && g_strstr_len(data, (gssize)len, text);
 }
 
-/* What git says if it rejects the test patch, as the trace of the script shows it; owned; NULL if
- * git accepts the patch, or if the script applies none. */
+/* Returns git's reason for rejecting the test patch, from the trace of the script in `output`;
+ * owned; NULL if git accepts the patch, or if the script applies no patch. */
 static char *find_test_patch_error(GBytes *output)
 {
     g_autofree char *text = acr_bytes_text(output);
@@ -67,14 +67,14 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
                  : NULL;
 }
 
-/* Runs the tests once. Run 0 is not varied. */
+/* Runs the tests once and describes the run; run 0 is not varied. Owned; NULL with an error. */
 static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *task,
                            const AcrGradingPlan *plan, const char *patch, gint64 number,
                            gint64 deadline_us, GError **error)
 {
     g_auto(GStrv) env = acr_eval_varied_env(number);
     if (number % 2 == 0)
-        g_clear_pointer(&env[1], g_free); /* the time zone of the image or machine is kept */
+        g_clear_pointer(&env[1], g_free); /* keep the time zone of the image or machine */
     g_autofree char *script = g_strconcat(vary, plan->script, vary_end, NULL);
     AcrGradingTrial trial = {.script = script};
     AcrEvalWay way = {.patch = patch,
@@ -86,9 +86,8 @@ static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *tas
                : NULL;
 }
 
-/* ---- The history ---- */
-
-/* Whether git objects in the image's repository contain the files as the patch leaves them. */
+/* Returns true as JSON if git objects in the image's repository contain the files as the patch
+ * leaves them, false if not, null if unknown. NULL with an error. */
 static AcrJson *look_in_image(const AcrEvalOptions *options, const AcrInstance *task,
                               const AcrGradingPlan *plan, const char *patch,
                               const AcrEvalRun *first, GError **error)

@@ -1,5 +1,5 @@
-/* Grades many predictions. A few threads take them one by one; then final.c makes the final
- * report and the summary from all grades. */
+/* Grades many predictions. A few threads take the predictions one by one; then final.c writes the
+ * final report and the summary from all grades. */
 #include "eval/eval_private.h"
 
 #include <pthread.h>
@@ -15,14 +15,14 @@ struct AcrEval {
     AcrGraded *graded; /* the grade of each prediction */
     bool *is_graded;
     AcrJson *other; /* the evaluation to compare with; NULL if there is none */
-    int folder;     /* the locked folder of the run */
+    int folder;     /* descriptor of the run's folder, which is locked */
     pthread_mutex_t lock;
     guint next, ended, resolved;
     AcrLiveNote note;
-    AcrEvalOptions own;  /* a copy of the caller's options with `images` set */
-    bool has_own_images; /* acr_eval_new made `images`, not the caller */
-    const char *stopped; /* why no more tests can run, borrowed; NULL while they can */
-    const char *said;    /* the reason of the last grade, borrowed, or NULL */
+    AcrEvalOptions own;  /* copy of the caller's options with `images` set */
+    bool has_own_images; /* acr_eval_new created `images` */
+    const char *stopped; /* why no more tests can run, borrowed; NULL as long as tests can run */
+    const char *said;    /* the reason of the latest grade, borrowed; or NULL */
 };
 
 void acr_eval_result_clear(AcrEvalResult *result)
@@ -32,7 +32,7 @@ void acr_eval_result_clear(AcrEvalResult *result)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Reports the progress of grading, and the grade of a prediction. The caller holds the lock. */
+/* Reports the progress of grading and the grade of a prediction. The caller holds the lock. */
 static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const AcrGraded *graded)
 {
     const char *class = graded->audit ? acr_json_get_string(graded->audit, "class") : NULL;
@@ -163,10 +163,8 @@ void acr_eval_free(AcrEval *eval)
     g_free(eval);
 }
 
-/* ---- At the end ---- */
-
-/* Sets *out to [reason, tier], owned, if the prediction was not resolved and its logs blame the
- * environment; otherwise NULL. */
+/* Sets *out to [reason, tier], owned, if prediction `i` was not resolved and its logs show a
+ * problem with the environment; otherwise to NULL. Returns false with an error. */
 static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **error)
 {
     const AcrPrediction *prediction = eval->predictions->pdata[i];
@@ -176,7 +174,7 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     bool has_failed = grade == ACR_GRADE_UNRESOLVED || grade == ACR_GRADE_ERROR;
     if (!eval->is_graded[i] || !has_failed ||
         !acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
-        return true; /* the grade already says that the folder cannot be opened */
+        return true; /* the grade already reports that the folder cannot be opened */
     g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_FILE_EVAL_OUTPUT),
                       log = acr_eval_folder_read(&folder, ACR_FILE_EVAL_LOG);
     GBytes *logs[2];
@@ -192,8 +190,8 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     return true;
 }
 
-/* The name of the file that the data set's own harness writes beside the final report, as the
- * rows give it. Owned; NULL if there is none. */
+/* Returns the name of the file that the data set's own harness writes beside the final report, from
+ * the first row. Owned; NULL if there is none. */
 static char *find_results_name(const AcrEval *eval)
 {
     const AcrInstance *task = eval->tasks->len ? eval->tasks->pdata[0] : NULL;

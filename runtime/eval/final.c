@@ -1,5 +1,5 @@
 /* Writes the files of a whole run: the final report, the summary beside the logs, and the file that
- * version 5 of the swebench package needs. python/acr/evaluation.py makes their contents. */
+ * version 5 of the swebench package needs. python/acr/evaluation.py creates their contents. */
 #include "eval/eval_private.h"
 
 #include <stdio.h>
@@ -8,9 +8,7 @@
 #define PYTHON_MS 120000
 #define MODULE "evaluation"
 #define MICROS 1e6
-#define ENVIRONMENT "environment" /* the class of tasks that could not be run here */
-
-/* ---- The outcome of each prediction ---- */
+#define ENVIRONMENT "environment" /* class of tasks that could not be run on this machine */
 
 AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *graded, bool is_graded,
                          AcrJson *sign)
@@ -53,8 +51,6 @@ void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out)
     }
 }
 
-/* ---- The whole run ---- */
-
 AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error)
 {
     g_autoptr(AcrJson) argument = acr_json_new_string(path);
@@ -66,13 +62,14 @@ AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error
     return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, "%s", fault));
 }
 
-/* Whether the command selects only some tasks; the other tasks then keep their grades. */
+/* True if the command selects only some tasks; then the other tasks keep their grades. */
 static bool is_subset(const AcrRunSpec *spec)
 {
     return spec->retry_failed || spec->slice || spec->instance_set || spec->instances;
 }
 
-/* Describes the run for python/acr/evaluation.py. `summary` is the path of an earlier summary. */
+/* Describes the run for python/acr/evaluation.py. `summary` is the path of the summary, which may
+ * already exist. */
 static AcrJson *describe_run(const AcrEvalSums *sums, const char *path, const char *summary)
 {
     const gint64 *spent = sums->options->spent_microusd;
@@ -90,8 +87,8 @@ static bool write_text(const char *path, const char *text, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-/* Writes sound.jsonl: the rows of those tasks in which the audit found no fault, each with its
- * audit. If the row is unknown, writes only the task's id. */
+/* Writes sound.jsonl: the rows of the tasks in which the audit found no fault, each with its audit.
+ * If a row is unknown, writes only the task's id. */
 static bool write_sound(const AcrEvalSums *sums, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -125,9 +122,9 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     const char *model = acr_json_get_string(acr_json_first(sums->rows), "model");
     g_autofree char *old = g_strdup_printf(ACR_FILE_FINAL_REPORT, model, spec->run_id),
                     *before = g_build_filename(spec->out, old, NULL),
-                    *name = g_strdelimit(g_strdup(old), ":", '_'); /* not all systems allow ":" */
+                    *name = g_strdelimit(g_strdup(old), ":", '_'); /* some systems forbid ":" */
     out->path = g_build_filename(spec->out, name, NULL);
-    if (strcmp(old, name) != 0) /* older versions wrote that name */
+    if (strcmp(old, name) != 0) /* older versions wrote the name `old` */
         (void)rename(before, out->path);
     g_autofree char *path =
         g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, ACR_FILE_SUMMARY, NULL);

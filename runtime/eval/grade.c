@@ -1,13 +1,13 @@
-/* Grades one prediction. Keeps an earlier result if it was made from the same input; otherwise
- * runs the tests and grades their log. verdict.json is written last; if it is missing, the other
- * files are ignored. */
+/* Grades one prediction. Keeps an earlier result that was made from the same input; otherwise runs
+ * the tests and grades their log. verdict.json is written last; if it is missing, the other files
+ * are ignored. */
 #include "eval/eval_private.h"
 
 #include <string.h>
 
 #include "eval/images.h"
 
-#define VERDICT_VERSION 3 /* verdicts of another version are computed again */
+#define VERDICT_VERSION 3 /* version of verdict.json; verdicts of other versions are not used */
 
 typedef struct {
     const AcrEvalOptions *options;
@@ -18,9 +18,9 @@ typedef struct {
     char *digest; /* digest of all inputs of the verdict */
     AcrEvalRun run;
     gint64 begun_us;
-    char *ungradable; /* why the task cannot be graded on this machine; NULL if it can */
-    bool is_partial;  /* the second run of the tests failed, so its results are not kept */
-    /* results of the checks of a resolved task; NULL if it was not checked */
+    char *ungradable; /* why the task cannot be graded on this machine; NULL if it can be graded */
+    bool is_partial;  /* the check of a resolved task failed, so the verdict is not reused */
+    /* results of the checks of a resolved task; NULL if the task was not checked */
     AcrJson *trust, *repeats;
     AcrJson *reward; /* written by the verifier of a Harbor task; NULL if there is none */
     AcrJson *saved;  /* with --regrade: the saved verdict; NULL if there is none */
@@ -60,7 +60,7 @@ static const char *patch_of(const Work *work)
     return work->prediction->patch ? work->prediction->patch : "";
 }
 
-/* A digest of patch, script, place, rules and row, each preceded by its length. */
+/* Returns a digest of patch, script, place, rules and row, each preceded by its length; owned. */
 static char *digest_grading(const Work *work)
 {
     const AcrGradingPlan *plan = &work->plan;
@@ -80,9 +80,7 @@ static char *digest_grading(const Work *work)
     return acr_sha256_hex(text->str, text->len);
 }
 
-/* ---- The results of an earlier run ---- */
-
-/* The verdict that the folder holds; owned; NULL: none of this version. */
+/* Returns the verdict in the folder; owned; NULL if there is none of this version. */
 static AcrJson *read_verdict(const Work *work)
 {
     g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT);
@@ -116,8 +114,8 @@ static AcrGraded read_grade(const AcrJson *verdict)
     };
 }
 
-/* Whether an earlier verdict was made from the same input, has its report, and does not blame
- * the environment. */
+/* Sets *out from an earlier verdict that was made from the same input and has a report or an error.
+ * Returns false if there is no such verdict. */
 static bool take_kept_grade(const Work *work, AcrGraded *out)
 {
     g_autoptr(GBytes) report = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_REPORT);
@@ -133,8 +131,8 @@ static bool take_kept_grade(const Work *work, AcrGraded *out)
     return true;
 }
 
-/* Reads the saved verdict. --regrade keeps its trust, times and memory, because it runs no tests
- * that could measure them again. */
+/* Reads the saved verdict. --regrade keeps the verdict's trust, times and memory, because it runs
+ * no tests that could measure them again. */
 static void take_saved_verdict(Work *work)
 {
     work->saved = read_verdict(work);
@@ -148,8 +146,6 @@ static void take_saved_verdict(Work *work)
             acr_json_of("evidence", evidence ? acr_json_copy(evidence) : acr_json_new_array(),
                         ACR_BOOL("weak", acr_json_get_bool(work->saved, "is_weak", false)), NULL);
 }
-
-/* ---- Running ---- */
 
 static char *make_log(const Work *work)
 {
@@ -201,10 +197,8 @@ static bool run_task_tests(Work *work, GError **error)
            write_output(work, error);
 }
 
-/* ---- Grading ---- */
-
-/* Adds our own "resolved": true if the task is resolved and the result is believed; null if this
- * was not checked. */
+/* Adds the member "resolved" of acr-host: true if the task is resolved and the result is trusted;
+ * false if not; null if the result was not checked. */
 static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *json)
 {
     const AcrJson *evidence = acr_json_get(work->trust, "evidence");
@@ -212,7 +206,8 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set_bool(json, "resolved", false);
     else
         acr_json_set(json, "resolved", work->trust ? acr_json_new_bool(true) : acr_json_new_null());
-    if (graded->doubt || !work->saved) /* other rules may resolve the task again */
+    if (graded->doubt || !work->saved) /* with --regrade, keep the saved reason, because other rules
+                                        * may resolve the task again */
         acr_json_set_string(json, "why", graded->doubt);
     acr_json_set_bool(json, "is_gradable", !work->ungradable);
     acr_json_set_string(json, "why_not_gradable", work->ungradable);
@@ -263,7 +258,7 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
 }
 
-/* If a run of the tests gives no report, sets the reason and returns true. */
+/* Sets the reason and returns true if the run of the tests cannot give a report. */
 static bool find_failure(const Work *work, AcrGraded *out)
 {
     const char *failure = NULL;
@@ -283,7 +278,8 @@ static bool find_failure(const Work *work, AcrGraded *out)
     return failure != NULL;
 }
 
-/* Runs the tests of a resolved task again, to decide whether to believe the result. */
+/* Runs the tests of a resolved task again, to decide whether to trust the result. Returns false
+ * with an error. */
 static bool look_closer(Work *work, AcrGraded *out, GError **error)
 {
     const AcrEvalOptions *options = work->options;
@@ -306,13 +302,13 @@ static bool look_closer(Work *work, AcrGraded *out, GError **error)
            acr_eval_folder_write(&work->folder, ACR_FILE_WATCHED_OUTPUT, data, len, error);
 }
 
-/* Whether the time limit stopped the tests, so that their result means nothing. */
+/* True if the time limit has been reached, so that the result of stopped tests means nothing. */
 static bool is_late(const Work *work)
 {
     return work->run.deadline_us && g_get_monotonic_time() >= work->run.deadline_us;
 }
 
-/* Checks a resolved task. If the check fails, keeps the official result; the next run repeats
+/* Checks a resolved task. If the check fails, keeps the official result, and the next run repeats
  * the check. */
 static void doubt(Work *work, AcrGraded *out)
 {
@@ -368,8 +364,9 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
                                    : grade_log(work, work->run.output, out, error);
 }
 
-/* Grades the existing log again. Skips predictions without a log, as the official harness does.
- * Keeps a saved error (the patch does not apply, the tests took too long), which is not in a log. */
+/* Grades the existing log again. Fails if a prediction has no log, as the official harness does.
+ * Keeps a saved error (the patch does not apply, the tests took too long), because errors are not
+ * in a log. */
 static bool grade_again(Work *work, AcrGraded *out, GError **error)
 {
     if (acr_json_get_string(work->saved, "error")) {
@@ -414,9 +411,8 @@ static bool prepare_grading(Work *work, GError **error)
     return true;
 }
 
-/* ---- Whether a task can be graded here ---- */
-
-/* Model names for these runs. Their results are kept like those of other models. */
+/* Model names for the runs with the reference patch and without a patch. The results are kept like
+ * those of other models. */
 #define GOLD "baseline-gold"
 #define EMPTY "baseline-empty"
 
@@ -435,8 +431,8 @@ static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance
     return graded.grade;
 }
 
-/* Why the tests cannot grade this task, because they pass without a patch or fail with the
- * reference patch; owned; NULL if they can. */
+/* Returns why the tests cannot grade the task: they pass without a patch, or fail with the
+ * reference patch. Owned; NULL if the tests can grade the task. */
 static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *task,
                              gint64 deadline_us)
 {

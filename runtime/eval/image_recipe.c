@@ -1,6 +1,6 @@
-/* Makes the build context of a missing image from a recipe, which is a base image, the project
- * at its commit, and the set-up command. The project is a shallow clone. Its commit keeps its
- * id, because scripts check out files from that commit; later commits are missing. */
+/* Creates the build context of a missing image from a recipe: a base image, the project at its
+ * commit, and the set-up command. The project is a shallow clone. The commit keeps its id, because
+ * scripts check out files from it; later commits are missing. */
 #include <string.h>
 
 #include "eval/eval_private.h"

@@ -1,6 +1,6 @@
 /* Fetches and removes the images of a run. Only one thread at a time fetches an image; other
- * threads that need the same image wait. When no prediction needs an image any more, this code
- * removes the image if it fetched it, unless --cache keeps it. */
+ * threads that need the same image wait. An image that this run fetched is removed when no
+ * prediction needs it any more, unless --cache keeps it. */
 #include "eval/images.h"
 
 #include <pthread.h>
@@ -11,14 +11,14 @@
 
 #define MB ((gint64)1024 * 1024)
 #define TASKS_FOLDER "tasks" /* folder of tasks in a task repository */
-/* prefix of the names that python/acr/dataset/harbor.py gives */
+/* prefix of the image names that python/acr/dataset/harbor.py creates */
 #define PUBLISHED "swebench/sweb.eval."
 
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
 
 typedef struct {
-    char *name;  /* the image's name in the task's row */
-    char *found; /* the name that the image has in the engine; NULL if not known yet */
+    char *name;  /* name of the image in the task's row */
+    char *found; /* name of the image in the engine; NULL if not known yet */
     guint users; /* number of predictions that need the image and have not ended */
     bool is_busy, is_ours;
 } Image;
@@ -29,7 +29,8 @@ struct AcrEvalImages {
     pthread_cond_t changed;
     GHashTable *tasks;             /* id of a task -> AcrInstance, borrowed */
     GHashTable *by_name, *by_task; /* tables of Image: by name (owns the images), and by task */
-    char *dockerfiles;             /* the folder that --dockerfiles names; NULL if there is none */
+    char *dockerfiles;             /* folder that --dockerfiles names, or the folder of tasks in the
+                                    * data set */
     /* names of the images that existed before the run; NULL if not listed yet */
     char **before;
 };
@@ -40,10 +41,8 @@ static void image_free(void *data)
     ACR_FREE(image->name, image->found, image);
 }
 
-/* ---- Names ---- */
-
-/* The name that version 4 of the swebench package gives to an image that it builds itself;
- * owned; NULL if that is the name of the published image. */
+/* Returns the name that version 4 of the swebench package gives to an image that it builds itself;
+ * owned; NULL if `name` is not the name of a published image. */
 static char *built_name(const char *name)
 {
     if (!g_str_has_prefix(name, PUBLISHED))
@@ -51,8 +50,6 @@ static char *built_name(const char *name)
     g_auto(GStrv) parts = g_strsplit(strchr(name, '/') + 1, "_1776_", -1);
     return g_strjoinv("__", parts);
 }
-
-/* ---- Counting ---- */
 
 static Image *need(AcrEvalImages *images, const char *name)
 {
@@ -65,8 +62,8 @@ static Image *need(AcrEvalImages *images, const char *name)
     return image;
 }
 
-/* Counts the image of a task. If the task cannot be planned, it has no image, and its grade will
- * say so. */
+/* Counts a user of the task's image. A task that cannot be planned has no image; its grade will
+ * report the reason. */
 static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
     Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
@@ -106,8 +103,6 @@ AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *ta
     return g_steal_pointer(&images);
 }
 
-/* ---- Fetching ---- */
-
 static bool stop(GError **error, GError *reason)
 {
     return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP, "%s", reason->message);
@@ -137,8 +132,8 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
     return ok;
 }
 
-/* The folder of the Dockerfile that builds a task's image; owned; NULL if there is none. The row
- * of a Harbor task names a folder in the data set. */
+/* Returns the folder of the Dockerfile that builds a task's image; owned; NULL if there is none.
+ * The row of a Harbor task names a folder in the data set. */
 static char *find_context(const AcrEvalImages *images, const char *task)
 {
     const AcrInstance *instance = g_hash_table_lookup(images->tasks, task);
@@ -160,7 +155,7 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
                   GError **error)
 {
     const AcrRunSpec *spec = images->options->spec;
-    /* in other verbs, --setup is the set-up of the sandbox */
+    /* in other verbs, --setup is the set-up of the sandbox, not of an image */
     bool has_recipe = spec->verb == ACR_FOR_EVAL && spec->setup;
     g_autofree char *folder = find_context(images, task);
     g_autoptr(GError) reason = NULL;
@@ -225,16 +220,14 @@ bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char *
     return ok;
 }
 
-/* ---- Removing ---- */
-
-/* The cache level; only `eval` has the option --cache. */
+/* Returns the cache level of the option --cache, which only `eval` has. */
 static Cache level_of(const AcrEvalImages *images)
 {
     gint64 level = images->options->spec->cache_level;
     return level == ACR_UNSET ? CACHE_ENV : (Cache)level;
 }
 
-/* Removes an image. A failure only wastes disk space, so it is ignored. */
+/* Removes an image. Ignores a failure, which only wastes disk space. */
 static void drop(AcrImages *engine, const char *name)
 {
     g_autoptr(GError) reason = NULL;
@@ -255,7 +248,7 @@ void acr_eval_images_release(AcrEvalImages *images, const char *instance_id)
     drop(engine, image->name);
 }
 
-/* Whether the cache level removes an image of that name (without registry and namespace). */
+/* True if the cache level removes an image with this name (without registry and namespace). */
 static bool goes(const char *name, Cache level)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -263,7 +256,8 @@ static bool goes(const char *name, Cache level)
            (level == CACHE_NONE && g_str_has_prefix(base, "sweb.base."));
 }
 
-/* Removes the bases of built images. Environment images are removed before their base images. */
+/* Removes the base images of built images. Environment images are removed before the base images
+ * that they depend on. */
 static void drop_layers(const AcrEvalImages *images)
 {
     Cache level = level_of(images);

@@ -1,6 +1,6 @@
-/* Handles rows whose logs an extension or code in the data set parses. Adds the parsed results
- * to the row, where the rules find them (python/acr/grading/parsers.py). A data set's code runs
- * only in bubblewrap, on an empty tree. */
+/* Handles rows whose logs are parsed by an extension or by code in the data set. Adds the parsed
+ * results to the row, where the rules find them (python/acr/grading/parsers.py). A data set's code
+ * runs only in bubblewrap, on an empty tree. */
 #include "eval/eval_private.h"
 
 #include <glib/gstdio.h>
@@ -50,7 +50,8 @@ static bool run_source(AcrSandbox *sandbox, const char *program, const char *sou
     return *out || fail_parser(&executed, error);
 }
 
-/* Runs the row's own parser, which returns {test: outcome}. */
+/* Runs the row's own parser, and sets *out to its result {test: outcome}. Returns false with an
+ * error. */
 static bool parse_by_source(const AcrEvalOptions *options, const char *source, const char *output,
                             AcrJson **out, GError **error)
 {
@@ -71,8 +72,8 @@ static bool parse_by_source(const AcrEvalOptions *options, const char *source, c
     return ok;
 }
 
-/* The row with the digest of its parser; NULL if neither an extension nor the row provides a
- * parser. */
+/* Returns the row with the digest of its parser; NULL if neither an extension nor the row provides
+ * a parser. *out_name is the parser's name in the row. */
 static AcrJson *take_up(const AcrEvalOptions *options, const char *row, const char **out_name)
 {
     bool may_have = options->extensions || strstr(row, "\"" SOURCE "\"");

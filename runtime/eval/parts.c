@@ -1,6 +1,6 @@
-/* Handles an evaluation in shards. Each shard writes grades.json to its folder, with a row for
- * each of its tasks; merging the rows makes the same files as a single process. Times and memory
- * in the rows were measured on the shards' machines. */
+/* An evaluation in shards. Each shard writes grades.json to its folder, with a row for each of its
+ * tasks; merging the rows gives the same files as a single process. Times and memory in the rows
+ * were measured on the shards' machines. */
 #include "eval/eval_private.h"
 
 #include <string.h>
@@ -28,8 +28,6 @@ char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *re
     return acr_sha256_hex(text, strlen(text));
 }
 
-/* ---- One shard ---- */
-
 static AcrJson *describe_part(const AcrEvalSums *sums)
 {
     const AcrEvalOptions *options = sums->options;
@@ -41,7 +39,7 @@ static AcrJson *describe_part(const AcrEvalSums *sums)
                        NULL);
 }
 
-/* Keeps earlier rows of tasks that this run does not have. They are valid, because the options
+/* Keeps earlier rows of tasks that are not in this run. These rows are valid, because the options
  * are equal. */
 static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, AcrJson *rows)
 {
@@ -55,7 +53,7 @@ static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, A
     }
 }
 
-/* Reads the grades; *out is owned, and NULL if there is no file. */
+/* Reads the grades of a shard. *out is owned; NULL if there is no file. */
 static bool read_grades(const char *path, AcrJson **out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -96,17 +94,15 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-/* ---- All shards ----- */
-
-/* All members are owned, except the shards. */
+/* State of a merge. All members are owned, except for the shards. */
 typedef struct {
     const AcrShards *shards;
     /* array of AcrJson *, by shard from 0; NULL if the shard has no grades */
     GPtrArray *parts;
-    const AcrJson *first; /* the first element of `parts` that exists */
+    const AcrJson *first; /* the first element of `parts` that is not NULL */
     /* id of a task -> the task's row in the grades of its shard, borrowed */
     GHashTable *found;
-    AcrJson *tasks, *rows, *other; /* the members that AcrEvalSums needs */
+    AcrJson *tasks, *rows, *other; /* members for AcrEvalSums */
 } Merging;
 
 static void merging_clear(Merging *merging)
@@ -119,7 +115,7 @@ static void merging_clear(Merging *merging)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Merging, merging_clear)
 
-/* Takes the rows of a shard. Skips a row whose task no longer belongs to the shard. */
+/* Adds the rows of a shard. Skips a row whose task no longer belongs to the shard. */
 static bool take_grade_rows(Merging *merging, guint number, const char *path, GError **error)
 {
     const AcrJson *part = merging->parts->pdata[number];
@@ -168,8 +164,8 @@ static gint by_number(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* Sorts the rows by the numbers of their predictions. Rows of a batch have no numbers, so they
- * keep their order. */
+/* Sorts the rows by the numbers of their predictions. Rows of a batch have no numbers and keep
+ * their order. */
 static void sort_rows(Merging *merging)
 {
     g_autoptr(GPtrArray) ids = acr_shards_tasks(merging->shards), rows = g_ptr_array_new();
@@ -185,8 +181,8 @@ static void sort_rows(Merging *merging)
         acr_json_append(merging->rows, acr_json_copy(rows->pdata[i]));
 }
 
-/* Fails if the folder has a report that was made without shards, because the logs would not
- * match the new report. */
+/* Fails if the folder has the logs of an evaluation without shards, because they would not match
+ * the new report. */
 static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GError **error)
 {
     for (const AcrJson *at = acr_json_first(merging->rows); at; at = acr_json_next(at)) {

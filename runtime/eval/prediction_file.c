@@ -9,7 +9,7 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 #define GOLD "gold"
 #define EMPTY "empty"
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-#define MAX_NAMED 5u /* maximum number of ids that a message names */
+#define MAX_NAMED 5u /* maximum number of ids that an error message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
 
@@ -23,9 +23,9 @@ void acr_prediction_free(AcrPrediction *prediction)
 typedef struct {
     const char *source;
     GHashTable *tasks;  /* id of a task -> task, borrowed */
-    GPtrArray *out;     /* array of AcrPrediction: the predictions */
-    GHashTable *ids;    /* the ids of these predictions, borrowed */
-    GPtrArray *unknown; /* ids that match no task, owned */
+    GPtrArray *out;     /* array of AcrPrediction: the predictions read so far */
+    GHashTable *ids;    /* set of the ids of `out`, borrowed */
+    GPtrArray *unknown; /* ids of predictions that match no task, owned */
 } Reader;
 
 char *acr_prediction_model(const char *model)
@@ -48,16 +48,16 @@ static void add_prediction(Reader *reader, const char *id, const char *model, co
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
 
-/* The first of these members that exists; NULL if there is none. */
+/* Returns the member `name`, else the member `other`; NULL if there is neither. */
 static const AcrJson *get_any(const AcrJson *json, const char *name, const char *other)
 {
     const AcrJson *found = acr_json_get(json, name);
     return found ? found : acr_json_get(json, other);
 }
 
-/* Reads one prediction. It is an object (SWE-bench Pro names the patch "patch" and the model
- * "prefix"), or a member whose name is the id and whose value is the patch or such an object
- * without an id. */
+/* Reads one prediction: an object (SWE-bench Pro calls the patch "patch" and the model "prefix"),
+ * or a member whose name is the task's id and whose value is the patch or an object without an
+ * id. */
 static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
@@ -101,8 +101,8 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     return true;
 }
 
-/* Reads one JSON document or, if the file is not a single document, JSON lines. The file's name
- * does not matter. */
+/* Reads one JSON document or, if the file is not a single document, JSON lines. The ending of the
+ * file's name does not matter. */
 static bool read_prediction_file(Reader *reader, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -124,9 +124,8 @@ static bool read_prediction_file(Reader *reader, GError **error)
     return refuse(error, "cannot use the predictions: %s", reason->message);
 }
 
-/* ---- Folders ---- */
-
-/* The file of predictions in a folder that another program wrote; owned; NULL if there is none. */
+/* Returns the path of the file of predictions in a folder that another program wrote; owned; NULL
+ * if there is none. */
 static char *find_prediction_file(const char *folder)
 {
     static const char *const names[] = {ACR_FILE_PREDICTIONS, "all_preds.jsonl", "preds.json"};
@@ -138,8 +137,8 @@ static char *find_prediction_file(const char *folder)
     return NULL;
 }
 
-/* Whether a file or folder is a patch that a harness wrote: ID.diff, ID.patch, or ID/ with
- * patch.diff in it. *out_path and *out_id describe the patch, owned. */
+/* Returns true if `name` is a patch that a harness wrote: ID.diff, ID.patch, or a folder ID/ with
+ * patch.diff. Sets *out_path and *out_id to the path of the patch and the task's id, owned. */
 static bool find_diff(const char *folder, const char *name, char **out_path, char **out_id)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL),
@@ -152,8 +151,8 @@ static bool find_diff(const char *folder, const char *name, char **out_path, cha
     return true;
 }
 
-/* The file ID.pred or ID/ID.pred, to which SWE-agent writes a prediction; owned; NULL if there
- * is none. */
+/* Returns the path of ID.pred or ID/ID.pred, to which SWE-agent writes a prediction; owned; NULL if
+ * there is no such file. */
 static char *find_pred(const char *folder, const char *name)
 {
     g_autofree char *file = g_strconcat(name, ".pred", NULL),
@@ -231,7 +230,7 @@ static bool take_prediction_rows(Reader *reader, const GPtrArray *tasks, bool is
     return true;
 }
 
-/* "(N): ID, ID, …" with the unknown ids; owned; NULL if there are none. */
+/* Returns "(N): ID, ID, …" with the unknown ids; owned; NULL if there are none. */
 static char *name_unknown(const Reader *reader)
 {
     guint n = reader->unknown->len;

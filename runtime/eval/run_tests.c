@@ -1,7 +1,7 @@
-/* Runs a task's tests, in its image or in an environment, by one command in one sandbox. The
+/* Runs a task's tests, in the task's image or in an environment, by one command in one sandbox. The
  * command reads patch and script from standard input, applies the patch as SWE-bench's harness
- * does, and runs the script. It reports its steps on standard error, in lines marked with a
- * random word, so that the tests cannot fake them. */
+ * does, and runs the script. The command reports its steps on standard error, in lines marked with
+ * a random word, so that the tests cannot fake such lines. */
 #include "eval/eval_private.h"
 
 #include <string.h>
@@ -22,13 +22,13 @@
 #define ENDED "ended with "
 #define CHANGED "changed "
 
-/* Arguments: $1 the rules; $2 where to write the script; $3 the folder of the environment's
- * programs, or ""; $4 the project's folder, or "" for the current one; $5 a branch to check out
- * first, or ""; then files that must stay unchanged. By the rules of version 5, each attempt to
- * apply the patch starts on a clean tree, and a patch counts as applied if it can be reverted. A
- * tree without a git folder gets one during the attempt. Files that the patch changed are found
- * by their ctime, which no program can set. The random word is read from standard input, because
- * tests can read command lines. */
+/* Arguments: $1 the version of the rules; $2 where to write the script; $3 the folder of the
+ * environment's programs, or ""; $4 the project's folder, or "" for the current folder; $5 a branch
+ * to check out first, or ""; then files that must stay unchanged. By the rules of version 5, each
+ * attempt to apply the patch starts on a clean tree, and a patch counts as applied if it can be
+ * reverted. A tree without a git folder gets one during the attempt. Files that the patch changed
+ * are found by their ctime, which no program can set. The random word is read from standard input,
+ * because tests can read command lines. */
 static const char driver[] =
     "IFS=' ' read -r patch script word || exit 125\n"
     "head -c \"$patch\" >/tmp/patch.diff && head -c \"$script\" >\"$2\" || exit 125\n"
@@ -82,7 +82,7 @@ void acr_eval_run_clear(AcrEvalRun *run)
     g_clear_pointer(&run->changed, g_free);
 }
 
-/* The driver's input: a line with the sizes and the random word, then patch and script. */
+/* Returns the driver's input: a line with the sizes and the random word, then patch and script. */
 static GBytes *make_input(const char *patch, const char *script, const char *word)
 {
     GString *text = g_string_new(NULL);
@@ -92,8 +92,8 @@ static GBytes *make_input(const char *patch, const char *script, const char *wor
     return g_string_free_to_bytes(text);
 }
 
-/* The rest of the last line that begins with the driver's word and `begin`; owned; NULL if there
- * is none. */
+/* Returns the rest of the last line that begins with `word` and `begin`; owned; NULL if there is no
+ * such line. */
 static char *find_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -101,7 +101,7 @@ static char *find_told(const char *text, const char *word, const char *begin)
     return at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
 }
 
-/* The rests of all lines that begin with the driver's word and `begin`; owned. */
+/* Returns the rests of all lines that begin with `word` and `begin`, one on each line; owned. */
 static char *find_all_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -159,8 +159,8 @@ static void add_argument_lines(GPtrArray *argv, const char *text)
             g_clear_pointer(&lines[i], g_free);
 }
 
-/* The command that starts the driver. It writes a trial's script to a place where no patch can
- * find it. */
+/* Returns the command that starts the driver. The driver writes a trial's script to a file with a
+ * random name, which no patch can know. */
 static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPlan *plan,
                                const AcrGradingTrial *trial, const char *bin)
 {
@@ -185,8 +185,8 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
     return argv;
 }
 
-/* Runs the driver in a sandbox. `bin` is the folder of the environment's programs; NULL if there
- * is none. */
+/* Runs the driver in a sandbox. `bin` is the folder of the environment's programs; NULL if there is
+ * none. */
 static bool run_in_sandbox(const AcrEvalOptions *options, AcrSandbox *sandbox,
                            const AcrGradingPlan *plan, const AcrEvalWay *way, const char *bin,
                            AcrEvalRun *out, GError **error)
@@ -268,7 +268,7 @@ char *acr_eval_refusal(const char *log)
     g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
         const char *said = lines[i] + strlen(mark);
-        char *advice = strstr(lines[i], " (allow with "); /* names an option of git */
+        char *advice = strstr(lines[i], " (allow with "); /* the advice names an option of git */
         if (advice)
             *advice = '\0';
         if (g_str_has_prefix(lines[i], mark) && !g_str_has_prefix(said, "while searching for"))

@@ -1,4 +1,5 @@
-/* Decides where the code of a task runs: in its image, or in its environment on this machine. */
+/* Decides where the code of a task runs: in the task's image, or in an environment on this
+ * machine. */
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -7,9 +8,9 @@
 
 #define MAX_NAME_BYTES 1024u
 
-/* The text that replaces a field in an image's name: "{arch}" and "{id_1776}" (the id) in the
- * spelling of published image names, otherwise the row's field in a form for names. Owned; NULL
- * if the row has no such field. */
+/* Returns the text that replaces {field} in an image's name: "{arch}" and "{id_1776}" (the task's
+ * id) in the spelling of published image names, otherwise the row's field in lower case. Owned;
+ * NULL if the row has no such field. */
 static char *image_value(const char *field, const AcrJson *row)
 {
     struct utsname machine;
@@ -24,8 +25,8 @@ static char *image_value(const char *field, const AcrJson *row)
     return g_strjoinv("_1776_", parts);
 }
 
-/* The image name of a task according to --image-template; owned. Errors: INPUT (the row lacks a
- * field). */
+/* Returns the image name of a task according to --image-template; owned. Errors: INPUT (the row
+ * lacks a field). */
 static char *make_image_name(const char *pattern, const char *row, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), NULL);

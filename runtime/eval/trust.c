@@ -1,5 +1,5 @@
-/* Decides whether to believe that a task is resolved. Makes the runs that
- * python/acr/grading/trust.py chooses (that file also judges their logs), and repeats runs. */
+/* Decides whether to trust that a task is resolved. python/acr/grading/trust.py chooses the runs
+ * and judges their logs; this file makes the runs. It also repeats runs for --repeat. */
 #include "eval/eval_private.h"
 
 #define CANARIES 1u /* number of the run with canaries */
@@ -48,10 +48,8 @@ bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
     g_assert_not_reached();
 }
 
-/* ---- Repeated runs ---- */
-
-/* Adds the tests that passed to the counts, [{test: times}, {test: times}]; see
- * acr_grading_tests. */
+/* Adds the passed tests in a log to `passes`, the counts [{test: times}, {test: times}] of the two
+ * kinds of tests that acr_grading_tests returns. */
 static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *plan, GBytes *log,
                          AcrJson *const passes[2], GError **error)
 {
@@ -71,8 +69,8 @@ static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *pl
     return tests != NULL;
 }
 
-/* Adds the tests that passed fewer than `runs` times to `flaky`. Returns the first of them, or
- * NULL. */
+/* Adds the tests that passed fewer than `runs` times to `flaky`. Returns the first of these tests;
+ * NULL if there is none. */
 static const AcrJson *find_flaky(const AcrJson *passes, gint64 runs, AcrJson *flaky)
 {
     const AcrJson *first = NULL;

@@ -1,5 +1,5 @@
 /* Packs lists of byte strings into one byte string, in the format of python/acr/byte_fields.py:
- * each field is its length (8 bytes, little-endian) and its bytes. Also makes calls whose
+ * each field is its length (8 bytes, little-endian) and its bytes. Also calls functions whose
  * argument and result are JSON. */
 #include "py/py_private.h"
 

@@ -17,8 +17,8 @@ static guint n_params(const AcrCallSpec *spec)
     return n;
 }
 
-/* Reads the fields: either `ok`, the name, and "=VALUE" for each parameter (empty if omitted);
- * or `bad` and a message. */
+/* Sets *out from the fields: either `ok`, the call's name, and "=VALUE" for each parameter (empty
+ * if omitted); or `bad` and a message, which becomes the error. */
 static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, GError **error)
 {
     const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";
@@ -39,7 +39,8 @@ static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, 
     return true;
 }
 
-/* Packs the text, and the name, parameters and kinds of each known call, separated by NUL. */
+/* Packs the text, and for each known call one field with its name and its parameters and their
+ * kinds, separated by NUL. */
 static GBytes *pack_text(const char *text, const AcrCalls *calls)
 {
     GByteArray *fields = g_byte_array_new();

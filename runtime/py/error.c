@@ -1,12 +1,13 @@
-/* Converts Python's exceptions to GError. Never call PyErr_Print: on SystemExit it would end the
- * process. */
+/* Converts Python's exceptions to GError. PyErr_Print must not be called, because it ends the
+ * process on SystemExit. */
 #include "py/py_object_private.h"
 
 #include <string.h>
 
 G_DEFINE_QUARK(acr_py_error, acr_py_error)
 
-/* The text of an object in one line, shortened; owned (g_free); "" if it has no text. */
+/* Returns the text of an object in one line, shortened; owned (g_free); "" if the object has no
+ * text. */
 static char *text_of(PyObject *object)
 {
     PyObject *text = object ? PyObject_Str(object) : NULL;
@@ -47,7 +48,7 @@ static AcrPyError code_of(PyObject *type)
     return ACR_PY_ERROR_FAILED;
 }
 
-/* Fetches the current exception as a new reference, or NULL. */
+/* Returns the current exception as a new reference and clears it; NULL if there is none. */
 static PyObject *fetch(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000

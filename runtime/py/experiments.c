@@ -1,6 +1,6 @@
-/* Asks Python about patches: for the experiments of a verdict (python/acr/experiments/), whether
- * a patch is plain code, and which patches make the same change. The host makes the runs that
- * Python requests. */
+/* Asks Python about patches: which run an experiment of a verdict needs next
+ * (python/acr/experiments/), whether a patch is plain code, and which patches make the same change.
+ * The host makes the runs that Python requests. */
 #include "py/py_private.h"
 
 #include <string.h>
@@ -40,7 +40,8 @@ bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *pac
     return true;
 }
 
-/* Calls a function that takes bytes and returns a string. */
+/* Calls a function of Python that takes bytes and returns a string. Sets *out to the string,
+ * owned. */
 static bool ask_text(AcrPython *python, const char *module, const char *function, const void *data,
                      gsize len, char **out, GError **error)
 {

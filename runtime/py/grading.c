@@ -19,8 +19,8 @@ static void add_rules(GByteArray *fields, int rules)
     add_text(fields, rules == 4 ? "4" : "5");
 }
 
-/* Calls a function with `fields` (taken). Returns its strings; it is an error if there are fewer
- * than `least` or more than `most`. */
+/* Calls module.function with `fields` (taken). Returns the result as strings; NULL with an error if
+ * there are fewer than `least` or more than `most` strings. */
 static GPtrArray *ask_module(AcrPython *python, const char *module, const char *function,
                              GByteArray *fields, gint64 timeout_ms, guint least, guint most,
                              GError **error)
@@ -51,7 +51,7 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Asks for a plan, which has `n` strings. If the answer has one string, this is the reason why
+/* Asks for a plan, which has `n` strings. An answer with one string is an error: the reason why
  * there is no plan. */
 static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
                            GError **error)
@@ -142,8 +142,6 @@ char *acr_grading_output(AcrPython *python, GBytes *log, GError **error)
                : ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
                                         "grading.service.output returned no text"));
 }
-
-/* ---- Trust ---- */
 
 #define TRUST "grading.trust"
 

@@ -1,5 +1,5 @@
 /* Starts CPython on the calling thread, isolated from the user's environment and from the `python3`
- * in PATH, and checks that it is the version of the build. */
+ * in PATH, and checks that its version is the version of the build. */
 #include "py/py_object_private.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #define environment_error(error, ...)                                                              \
     acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, __VA_ARGS__)
 
-/* Only the major and minor version determine the ABI; an upgrade of the system may change the
- * rest. */
+/* Compares only the major and minor version, because only they determine the ABI; an upgrade of the
+ * system may change the rest. */
 bool acr_py_version_fits(const char *built, const char *running)
 {
     const char *dot = strchr(built, '.');
@@ -16,8 +16,8 @@ bool acr_py_version_fits(const char *built, const char *running)
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
 }
 
-/* Python 3.11 rewrites this string at each call, in one buffer for all threads, so we keep a
- * copy. */
+/* Returns a copy, because Python 3.11 rewrites the string at each call of Py_GetVersion, in one
+ * buffer for all threads. */
 const char *acr_py_version(void)
 {
     static char *version;
@@ -36,7 +36,7 @@ static PyStatus preinitialize(void)
 {
     PyPreConfig config;
     PyPreConfig_InitIsolatedConfig(&config);
-    config.utf8_mode = 1; /* otherwise file names and streams are ASCII in the C locale */
+    config.utf8_mode = 1; /* in the C locale, file names and streams would otherwise be ASCII */
 #ifdef ACR_SANITIZED
     /* use malloc, so that the sanitizer sees each block */
     config.allocator = PYMEM_ALLOCATOR_MALLOC;
@@ -48,11 +48,11 @@ static PyStatus configure(PyConfig *config)
 {
     PyConfig_InitIsolatedConfig(config);
     config->write_bytecode = 0;
-    /* only the linter needs installed packages, and it adds them itself */
+    /* only the linter needs installed packages, and it adds the path of these packages itself */
     config->site_import = 0;
-    config->use_hash_seed = 1; /* the seed is 0, so that sets have the same order in each run */
+    config->use_hash_seed = 1; /* with seed 0, sets have the same order in each run */
     config->hash_seed = 0;
-    /* Otherwise libpython would use the standard library of the `python3` in PATH. */
+    /* without this, libpython would use the standard library of the `python3` in PATH */
     PyStatus status = PyConfig_SetBytesString(config, &config->executable, acr_py_executable());
     if (PyStatus_Exception(status))
         return status;

@@ -2,10 +2,10 @@
  * has passed.
  *
  * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker
- * holds the interpreter (the GIL) only while a job runs. The watchdog takes the GIL to raise
- * acr.deadline.Deadline in the worker, again and again until the job ends. If a job does not end
- * even then (because it hangs in C code), its caller returns, and the interpreter counts as lost.
- * Lock order: `turn` or the GIL before the mutex. */
+ * holds the GIL only while a job runs. The watchdog takes the GIL to raise acr.deadline.Deadline in
+ * the worker, again and again until the job ends. If a job still does not end (because it hangs in
+ * C code), its caller returns, and the interpreter counts as lost. Lock order: `turn` or the GIL
+ * before the mutex. */
 #include "py/py_object_private.h"
 
 #include <pthread.h>
@@ -15,8 +15,9 @@ typedef struct {
     char *module, *function;
     GBytes *argument;
     gint64 deadline_ms; /* 0: no deadline */
-    gint64 raise_us;    /* when the watchdog raises Deadline next; set when the job starts */
-    gint64 give_up_us;  /* when the caller stops waiting */
+    gint64 raise_us;    /* monotonic time at which the watchdog raises Deadline next; set when the
+                         * job starts */
+    gint64 give_up_us;  /* monotonic time at which the caller stops waiting */
     bool started, fired, done;
     GBytes *result;
     GError *error;
@@ -27,10 +28,10 @@ typedef enum { STARTING, SERVING, FAILED_TO_START } Phase;
 struct AcrPython {
     pthread_mutex_t turn; /* locked by the caller whose job may run */
     pthread_mutex_t mutex;
-    pthread_cond_t to_worker, to_callers, to_watchdog; /* these use the monotonic clock */
+    pthread_cond_t to_worker, to_callers, to_watchdog; /* all use the monotonic clock */
     pthread_t worker, watchdog;
     Job *posted, *running;
-    gint64 watch_until_us; /* when the watchdog wakes up without a signal */
+    gint64 watch_until_us; /* monotonic time at which the watchdog wakes up without a signal */
     Phase phase;
     bool stopping, lost;
     GError *start_error;
@@ -38,8 +39,6 @@ struct AcrPython {
     unsigned long thread_id; /* the worker thread's id in Python */
     PyObject *deadline;      /* class acr.deadline.Deadline */
 };
-
-/* ---- Jobs ---- */
 
 static Job *job_new(const char *module, const char *function, GBytes *argument, gint64 deadline_ms)
 {
@@ -71,8 +70,6 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 unti
     pthread_cond_timedwait(cond, mutex, &until);
 }
 
-/* ---- The watchdog ---- */
-
 /* Raises Deadline in the worker if `job` is still running. Waits for the GIL, forever if a job
  * never releases it. */
 static void raise_deadline(AcrPython *python, const Job *job)
@@ -80,7 +77,8 @@ static void raise_deadline(AcrPython *python, const Job *job)
     PyGILState_STATE state = PyGILState_Ensure();
     pthread_mutex_lock(&python->mutex);
     gint64 now = g_get_monotonic_time();
-    /* Check the time, too: the job may have ended, and a later job may have the same address. */
+    /* Check the time, too, because the job may have ended and a later job may have the same
+     * address. */
     if (python->running == job && job->deadline_ms > 0 && job->raise_us <= now) {
         python->running->fired = true;
         python->running->raise_us = now + ACR_PY_AGAIN_MS * 1000;
@@ -110,10 +108,8 @@ static void *watchdog_main(void *data)
     return NULL;
 }
 
-/* ---- The worker ---- */
-
-/* Waits for the next job; NULL if the thread must stop. The caller holds the mutex, but not the
- * GIL. */
+/* Returns the next job after waiting for it; NULL if the thread must stop. The caller holds the
+ * mutex, but not the GIL. */
 static Job *next_job(AcrPython *python)
 {
     while (!python->stopping && !python->posted)
@@ -128,15 +124,15 @@ static Job *next_job(AcrPython *python)
     python->running = job;
     if (job->deadline_ms > 0) {
         pthread_cond_broadcast(
-            &python->to_callers); /* from now on the caller waits at most until give_up_us */
+            &python->to_callers); /* the caller must now wait only until give_up_us */
         if (job->raise_us < python->watch_until_us)
             pthread_cond_signal(&python->to_watchdog);
     }
     return job;
 }
 
-/* Makes sure that no Deadline arrives from now on, not even one that was raised but not
- * delivered yet. The caller holds the GIL. */
+/* Ensures that no further Deadline arrives, not even one that was raised but not delivered yet. The
+ * caller holds the GIL. */
 static void end_running(AcrPython *python)
 {
     pthread_mutex_lock(&python->mutex);
@@ -151,8 +147,8 @@ static void run_job(AcrPython *python, Job *job)
     PyObject *result = acr_py_call(job->module, job->function, job->argument);
     end_running(python);
     if (job->fired) {
-        /* Done even if the job returned a result, because the job may have caught the exception
-         * half-way. */
+        /* Report the timeout even if the job returned a result, because the job may have caught the
+         * exception half-way. */
         g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
                     "Python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
         PyErr_Clear();
@@ -176,7 +172,7 @@ static void serve(AcrPython *python)
         pthread_mutex_lock(&python->mutex);
         job->done = true;
         if (python->lost)
-            job_free(job); /* nobody waits for the job any more */
+            job_free(job); /* no caller waits for the job any more */
         pthread_cond_broadcast(&python->to_callers);
     }
     pthread_mutex_unlock(&python->mutex);
@@ -184,7 +180,7 @@ static void serve(AcrPython *python)
     PyEval_RestoreThread(state);
 }
 
-/* Tells the other threads that Python has started, and starts the watchdog. */
+/* Prepares the members that the watchdog needs, and starts the watchdog. */
 static bool prepare_interpreter(AcrPython *python, GError **error)
 {
     python->thread_id = PyThread_get_thread_ident();
@@ -226,8 +222,6 @@ static void *worker_main(void *data)
         set_phase(python, FAILED_TO_START);
     return NULL;
 }
-
-/* ---- Lifecycle ---- */
 
 static void init_conds(AcrPython *python)
 {
@@ -275,7 +269,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     init_conds(python);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    (void)acr_py_version(); /* first call, before another thread exists */
+    (void)acr_py_version(); /* the first call must come before another thread exists */
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
@@ -286,7 +280,8 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     return python;
 }
 
-/* Sets the error with which the interpreter failed to start. The caller holds the mutex. */
+/* Sets the error with which the interpreter failed to start, and returns false. The caller holds
+ * the mutex. */
 static bool start_error(const AcrPython *python, GError **error)
 {
     g_propagate_error(error, g_error_copy(python->start_error));
@@ -320,12 +315,10 @@ void acr_python_free(AcrPython *python)
     pthread_cond_broadcast(&python->to_watchdog);
     pthread_mutex_unlock(&python->mutex);
     if (lost)
-        return; /* the threads may never end, so their memory is kept */
+        return; /* the threads may never end, so their memory is not freed */
     pthread_join(python->worker, NULL);
     destroy(python);
 }
-
-/* ---- Calls ---- */
 
 static bool lost_error(GError **error)
 {
@@ -334,7 +327,8 @@ static bool lost_error(GError **error)
         "the Python interpreter cannot be used: an earlier job did not end by its deadline");
 }
 
-/* Waits for the job. The caller holds the mutex. */
+/* Posts the job, waits until it has ended, and sets *out to its result. The caller holds the
+ * mutex. */
 static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
 {
     python->posted = job;
@@ -364,7 +358,7 @@ bool acr_python_call(AcrPython *python, const char *module, const char *function
     pthread_mutex_lock(&python->turn);
     pthread_mutex_lock(&python->mutex);
     bool ok = python->lost ? lost_error(error) : await_job(python, job, out, error);
-    /* a caller that gives up leaves the job to the worker, which frees the job if it ever ends */
+    /* if the caller gave up, the worker frees the job when it ends */
     if (job->done || !job->started)
         job_free(job);
     pthread_mutex_unlock(&python->mutex);

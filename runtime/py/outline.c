@@ -1,10 +1,10 @@
-/* Outlines a file with Python's ast (python/acr/outline.py), and names the versions on which its rows depend.
- */
+/* Outlines a file with Python's ast (python/acr/outline.py), and returns the versions on which its
+ * rows depend. */
 #include "py/py_private.h"
 
 #define MAX_SOURCE_OF_OUTLINE (1024u * 1024)
 
-/* There is no deadline here: a caller that outlines many files kills a process that does not
+/* There is no deadline: a caller that outlines many files kills a worker process that does not
  * answer. */
 bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
                         GError **error)

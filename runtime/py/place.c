@@ -1,5 +1,5 @@
-/* Finds where the embedded Python is installed: it is the Python of the build or, with
- * ACR_PYTHON_ANY (in a wheel), the one whose shared library was loaded. */
+/* Finds where the embedded Python is installed. It is the Python of the build or, with
+ * ACR_PYTHON_ANY (in a wheel), the Python whose shared library was loaded. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "py/py_object_private.h"
 
-/* Finds the prefix of PREFIX/lib/libpython3.11.so.1.0; owned. In Debian, lib has a folder for
- * the architecture. */
+/* Returns PREFIX of the loaded PREFIX/lib/libpython3.11.so.1.0; owned. In Debian, the library is in
+ * a subfolder of lib for the architecture. */
 static char *find_prefix(void)
 {
     Dl_info info;

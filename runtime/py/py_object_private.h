@@ -1,5 +1,5 @@
 /* Shared by the files that handle Python's objects. The caller of each function must hold the
- * interpreter (GIL). */
+ * GIL. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -7,7 +7,7 @@
 
 #include "py/py_private.h"
 
-/* The class acr.deadline.Deadline as a new reference; NULL with the exception set. */
+/* Returns the class acr.deadline.Deadline as a new reference; NULL with the exception set. */
 PyObject *acr_py_deadline(void) ACR_MUST_USE;
 /* Converts the current exception to a GError and clears it. The message of a timeout mentions
  * `deadline_ms`. */

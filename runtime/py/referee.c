@@ -1,7 +1,7 @@
 /* The referee for native/: decides whether a file compiles (python/acr/syntax.py), and which
- * version has fewer new errors (python/acr/lint.py). A worker process answers both questions.
- * The process is started for the first question and kept; if it ends, it is started again. The
- * linter's worker has a private folder. */
+ * version has fewer new errors (python/acr/lint.py). A worker process answers both questions. The
+ * process is started for the first question and kept; if it ends, it is started again. The linter's
+ * worker has a private folder. */
 #include "base/peer.h"
 #include "py/py_private.h"
 #include "sandbox/tree_cache.h"
@@ -11,23 +11,22 @@
 #include <sys/stat.h>
 
 #define START_TIMEOUT_MS 60000
-/* a question is asked twice at most, because the reason why the worker ended is unknown */
+/* maximum number of times that a question is asked, because the reason why a worker ended is
+ * unknown */
 #define TRIES 2
 
 struct AcrRefereeWorker {
-    pthread_mutex_t turn; /* locked by the caller whose turn it is */
+    pthread_mutex_t turn; /* locked by the caller whose question is being answered */
     char *exe, *verb;
     const AcrInterrupt *interrupt;
     AcrPeer peer;
     bool is_ready;
-    /* has the only folder to which the worker may write; NULL: it may not write */
+    /* contains the only folder to which the worker may write; NULL: the worker may not write */
     AcrTreeCache *cache;
     AcrReferee referee;
 };
 
-/* ---- The worker ---- */
-
-/* Ends the worker; returns a description of how it ended; owned. */
+/* Ends the worker. Returns a description of how it ended; owned; NULL if there was no worker. */
 static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
 {
     char *how = worker->peer.pid ? acr_peer_end(&worker->peer, grace_ms) : NULL;
@@ -35,8 +34,8 @@ static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
     return how;
 }
 
-/* Sends `out` and receives the answer, or sets `error`. *out_gone is set to whether the worker
- * ended by itself. */
+/* Sends `out` to the worker and sets *out_answer to its answer, or sets `error`. Sets *out_gone to
+ * true if the worker ended by itself. */
 static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
                            GBytes **out_answer, bool *out_gone, GError **error)
 {
@@ -63,11 +62,12 @@ static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
 }
 
-/* Starts the worker. The linter fails if it has no private folder. If a worker is killed, the
- * next one removes its folder. */
+/* Starts the worker. Without a private folder, the worker starts, but the linter fails. The folder
+ * of a killed worker is removed by the next one. */
 static bool start_referee(AcrRefereeWorker *worker, GError **error)
 {
-    static const char *const no_environment[] = {NULL}; /* our environment may contain API keys */
+    static const char *const no_environment[] = {NULL}; /* the host's environment may contain API
+                                                         * keys */
     const char *const argv[] = {worker->exe, worker->verb, NULL};
     worker->is_ready = false;
     worker->cache = acr_tree_cache_open(NULL, worker->interrupt, 0, NULL);
@@ -117,9 +117,7 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *
     return ok;
 }
 
-/* ---- The referee ---- */
-
-/* Whether the worker ended because of the file. */
+/* True if the worker ended or timed out while it read the file, which is probably the reason. */
 static bool ended_python(const GError *error)
 {
     return g_error_matches(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST) ||
@@ -148,8 +146,8 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     return true;
 }
 
-/* Adds the fields of one file: the path, `+` and the text before (an empty field for a new
- * file), the number of versions, and the versions. */
+/* Adds the fields of one file: the path, `+` and the text before (an empty field for a new file),
+ * the number of versions, and the versions. */
 static void add_file(GByteArray *fields, const AcrRefereeFile *file)
 {
     g_autoptr(GByteArray) before = g_byte_array_new();
@@ -168,7 +166,7 @@ static void add_file(GByteArray *fields, const AcrRefereeFile *file)
         acr_py_fields_add_bytes(fields, file->after[i]);
 }
 
-/* Reads `n` numbers (`?`: unknown) into `out`. Returns false if there are fewer or more. */
+/* Reads `n` numbers (`?`: unknown) into `out`. Returns false if there are fewer or more numbers. */
 static bool read_numbers(GBytes *result, guint *out, gsize n)
 {
     gsize at = 0;
@@ -186,7 +184,8 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
     return at == n;
 }
 
-/* After any failure except an interrupt, the linter has no result, which is not an error. */
+/* Counts the new errors of each version. After any failure except an interrupt, the numbers are
+ * ACR_LINT_UNKNOWN, which is not an error. */
 static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
                           char **out_why, GError **error)
 {
@@ -209,8 +208,6 @@ static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint
     *out_why = g_strdup(failed ? failed->message : "the linter's output is malformed");
     return true;
 }
-
-/* ---- Lifecycle ---- */
 
 AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
                                          const AcrInterrupt *interrupt)

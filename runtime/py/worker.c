@@ -1,8 +1,8 @@
 /* A worker: a process of this program in which Python reads code of a repository or a model. It
  * gives up its rights before Python starts, and can import only installed modules. A worker for an
  * extension keeps the rights that the user's own code needs, but gets no environment variables of
- * the program. If a file makes the worker crash, hang or use all memory, only the worker ends; the
- * main process kills it at a deadline. */
+ * the program. If a file makes the worker crash, hang or use all memory, only the worker ends. The
+ * main process kills a worker that exceeds its deadline. */
 #include "base/peer.h"
 #include "py/py_private.h"
 #include "sandbox/confine.h"
@@ -15,17 +15,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Limits the address space. A syntax tree takes 140 times the size of its source, and the tree
- * of a table of numbers 470 times. If a file (of 1 MB or more) exceeds the limit, it is searched
- * only as plain text. */
+/* Limit of the address space. A syntax tree takes 140 times the size of its source, and the tree of
+ * a table of numbers 470 times. If a file (of 1 MB or more) exceeds the limit, it is searched only
+ * as plain text. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
 #define KEPT_BYTES 33554432 /* number of bytes of freed memory that the process keeps */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
-/* seconds for one question, because no deadline is longer */
+/* processor time in seconds for one question; longer than the longest deadline */
 #define CPU_LIMIT_S (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW_MEMORY true /* the address sanitizer takes terabytes of address space */
+#define HAS_SHADOW_MEMORY true /* the sanitizers reserve terabytes of address space */
 #else
 #define HAS_SHADOW_MEMORY false
 #endif
@@ -45,7 +45,7 @@ static void limit_self(AcrPythonWork work)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Keeps freed memory for the next file, because returning it to the system would cost a tenth of
+/* Keeps freed memory for the next file, because returning it to the system would take a tenth of
  * the time. */
 static void keep_memory(void)
 {
@@ -54,7 +54,7 @@ static void keep_memory(void)
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 }
 
-/* Limits the processor time from now on. */
+/* Limits the processor time of the next question. */
 static void limit_question(void)
 {
     struct rusage used;
@@ -66,7 +66,8 @@ static void limit_question(void)
     (void)setrlimit(RLIMIT_CPU, &cpu);
 }
 
-/* Restricts reading to Python and the packages installed with it. */
+/* Restricts reading to Python and the packages installed with it, writing to `writable` (NULL:
+ * nothing), and execve to `program` (NULL: nothing). */
 static void confine(const char *package_dir, const char *writable, const char *program)
 {
     g_autofree char *bin = g_path_get_dirname(acr_py_executable());
@@ -78,9 +79,9 @@ static void confine(const char *package_dir, const char *writable, const char *p
     acr_confine(readable, writable, program);
 }
 
-/* Becomes the interpreter's own program, which distributions optimise by profiles and at link
- * time. This program outlines files with a fifth fewer instructions than libpython. Returns if
- * that fails. */
+/* Executes the interpreter's own program in place of this one, because distributions optimise it by
+ * profiles and at link time: it outlines files with a fifth fewer instructions than libpython.
+ * Returns only on failure. */
 static void become_interpreter(const char *package_dir, int fd)
 {
     static const char code[] =
@@ -94,13 +95,14 @@ static void become_interpreter(const char *package_dir, int fd)
     struct rlimit stack = {ACR_PY_STACK_BYTES, ACR_PY_STACK_BYTES};
     if (HAS_SHADOW_MEMORY || setrlimit(RLIMIT_STACK, &stack) != 0 || fcntl(fd, F_SETFD, 0) != 0)
         return;
-    g_setenv("MALLOC_TRIM_THRESHOLD_", G_STRINGIFY(KEPT_BYTES), TRUE); /* as keep_memory */
+    /* the same setting as in keep_memory */
+    g_setenv("MALLOC_TRIM_THRESHOLD_", G_STRINGIFY(KEPT_BYTES), TRUE);
     g_setenv("MALLOC_MMAP_THRESHOLD_", G_STRINGIFY(KEPT_BYTES), TRUE);
     execv(argv[0], (char *const *)argv);
 }
 
-/* Moves the socket away from the standard streams, because Python or a library might read from
- * them or print to them. Returns -1 and sets errno on failure. */
+/* Moves the socket to another descriptor than the standard streams, because Python or a library
+ * might read from them or print to them. Returns the descriptor; -1 and sets errno on failure. */
 static int take_socket(void)
 {
     int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -117,7 +119,8 @@ static AcrPython *start_worker_process(const char *package_dir, GError **error)
     g_autoptr(GBytes) nothing = NULL;
     if (!python || !acr_python_call(python, "imports", "freeze", NULL, 0, &nothing, error))
         return NULL;
-    /* all threads already exist; if the user is root, seccomp forbids new processes */
+    /* all threads already exist; for root, this limit has no effect, but seccomp forbids new
+     * processes */
     limit(RLIMIT_NPROC, 0);
     return g_steal_pointer(&python);
 }
@@ -128,7 +131,7 @@ static bool outline(void *python, const char *path, GBytes *source, GBytes **out
     return acr_python_outline(python, path, source, out, error);
 }
 
-/* Calls the function `name` (MODULE.FUNCTION) of the package. */
+/* Calls the function `name` (MODULE.FUNCTION of the package `acr`). */
 static bool call_worker(void *python, const char *name, GBytes *argument, GBytes **out,
                         GError **error)
 {
@@ -140,8 +143,6 @@ static bool call_worker(void *python, const char *name, GBytes *argument, GBytes
     limit_question();
     return acr_python_call(python, module, dot + 1, argument, 0, out, error);
 }
-
-/* ---- Extensions ---- */
 
 /* Calls the function `name`, "load" or "ask", of extension_worker. */
 static bool extension(void *python, const char *name, GBytes *argument, GBytes **out,
@@ -161,8 +162,6 @@ static AcrPython *start_extension(const char *package_dir, int fd, GError **erro
     return g_steal_pointer(&python);
 }
 
-/* ---- The work ---- */
-
 bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error)
 {
     g_autoptr(GError) failed = NULL;
@@ -178,7 +177,7 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
         return acr_peer_serve(fd, extension, python, failed, error);
     }
     g_setenv("TMPDIR", folder, TRUE);
-    /* otherwise Python looks up the home folder in files that it cannot read */
+    /* without HOME, Python looks up the home folder in files that it cannot read */
     g_setenv("HOME", folder, TRUE);
     bool outlines = what == ACR_PYTHON_OUTLINES;
     const char *program = outlines ? acr_py_executable() : NULL;
@@ -186,6 +185,7 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
     if (outlines)
         become_interpreter(package_dir, fd);
     AcrPython *python = start_worker_process(
-        package_dir, &failed); /* the end of the process frees the memory, which is faster */
+        package_dir, &failed); /* not freed, because the end of the process frees the memory
+                                * faster */
     return acr_peer_serve(fd, outlines ? outline : call_worker, python, failed, error);
 }

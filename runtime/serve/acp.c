@@ -1,5 +1,5 @@
-/* The Agent Client Protocol: reads messages and answers them immediately, except for prompts.
- * This thread owns the sessions. */
+/* The Agent Client Protocol: reads messages from the client and answers them immediately, except
+ * for prompts, which other threads answer. The reading thread owns the sessions. */
 #include "serve/acp_private.h"
 #include "task/limits.h"
 
@@ -10,8 +10,8 @@
 #define MAX_ISSUE_BYTES (1024u * 1024)
 #define MAX_SHOWN 80u
 #define MAX_LISTED 256u
-/* Not -32000, which other protocols use, because that code makes clients of this protocol ask
- * for authentication. */
+/* Not -32000, which other protocols use for busy servers: this code makes clients of the Agent
+ * Client Protocol ask for authentication. */
 #define BUSY ACR_SERVE_INVALID_REQUEST
 
 typedef struct {
@@ -20,15 +20,13 @@ typedef struct {
     AcrServeFault *fault;
 } Request;
 
-/* ---- Sessions ---- */
-
 static void free_session(void *data)
 {
     AcrAcpSession *session = data;
     acr_acp_prompt_cancel(session);
     acr_acp_prompt_join(session);
     if (!session->issue)
-        (void)rmdir(session->folder); /* the folder is still empty */
+        (void)rmdir(session->folder); /* remove the folder if it is still empty */
     acr_serve_message_clear(&session->prompt);
     acr_json_free(session->answer);
     ACR_FREE(session->id, session->repo, session->folder, session->issue, session);
@@ -47,7 +45,7 @@ static AcrAcpSession *find_session(const Request *request)
     return session;
 }
 
-/* The path of the repository in params.cwd; owned; NULL with a fault. */
+/* Returns the path of the repository in params.cwd; owned; NULL with a fault. */
 static char *repository_of(const Request *request)
 {
     const char *cwd = acr_serve_param(request->message, "cwd", request->fault);
@@ -69,7 +67,7 @@ static char *repository_of(const Request *request)
                                            : "the repository has no working tree");
 }
 
-/* Takes ownership of both strings; the session is named after its folder. */
+/* Adds a session that is named after its folder. Takes ownership of both strings. */
 static AcrAcpSession *add_session(const Request *request, char *repo, char *folder)
 {
     AcrAcp *acp = request->acp;
@@ -90,8 +88,6 @@ static bool has_room(const Request *request)
                      ACR_ACP_MAX_SESSIONS);
     return false;
 }
-
-/* ---- Methods ---- */
 
 static AcrJson *initialize_acp(const Request *request)
 {
@@ -120,7 +116,8 @@ static AcrJson *authenticate(const Request *request)
         "acr-host offers no way to authenticate; it takes the models' keys from its environment");
 }
 
-/* Whether the models can be used: their names, keys, files of answers and prices. */
+/* Returns true if the models can be used: their names, keys, files of answers and prices are valid.
+ * Otherwise sets a fault. */
 static bool check_models(const Request *request)
 {
     const AcrAcpOptions *options = request->acp->options;
@@ -151,7 +148,7 @@ static AcrJson *new_session(const Request *request)
     return acr_json_of(ACR_STRING("sessionId", session->id), NULL);
 }
 
-/* The text of a file in the session's folder; owned; NULL if there is none. */
+/* Returns the text of the file `name` in `folder`; owned; NULL if it cannot be read. */
 static char *read_session_text(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -210,7 +207,7 @@ static AcrJson *load_session(const Request *request)
     return acr_json_new_object();
 }
 
-/* A run that the client may load, from a row of list_runs. */
+/* Returns the description of a run that the client can load, from a row of list_runs. */
 static AcrJson *describe_session(const AcrJson *row)
 {
     g_autofree char *id = g_path_get_basename(acr_json_get_string(row, "folder"));
@@ -235,14 +232,14 @@ static AcrJson *list_sessions(const Request *request)
     for (const AcrJson *row = acr_json_first(rows); row && n < MAX_LISTED;
          row = acr_json_next(row)) {
         if (!acr_json_get_string(row, "folder") || !acr_json_get_string(row, "repo"))
-            continue; /* the name of the folder is not UTF-8 */
+            continue; /* skip a folder whose name is not UTF-8 */
         acr_json_append(sessions, describe_session(row));
         n++;
     }
     return acr_json_of(ACR_JSON("sessions", sessions), NULL);
 }
 
-/* The text of the prompt's blocks; owned. */
+/* Returns the text of the prompt's blocks; owned. */
 static char *prompt_text(const AcrJson *blocks)
 {
     GString *text = g_string_new(NULL);
@@ -257,7 +254,8 @@ static char *prompt_text(const AcrJson *blocks)
     return g_string_free(text, FALSE);
 }
 
-/* Takes the issue from the prompt. If the session's last run has ended, creates a new folder. */
+/* Takes the issue from the prompt. If the session's last run has ended and the issue is a different
+ * one, creates a new folder. Returns false with a fault. */
 static bool take_issue(const Request *request, AcrAcpSession *session)
 {
     g_autoptr(GError) error = NULL;
@@ -284,7 +282,7 @@ static bool take_issue(const Request *request, AcrAcpSession *session)
     return true;
 }
 
-/* Starts a prompt. Returns NULL without a fault, because the prompt is answered later. */
+/* Starts a prompt. Returns NULL also without a fault, because the prompt is answered later. */
 static AcrJson *prompt(const Request *request)
 {
     AcrAcp *acp = request->acp;
@@ -320,7 +318,8 @@ static AcrJson *cancel(const Request *request)
     return NULL;
 }
 
-/* $/cancel_request, the general notification of JSON-RPC clients; here it cancels a prompt. */
+/* Answers $/cancel_request, the general notification of JSON-RPC clients, by cancelling the prompt
+ * with this id. */
 static AcrJson *cancel_request(const Request *request)
 {
     const AcrJson *id = acr_json_get(request->message->params, "requestId");
@@ -344,9 +343,7 @@ static const struct {
     {"session/cancel", true, cancel},       {"$/cancel_request", true, cancel_request},
 };
 
-/* ---- Messages ---- */
-
-/* Takes the client's answer to a session's request. */
+/* Stores the client's answer to the request of a session. */
 static void take_client_answer(AcrAcp *acp, const AcrServeMessage *message)
 {
     gint64 id = acr_json_int(message->id, 0);
@@ -361,7 +358,8 @@ static void take_client_answer(AcrAcp *acp, const AcrServeMessage *message)
     pthread_mutex_unlock(&acp->lock);
 }
 
-/* The result of a request; NULL if there is a fault, or if the request is answered later. */
+/* Returns the result of a request; NULL if there is a fault, or if the request is answered
+ * later. */
 static AcrJson *answer_acp_request(AcrAcp *acp, const AcrServeMessage *message,
                                    AcrServeFault *fault)
 {
@@ -413,7 +411,8 @@ bool acr_acp_stdio(const AcrAcpOptions *options, GError **error)
     AcrAcpSession *session;
     g_hash_table_iter_init(&all, acp.sessions);
     while (g_hash_table_iter_next(&all, NULL, (void **)&session))
-        acr_acp_prompt_cancel(session); /* cancel all runs first, and then wait for each */
+        acr_acp_prompt_cancel(session); /* cancel all runs before free_session waits for each of
+                                         * them */
     g_hash_table_unref(acp.sessions);
     pthread_cond_destroy(&acp.told);
     pthread_mutex_destroy(&acp.lock);

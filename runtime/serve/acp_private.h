@@ -1,4 +1,4 @@
-/* Private to acp: its sessions, the runs for their prompts, and messages to the client. */
+/* Private to acp: sessions, the runs for their prompts, and messages to the client. */
 #pragma once
 
 #include "serve/acp.h"
@@ -18,10 +18,10 @@ typedef struct {
     AcrServePipe pipe;
     GHashTable *sessions; /* id -> AcrAcpSession */
     bool is_initialized;
-    /* protects all following members, and the answers and states of sessions */
+    /* protects the following members, and the members of sessions that are marked below */
     pthread_mutex_t lock;
     pthread_cond_t told; /* signals that a session got its answer or was cancelled */
-    gint64 last_request; /* the id of the last request to the client */
+    gint64 last_request; /* id of the last request to the client */
     guint runs;          /* number of prompts in progress */
 } AcrAcp;
 
@@ -30,43 +30,46 @@ typedef struct {
     char *id, *repo, *folder; /* owned; `repo` and `folder` are absolute */
     char *issue;              /* owned; NULL if no prompt has arrived yet */
     bool is_going_on;         /* the next prompt resumes the run in `folder` */
-    /* the thread that handles the prompt; it must be joined if `has_thread` */
+    /* thread that handles the prompt; must be joined if `has_thread` */
     pthread_t thread;
     bool has_thread;
-    AcrServeMessage prompt; /* the request in progress; owned */
+    AcrServeMessage prompt; /* the prompt in progress; owned */
     guint n_calls;          /* number of tool calls that were reported to the client */
     AcrAcpStage stage;
-    /* Under the lock: */
+    /* The following members are protected by the lock. */
     bool is_busy, is_cancelled;
-    /* the id of a request that waits for the client's answer; 0 if there is none */
+    /* id of a request that waits for the client's answer; 0 if there is none */
     gint64 asked;
-    AcrJson *answer; /* the client's answer to that request; owned */
+    AcrJson *answer; /* the client's answer to the request `asked`; owned */
 } AcrAcpSession;
 
 /* ---- Messages to the client (acp_update.c) ----- */
 
-/* Sends one line of text, as the agent's message or as its thought. */
+/* Sends `text` as a line of the agent's message, of its thought or of the user's message. */
 void acr_acp_say(AcrAcpSession *session, const char *kind, const char *text);
 #define ACR_ACP_MESSAGE "agent_message_chunk"
 #define ACR_ACP_THOUGHT "agent_thought_chunk"
 #define ACR_ACP_USER "user_message_chunk"
-/* Sends an event of the run as updates. The event is as in runtime/schemas/events.json. */
+/* Sends an event of the run as updates of the session. The event is as in
+ * runtime/schemas/events.json. */
 void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event);
-/* Sends the plan; every stage is completed if `stage` is ACR_ACP_STAGES. */
+/* Sends the plan: earlier stages are completed, `stage` is in progress. All stages are completed if
+ * `stage` is ACR_ACP_STAGES. */
 void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage);
-/* The tool call that writes a patch, with the old and new text of each file; owned. NULL with an
- * error of vcs if the patch does not fit the working tree. */
+/* Returns the tool call that writes a patch, with the old and new text of each file; owned. NULL
+ * with an error of vcs if the patch does not fit the working tree. */
 AcrJson *acr_acp_edit(AcrAcpSession *session, const char *diff, GError **error) ACR_MUST_USE;
-/* Sends a tool call (`sessionUpdate`: tool_call), or its new state. */
+/* Sends a tool call (`update`: "tool_call") or its new state ("tool_call_update"); `call` is
+ * taken. */
 void acr_acp_tell_call(AcrAcpSession *session, const char *update, AcrJson *call);
 /* Sends a request or, if `id` is 0, a notification; `params` is taken. */
 void acr_acp_send(AcrAcp *acp, gint64 id, const char *method, AcrJson *params);
 
 /* ---- A prompt (acp_prompt.c) ---- */
 
-/* Starts a thread that handles the session's prompt and answers it. Returns false if no thread
- * can be started. */
+/* Starts a thread that handles the session's prompt and answers it. Returns false if the thread
+ * cannot be started. */
 bool acr_acp_prompt_start(AcrAcpSession *session) ACR_MUST_USE;
-/* Cancels the session's prompt, which is then answered. Thread-safe. */
+/* Cancels the session's prompt, which is then answered with "cancelled". Thread-safe. */
 void acr_acp_prompt_cancel(AcrAcpSession *session);
 void acr_acp_prompt_join(AcrAcpSession *session);

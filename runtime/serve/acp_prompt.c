@@ -1,22 +1,23 @@
 /* Handles a prompt of the Agent Client Protocol in a separate thread: starts a process for the
- * issue, passes its events on, asks whether the patch may be written, and answers the prompt.
- * The process is a batch-task, which a batch also starts for each task. It reads its options
- * from standard input, and ends when this process ends. */
+ * issue, passes the process's events on, asks the client whether the patch may be written, and
+ * answers the prompt. The process runs the verb batch-task, like each task of a batch. It reads its
+ * options from standard input, and ends when the host ends. */
 #include <string.h>
 #include <unistd.h>
 
 #include "serve/acp_private.h"
 
 #define MAX_EVENT_BYTES ((gsize)64 * 1024 * 1024)
-/* how long a cancelled run may take to end by itself and leave its folder consistent */
+/* time in milliseconds in which a cancelled run can end by itself and leave its folder
+ * consistent */
 #define SOFT_MS 8000
 
-/* A process that handles the prompt. */
+/* A process that works on the prompt. */
 typedef struct {
     AcrAcpSession *session;
     AcrServeLines lines;
-    bool is_quiet;   /* do not pass on the process's events */
-    AcrJson *result; /* as in result.json; owned; NULL if the process has printed none */
+    bool is_quiet;   /* do not pass the process's events on */
+    AcrJson *result; /* as in result.json; owned; NULL if the process has printed no result */
     AcrSpawnResult ended;
 } Run;
 
@@ -35,8 +36,6 @@ static bool is_cancelled(AcrAcpSession *session)
     pthread_mutex_unlock(&session->acp->lock);
     return is_over;
 }
-
-/* ---- The process ---- */
 
 static void take_event_line(void *ctx, const char *line, gsize len)
 {
@@ -64,7 +63,7 @@ static bool may_go_on(void *ctx, pid_t pid)
     return !is_cancelled(((Run *)ctx)->session);
 }
 
-/* The options of the run, as JSON; owned. */
+/* Returns the options of the run, as JSON; owned. */
 static char *describe_prompt_run(const AcrAcpSession *session, bool apply)
 {
     char to_stdout[] = "1";
@@ -80,7 +79,8 @@ static char *describe_prompt_run(const AcrAcpSession *session, bool apply)
     return acr_json_print(json);
 }
 
-/* Runs the process. Returns whether it ended by itself. */
+/* Runs the process. Returns true if the process ended by itself; otherwise it was stopped, or could
+ * not be started. */
 static bool run_process(Run *run, bool apply, GError **error)
 {
     AcrAcp *acp = run->session->acp;
@@ -105,7 +105,8 @@ static bool run_process(Run *run, bool apply, GError **error)
            !run->ended.interrupted;
 }
 
-/* The text that the process printed for people, without the program's name before it; owned. */
+/* Returns the text that the process printed for people, without the program's name at the beginning
+ * of lines; owned. */
 static char *last_words(const Run *run)
 {
     g_autofree char *text = g_strstrip(acr_utf8_repair_bytes(run->ended.err));
@@ -121,10 +122,8 @@ static char *last_words(const Run *run)
     return g_string_free(words, FALSE);
 }
 
-/* ---- The permission ---- */
-
-/* The client's answer to a request; owned; NULL if the prompt was cancelled (a later answer is
- * ignored). */
+/* Sends a request to the client and returns the answer; owned; NULL if the prompt was cancelled (a
+ * later answer is ignored). */
 static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *params)
 {
     AcrAcp *acp = session->acp;
@@ -143,7 +142,8 @@ static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *
     return is_over ? NULL : g_steal_pointer(&answer);
 }
 
-/* Asks the client whether the tool call `call` (copied) is allowed. */
+/* Asks the client for permission for the tool call `call` (copied). Returns true if the client
+ * allows it. */
 static bool is_allowed(AcrAcpSession *session, const AcrJson *call)
 {
     AcrJson *options = acr_json_new_array();
@@ -169,7 +169,7 @@ static void tell_end(AcrAcpSession *session, const AcrJson *call, bool ok)
                                   ACR_STRING("status", ok ? "completed" : "failed"), NULL));
 }
 
-/* Offers the patch, and writes it if the client allows that. */
+/* Offers the patch to the client, and writes the patch if the client allows it. */
 static void offer_patch(AcrAcpSession *session, const char *diff)
 {
     g_autoptr(GError) error = NULL;
@@ -180,7 +180,7 @@ static void offer_patch(AcrAcpSession *session, const char *diff)
         return;
     }
     acr_acp_tell_call(session, "tool_call", acr_json_copy(call));
-    /* initialised here, so that it can be cleared before its process starts */
+    /* initialised before the call of is_allowed, so that it can be cleared in every case */
     g_auto(Run) run = {.session = session};
     bool may = is_allowed(session, call);
     bool ok = may && run_process(&run, true, &error) && run.ended.exit_code == ACR_EXIT_OK;
@@ -190,14 +190,12 @@ static void offer_patch(AcrAcpSession *session, const char *diff)
         acr_acp_say(session, ACR_ACP_MESSAGE, error ? error->message : words);
 }
 
-/* ---- The prompt ---- */
-
 static AcrJson *stopped(const char *reason)
 {
     return acr_json_of(ACR_STRING("stopReason", reason), NULL);
 }
 
-/* The result of the prompt; NULL with a fault. */
+/* Runs the process and returns the result of the prompt; NULL with a fault. */
 static AcrJson *work_on(AcrAcpSession *session, AcrServeFault *fault)
 {
     g_autoptr(GError) error = NULL;
@@ -220,8 +218,8 @@ static AcrJson *work_on(AcrAcpSession *session, AcrServeFault *fault)
     acr_acp_say(session, ACR_ACP_MESSAGE, where);
     g_autoptr(GBytes) patch = acr_json_get_bytes(run.result, "patch");
     g_autofree char *diff = patch ? acr_bytes_text(patch) : NULL;
-    /* Only for a finished run: if a limit had stopped the run, it would continue, and write a
-     * different patch from the one shown. */
+    /* Offer the patch only if the run is finished: a run that a limit stopped would continue when
+     * it is run with --apply, and write a different patch. */
     if (diff && *diff && run.ended.exit_code == ACR_EXIT_OK)
         offer_patch(session, diff);
     return stopped(is_cancelled(session) ? "cancelled" : "end_turn");

@@ -1,11 +1,11 @@
-/* Makes the messages to a client of the Agent Client Protocol: the plan with its stages, search
- * calls and scripts as tool calls, notes as thoughts, and the patch as the old and new text of
- * each file. */
+/* Sends messages to a client of the Agent Client Protocol: the plan with its stages, search calls
+ * and scripts as tool calls, notes as thoughts, and the patch as the old and new text of each
+ * file. */
 #include <string.h>
 
 #include "serve/acp_private.h"
 
-/* maximum size of one file in bytes; of a larger file, only the name is sent */
+/* maximum size in bytes of a file's text; of a larger file, only the name is sent */
 #define MAX_DIFF_BYTES (512u * 1024)
 
 void acr_acp_send(AcrAcp *acp, gint64 id, const char *method, AcrJson *params)
@@ -19,7 +19,7 @@ void acr_acp_send(AcrAcp *acp, gint64 id, const char *method, AcrJson *params)
     acr_serve_pipe_write(&acp->pipe, line);
 }
 
-/* `update` is taken. */
+/* Sends an update of the session; `update` is taken. */
 static void send_update(AcrAcpSession *session, AcrJson *update)
 {
     acr_acp_send(
@@ -45,8 +45,6 @@ void acr_acp_tell_call(AcrAcpSession *session, const char *update, AcrJson *call
     acr_json_set_string(call, "sessionUpdate", update);
     send_update(session, call);
 }
-
-/* ---- The plan ---- */
 
 void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage)
 {
@@ -76,9 +74,7 @@ static AcrAcpStage stage_of(const char *name)
     return g_strv_contains(find, name) ? ACR_ACP_FIND : ACR_ACP_CHECK;
 }
 
-/* ---- Events of the run ---- */
-
-/* The places that the client may open, as absolute paths and lines. */
+/* Returns the places as absolute paths and lines, which the client can open. */
 static AcrJson *locations_of(const AcrAcpSession *session, const AcrJson *places)
 {
     AcrJson *locations = acr_json_new_array();
@@ -126,10 +122,8 @@ void acr_acp_tell_event(AcrAcpSession *session, const AcrJson *event)
         acr_acp_say(session, ACR_ACP_THOUGHT, text);
 }
 
-/* ---- The patch ---- */
-
-/* A file's content as JSON; null if there is none, or if it is not text. `out_fits` is set to
- * whether it can be shown. */
+/* Returns a file's content as JSON; null if the file does not exist, or if its content cannot be
+ * shown. Sets *out_fits to false if the content is too large or not UTF-8. */
 static AcrJson *file_text(const AcrOverlay *overlay, const char *path, bool *out_fits)
 {
     g_autoptr(GBytes) bytes =
@@ -148,7 +142,7 @@ static void add_file(AcrAcpSession *session, const AcrOverlay *before, const Acr
                     *whole = acr_utf8_repair(joined, strlen(joined));
     AcrJson *old = file_text(before, path, &fits[0]), *new = file_text(after, path, &fits[1]);
     bool is_removed = acr_json_type(new) == ACR_JSON_NULL;
-    if (is_removed) { /* the protocol cannot express a deletion */
+    if (is_removed) { /* the protocol cannot express a deletion, so show an empty text */
         acr_json_free(new);
         new = acr_json_new_string("");
     }

@@ -1,5 +1,5 @@
 /* Checks the headers of an HTTP request. In the later revision, headers repeat parts of the body
- * for routers, and must agree with the body. */
+ * for routers, and must equal these parts. */
 #include <string.h>
 
 #include "serve/serve_private.h"
@@ -50,9 +50,7 @@ bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFau
     return false;
 }
 
-/* ---- The later revision ---- */
-
-/* Decodes a value that the client has encoded; owned. */
+/* Returns the value of a header; decodes it if the client has encoded it as base64; owned. */
 static char *unpack(const char *value)
 {
     gsize len = strlen(value), wrapping = strlen(BASE64) + strlen(BASE64_END), decoded_len;
@@ -63,7 +61,7 @@ static char *unpack(const char *value)
     return g_strndup((const char *)decoded, decoded_len);
 }
 
-/* Whether a header equals `wanted`; otherwise sets a fault. */
+/* Returns true if the header `name` equals `wanted`; otherwise sets a fault. */
 static bool check_header(const AcrHttpIncoming *incoming, const char *name, const char *wanted,
                          AcrServeFault *fault)
 {
@@ -79,7 +77,7 @@ static bool check_header(const AcrHttpIncoming *incoming, const char *name, cons
     return false;
 }
 
-/* The parameter of the message that the header Mcp-Name repeats; NULL if there is none. */
+/* Returns the parameter of the message that the header Mcp-Name repeats; NULL if there is none. */
 static const char *header_name(const AcrServeMessage *message)
 {
     static const char *const named[][2] = {
@@ -101,14 +99,14 @@ bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrSer
                          "a client sends requests, not responses");
         return false;
     }
-    /* this revision has no notifications over HTTP, so they are accepted and ignored */
+    /* the later revision has no notifications over HTTP, so they are accepted and ignored */
     if (!message->id) {
         if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
             acr_serve_refuse_version(fault, ACR_SERVE_VERSION_HEADER, header ? header : "");
         return !fault->code;
     }
     if (!version)
-        return true; /* the body is invalid and will be rejected for that reason */
+        return true; /* the body is invalid and will be rejected as such */
     const char *name = header_name(message);
     return check_header(incoming, "MCP-Protocol-Version", version, fault) &&
            check_header(incoming, "Mcp-Method", message->method, fault) &&

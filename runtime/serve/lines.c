@@ -1,6 +1,6 @@
-/* Reads and writes lines over descriptors. Input is split as it arrives; a line that is too long
- * is dropped. Output is written in small pieces whenever the client reads, so that a client that
- * does not read cannot delay the handling of signals. */
+/* Reads and writes lines over descriptors. Input is split as it arrives; a line that is too long is
+ * dropped. Output is written in small pieces whenever the client reads, so that signals are handled
+ * even if a client does not read. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,10 +10,10 @@
 #include "serve/serve_private.h"
 
 #define READ_BYTES (64u * 1024)
-/* number of bytes that a writable pipe or socket accepts in one write */
+/* number of bytes that a writable pipe or socket accepts at once */
 #define WRITE_BYTES 4096u
 #define WRITE_WAIT_MS 100
-/* how long to wait for a client that has closed the input and does not read */
+/* maximum time to wait for a client that has closed the input and does not read */
 #define MAX_LAST_WAIT_MS 3000
 
 static void add_bytes(AcrServeLines *lines, const char *data, gsize len)
@@ -48,7 +48,8 @@ void acr_serve_lines_add(AcrServeLines *lines, const char *data, gsize len)
     }
 }
 
-/* Waits for input. A signal that arrived before the wait ends it, too. */
+/* Waits for input, and returns true if some has arrived. A signal ends the wait, even a signal that
+ * arrived before the wait. */
 static bool wait_for_input(const AcrServePipe *pipe, int timeout_ms, bool *out_is_gone)
 {
     struct pollfd fds[] = {{.fd = pipe->in, .events = POLLIN}, {.fd = pipe->out}};
@@ -81,7 +82,8 @@ bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms, GError **error)
     return n > 0 && !__atomic_load_n(&pipe->closed, __ATOMIC_RELAXED);
 }
 
-/* Writes; returns 0 or an errno; ECANCELED if interrupted. */
+/* Writes all bytes and waits for the client to read them. Returns 0 or an errno; ECANCELED after an
+ * interrupt. */
 static int write_patiently(const AcrServePipe *pipe, const char *at, gsize len)
 {
     for (int waited_ms = 0; len > 0;) {

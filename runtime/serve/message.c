@@ -1,13 +1,14 @@
-/* JSON-RPC as MCP uses it: parses a line into a message or a fault, and writes a result or fault as
- * a line. Each request has its own revision: a request with an envelope is stateless. Batches are
- * rejected, because no supported revision has them. */
+/* JSON-RPC as MCP uses it: parses a line as a message or a fault, and writes a result or a fault as
+ * a line. Each request has its own revision: a request with an envelope (_meta with a protocol
+ * version) is stateless. Batches are rejected, because no supported revision has them. */
 #include "serve/serve_private.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #define META "io.modelcontextprotocol/"
-#define MAX_EXACT (1ll << 53) /* ids above this could not be sent back exactly */
+/* maximum number as an id; larger numbers could not be sent back exactly */
+#define MAX_EXACT (1ll << 53)
 #define MAX_SHOWN 80u
 
 G_DEFINE_QUARK(acr_serve_error, acr_serve_error)
@@ -35,9 +36,8 @@ AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ..
     return NULL;
 }
 
-/* ---- Reading ---- */
-
-/* Sets the id if JSON can represent it exactly. */
+/* Sets out->id. Returns false with a fault unless the id is a string or a number that JSON can
+ * represent exactly. */
 static bool read_id(const AcrJson *json, AcrServeMessage *out, AcrServeFault *fault)
 {
     const AcrJson *id = acr_json_get(json, "id");
@@ -108,8 +108,6 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, A
     return false;
 }
 
-/* ---- Protocol versions ---- */
-
 #define N_HANDSHAKE 4
 static const char *const versions[] = {"2024-11-05",
                                        "2025-03-26",
@@ -165,8 +163,6 @@ bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
     return false;
 }
 
-/* ---- Writing ---- */
-
 void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms)
 {
     if (message->era != ACR_SERVE_STATELESS)
@@ -175,7 +171,7 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
     acr_json_set_string(result, "cacheScope", "private");
 }
 
-/* Adds the members that each result of the later revision must have. */
+/* Adds the members that each result in the later revision must have. */
 static void complete_line(AcrJson *result)
 {
     AcrJson *server =
@@ -205,8 +201,6 @@ char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result, const Acr
     g_autofree char *text = acr_json_print(json);
     return g_strconcat(text, "\n", NULL);
 }
-
-/* ---- Parameters and errors ---------------------------------- */
 
 const char *acr_serve_param(const AcrServeMessage *message, const char *name, AcrServeFault *fault)
 {

@@ -1,13 +1,10 @@
-/* The table of methods. Also has the methods that need no repository: server information and
- * prompts. */
+/* The table of methods, and the methods that need no repository: server information and prompts. */
 #include "serve/serve_private.h"
 
 #include <string.h>
 
 #define PROMPT "locate_bug"
 #define MAX_SHOWN 80u
-
-/* ---- The description of the server ---- */
 
 static AcrJson *capabilities(void)
 {
@@ -65,8 +62,6 @@ static AcrJson *ping(const AcrServeRequest *request, AcrServeFault *fault)
     return acr_json_new_object();
 }
 
-/* ---- Prompts ---- */
-
 static AcrJson *prompts_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
     if (!acr_serve_one_page(request->message, fault))
@@ -107,8 +102,6 @@ static AcrJson *prompts_get(const AcrServeRequest *request, AcrServeFault *fault
                  acr_json_of("type", ACR_TEXT("text"), "text", ACR_TEXT(text), NULL));
     return acr_json_of("messages", messages, NULL);
 }
-
-/* ---- The table ---- */
 
 static const AcrServeMethod methods[] = {
     {"initialize", true, false, false, initialize},

@@ -1,7 +1,8 @@
-/* The served repositories. Each is opened once, indexed when it is first needed, and indexed
- * again after a change. The file system's data tell whether a working tree has changed
- * (acr_snapshot_is_current); for a bare repository, its HEAD does. One check is valid for all
- * requests that arrived before it. If the contents are the same, the index is kept. */
+/* The served repositories. Each repository is opened once, indexed when it is first needed, and
+ * indexed again after a change. Whether a working tree has changed is determined by the file
+ * system's data (acr_snapshot_is_current); whether a bare repository has changed, by its HEAD. One
+ * check is valid for all requests that arrived before it. If the contents are the same, the index
+ * is kept. */
 #include "serve/serve_private.h"
 
 #include <string.h>
@@ -9,21 +10,21 @@
 typedef struct {
     char *name;
     AcrRepo *repo;
-    /* the last snapshot; if there is an index, it is the index of this snapshot */
+    /* the latest snapshot; if there is an index, it is the index of this snapshot */
     AcrSnapshot *latest;
-    AcrWorkspace workspace; /* snapshot, index and search; empty until first needed */
-    gint64 looked_us;       /* when the last check for changes began */
+    AcrWorkspace workspace; /* snapshot, index and search; empty until they are needed */
+    gint64 looked_us;       /* monotonic time at which the last check for changes began */
     guint64 used;           /* number of the last request that used the repository */
-    bool has_remarked;      /* the remarks of the workspace have been reported */
+    bool has_remarked;      /* the remarks of the workspace were already reported */
 } Repository;
 
 struct AcrServeRepositories {
     const AcrServeOptions *options;
     GArray *all; /* array of Repository */
     guint64 requests;
-    /* number (from 1) of the repository that is being indexed; 0 if none is; atomic */
+    /* number (from 1) of the repository that is being indexed; 0 if there is none; atomic */
     guint indexed;
-    gsize files; /* number of Python files in that repository */
+    gsize files; /* number of Python files in the repository that is being indexed; atomic */
 };
 
 static void clear_repository(gpointer data)
@@ -48,10 +49,8 @@ void acr_serve_repositories_free(AcrServeRepositories *all)
     g_free(all);
 }
 
-/* ---- Names ---- */
-
-/* The name of a repository's folder (or of a link to it) as the user gave it, reduced to
- * letters, digits and "._-"; owned. */
+/* Returns the name of a repository's folder (or of a link to it) as the user gave it, with other
+ * characters than letters, digits and "._-" replaced by "-"; owned. */
 static char *plain_name(const AcrRepo *repo, const char *given)
 {
     const char *path = acr_repo_workdir(repo) ? acr_repo_workdir(repo) : acr_repo_path(repo);
@@ -129,8 +128,6 @@ char *acr_serve_repositories_doing(AcrServeRepositories *all)
              : NULL;
 }
 
-/* ---- Views ---- */
-
 static void say_remarks(const AcrServeOptions *options, Repository *repository)
 {
     const char *left_out = acr_snapshot_remarks(repository->workspace.snapshot);
@@ -141,7 +138,8 @@ static void say_remarks(const AcrServeOptions *options, Repository *repository)
     repository->has_remarked = true;
 }
 
-/* Drops the least recently used index to make room for another, but never that of `kept`. */
+/* Drops the least recently used index to make room for another index, but never the index of
+ * `kept`. */
 static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
 {
     guint n = 0;

@@ -1,7 +1,7 @@
 /* Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
  * file in its current state, whose path is percent-encoded. Lists are sorted by repository and
- * path, and have pages. A cursor is the address of the last entry of a page, so that a list
- * continues correctly after files were added or removed. */
+ * path, and have pages. A cursor is the address of the last entry of a page, so a list continues
+ * correctly even if files were added or removed. */
 #include "serve/serve_private.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #define FILES "file/"
 #define MAX_SHOWN 200u
 
-/* Endings of file names, and the types of such files. Other files are listed without a type. */
+/* Endings of file names with their media types. Other files are listed without a type. */
 static const struct {
     const char *end, *mime;
 } types[] = {
@@ -29,11 +29,9 @@ static const char *mime_of(const char *path)
     return NULL;
 }
 
-/* ---- Addresses ---- */
-
 typedef struct {
     int repository;
-    char *path; /* owned; NULL if the address is that of the map */
+    char *path; /* owned; NULL if the address is the address of the map */
 } Address;
 
 static void address_clear(Address *address)
@@ -67,8 +65,6 @@ static bool address_read(const AcrServeRepositories *all, const char *uri, Addre
     return out->path != NULL;
 }
 
-/* ---- The list ---- */
-
 static AcrJson *resource_json(char *uri, const char *name, const char *mime)
 {
     g_autofree char *address = uri, *text = acr_utf8_repair(name, strlen(name));
@@ -76,12 +72,12 @@ static AcrJson *resource_json(char *uri, const char *name, const char *mime)
                        mime ? ACR_TEXT(mime) : NULL, NULL);
 }
 
-/* A page of a list that is being filled. */
+/* A page of a list while it is filled. */
 typedef struct {
     const AcrServeRequest *request;
     AcrJson *resources; /* owned */
     guint n;
-    char *last; /* owned; the address of the last entry */
+    char *last; /* owned; address of the last entry */
 } Page;
 
 static void page_add(Page *page, guint repository, const char *path)
@@ -95,7 +91,8 @@ static void page_add(Page *page, guint repository, const char *path)
     page->n++;
 }
 
-/* Adds the entries of a repository after `from` (NULL: all). Returns false if the page is full. */
+/* Adds the map and the files of a repository that come after `from` (NULL: all). Returns false if
+ * the page is full. */
 static bool page_add_files(Page *page, guint repository, const AcrSnapshot *snapshot,
                            const Address *from)
 {
@@ -177,8 +174,6 @@ AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault 
     return result;
 }
 
-/* ---- Reading ---- */
-
 static AcrJson *no_resource(const AcrServeRequest *request, const char *uri, AcrServeFault *fault)
 {
     g_autofree char *shown = acr_text_quote(uri, MAX_SHOWN);
@@ -189,7 +184,8 @@ static AcrJson *no_resource(const AcrServeRequest *request, const char *uri, Acr
                             "there is no resource %s", shown);
 }
 
-/* The contents as text if the bytes are UTF-8, otherwise as base64. */
+/* Returns the contents of a resource as JSON: as text if the bytes are UTF-8, otherwise as
+ * base64. */
 static AcrJson *contents_of(const char *uri, const char *mime, GBytes *bytes)
 {
     gsize len;

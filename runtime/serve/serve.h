@@ -1,10 +1,11 @@
-/* mcp: serves the search calls, the files and the retrieval prompt of repositories to other agents,
- * by the Model Context Protocol over two descriptors (with one JSON object on each line), or over
- * HTTP on this machine.
+/* serve: serves the search calls, the files and the retrieval prompt of repositories to other
+ * agents, by the Model Context Protocol (MCP) over two descriptors (with one JSON object on each
+ * line), or over HTTP on this machine.
  *
- * The protocol has two kinds of requests: a request with an envelope (revision 2026-07-28) is
- * independent of others; a request without an envelope needs a handshake before it (revisions
- * 2025-06-18 and 2025-11-25). An argument of each request names the repository. */
+ * The protocol has two kinds of requests. A request with an envelope (revision 2026-07-28) is
+ * independent of other requests. A request without an envelope needs an earlier handshake
+ * (revisions 2024-11-05 to 2025-11-25). If several repositories are served, an argument of each
+ * request names the repository. */
 #pragma once
 
 #include "agents/agents.h"
@@ -31,13 +32,13 @@ GQuark acr_serve_error_quark(void);
 /* maximum number of HTTP sessions; the least recently used session is dropped */
 #define ACR_SERVE_MAX_SESSIONS 64u
 
-/* All borrowed. */
+/* Options of the server. All members are borrowed. */
 typedef struct {
     const AcrHost *host;
     const AcrPrompts *prompts;
     const AcrCalls *calls;    /* the registry of calls; NULL: the built-in calls */
     const char *const *paths; /* paths of the repositories; NULL-terminated */
-    gint64 call_ms;           /* time limit of one request */
+    gint64 call_ms;           /* time limit of one request in milliseconds */
     int in, out;
     guint port;                                               /* port for HTTP; 0: any free port */
     void (*say)(const char *format, ...) G_GNUC_PRINTF(1, 2); /* shows one line to the user */
@@ -46,17 +47,16 @@ typedef struct {
 typedef enum {
     ACR_SERVE_ENDED,
     ACR_SERVE_FAILED, /* an error was set */
-    /* an answer in progress does not end, so the process must call _exit, without freeing memory
-     * that the answer uses */
+    /* an answer in progress has not ended, so the process must call _exit without freeing the
+     * memory that the answer uses */
     ACR_SERVE_BUSY_STILL,
 } AcrServeEnd;
 
-/* Answers messages from `in` until its end, or until `out` is closed or the host is interrupted;
- * does not wait for answers in progress. Meanwhile indexes repositories in advance. Errors:
- * those of acr_repo_open, before any message is read; FAILED (`in` or `out` fails, or no thread
- * can be started). */
+/* Answers messages from `in` until its end, or until `out` is closed or the host is interrupted.
+ * Indexes repositories in advance while no request waits. Errors: those of acr_repo_open, before
+ * any message is read; FAILED (`in` or `out` fails, or no thread can be started). */
 AcrServeEnd acr_serve_stdio(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
-/* Like acr_serve_stdio, over HTTP until the host is interrupted. Writes one line of JSON to
- * `out` that says how a client connects, and has the token. Errors: also those of
+/* Answers messages like acr_serve_stdio, but over HTTP until the host is interrupted. Writes one
+ * line of JSON to `out` with the address and the token that a client needs. Errors: also those of
  * acr_http_server_start. */
 AcrServeEnd acr_serve_http(const AcrServeOptions *options, GError **error) ACR_MUST_USE;

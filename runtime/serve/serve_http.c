@@ -1,6 +1,6 @@
-/* Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
- * request with an envelope is independent, and its headers must agree with its body. A request
- * without an envelope belongs to a session, which began with a handshake. The server's thread of
+/* Serves many clients over HTTP, by the protocol's "streamable HTTP": each message is a POST. A
+ * request with an envelope is independent, and its headers must repeat parts of its body. A request
+ * without an envelope belongs to a session that began with a handshake. The server thread of
  * native/http reads requests; the main thread waits for signals and checks timeouts. */
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,8 @@
 #include "serve/serve_private.h"
 
 #define TICK_MS 200
-#define QUIET_MS 10000 /* interval between comments that keep a waiting client's connection open */
+/* interval in milliseconds between comments that keep a waiting client's connection open */
+#define QUIET_MS 10000
 
 typedef struct {
     AcrServeClient client;
@@ -20,25 +21,24 @@ typedef struct {
 typedef struct {
     AcrServeServer *server;
     AcrHttpServer *http;
-    /* These members are used by the http server's thread: */
+    /* The following members are used only by the HTTP server's thread. */
     GHashTable *sessions; /* id -> Session */
     guint64 requests;
-    /* These members are protected by the mutex: */
+    /* The following members are protected by the mutex. */
     pthread_mutex_t mutex;
-    GHashTable *asked; /* a set of Asked: the unanswered requests */
+    GHashTable *asked; /* set of Asked: the requests without an answer */
 } Transport;
 
 /* A request that has not been answered yet. */
 typedef struct {
     Transport *transport;
-    AcrHttpIncoming *incoming; /* shared reference */
+    AcrHttpIncoming *incoming; /* owned reference */
     AcrServeEra era;
-    const char *session; /* id of the session that the request begins; NULL if it begins none */
+    const char *session; /* id of the session that the request begins; NULL if the request begins
+                          * none */
     gint64 quiet_since_us;
     bool is_stream;
 } Asked;
-
-/* ---- Answering ---- */
 
 static void refuse_request(AcrHttpIncoming *incoming, int status, const char *why)
 {
@@ -52,8 +52,8 @@ static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrServe
     acr_http_incoming_answer(incoming, status, "application/json", line, strlen(line));
 }
 
-/* The HTTP status. In a session, 404 means that the session has ended, so only the later
- * revision uses 404 for faults. */
+/* Returns the HTTP status for a fault (0: none). In a session, 404 means that the session has
+ * ended, so only the later revision uses 404 for faults. */
 static int status_of(const Asked *asked, int code)
 {
     static const int bad[] = {ACR_SERVE_PARSE, ACR_SERVE_INVALID_REQUEST, ACR_SERVE_INVALID_PARAMS,
@@ -66,7 +66,8 @@ static int status_of(const Asked *asked, int code)
     return 200;
 }
 
-/* Answers a request. A cancelled request gets no answer; only its stream ends. */
+/* Answers a request, whose Asked is `to`. If the request was cancelled (`line` is NULL), only ends
+ * its event stream. */
 static void reply_http(void *to, const char *line, int code)
 {
     Asked *asked = to;
@@ -89,8 +90,8 @@ static void reply_http(void *to, const char *line, int code)
     g_free(asked);
 }
 
-/* Sends comments to clients that have waited long and accept events, so that their connections
- * stay open. */
+/* Sends comments to clients that have waited for QUIET_MS and accept events, so that their
+ * connections stay open. */
 static void keep_alive(Transport *transport, gint64 now_us)
 {
     GHashTableIter iter;
@@ -129,8 +130,6 @@ static void take_post(Transport *transport, AcrServeClient *client, AcrServeMess
     pthread_mutex_unlock(&transport->mutex);
     acr_serve_server_take(transport->server, client, message, size, asked);
 }
-
-/* ---- Sessions ---- */
 
 static void session_free(gpointer data)
 {
@@ -175,7 +174,7 @@ static void begin_session(Transport *transport, AcrServeMessage *message, gsize 
     g_hash_table_insert(transport->sessions, session->client.name, session);
 }
 
-/* Finds the session of a request; NULL if the request was rejected. */
+/* Returns the session of a request; NULL if there is none, after the request was rejected. */
 static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
 {
     const char *id = acr_http_incoming_header(incoming, "mcp-session-id");
@@ -190,8 +189,6 @@ static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
     return session;
 }
 
-/* ---- Requests ---- */
-
 static void post_in_session(Transport *transport, AcrServeMessage *message, gsize size,
                             AcrHttpIncoming *incoming)
 {
@@ -205,7 +202,8 @@ static void post_in_session(Transport *transport, AcrServeMessage *message, gsiz
         take_post(transport, &session->client, message, size, incoming, NULL);
 }
 
-/* A name for the client of an independent request, different from all other names. Owned. */
+/* Returns a name for the client of an independent request, different from all other names.
+ * Owned. */
 static char *stateless_name(const AcrHttpIncoming *incoming)
 {
     return g_strdup_printf("%p", (const void *)incoming);
@@ -263,7 +261,8 @@ static void answer_request(void *ctx, AcrHttpIncoming *incoming)
     }
 }
 
-/* In the later revision, a disconnect cancels the request; in a session it has no meaning. */
+/* Cancels an independent request whose client has disconnected. A request in a session is not
+ * cancelled. */
 static void gone(void *ctx, AcrHttpIncoming *incoming)
 {
     Transport *transport = ctx;
@@ -271,9 +270,7 @@ static void gone(void *ctx, AcrHttpIncoming *incoming)
     acr_serve_server_cancel(transport->server, name);
 }
 
-/* ---- Lifecycle ------------------------ */
-
-/* Prints the line with the data that a client's configuration needs. */
+/* Writes the line with the data that a client's configuration needs. */
 static bool announce(const AcrServeOptions *options, const AcrHttpServer *http, GError **error)
 {
     AcrJson *headers = acr_json_new_object();

@@ -1,9 +1,9 @@
-/* Serves one client of MCP on two descriptors, until the input ends. */
+/* Serves one MCP client on two descriptors, until the input ends. */
 #include <string.h>
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100 /* interval between checks of timeouts */
+#define TICK_MS 100 /* interval in milliseconds between checks of timeouts */
 
 typedef struct {
     AcrServePipe pipe;
@@ -11,7 +11,8 @@ typedef struct {
     AcrServeClient client;
 } Session;
 
-/* NULL: nothing. Thread-safe. */
+/* Writes the answer of a request; a cancelled request (`line` is NULL) gets no answer.
+ * Thread-safe. */
 static void reply_pipe(void *to, const char *line, int code)
 {
     Session *session = to;

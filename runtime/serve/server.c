@@ -1,28 +1,28 @@
-/* Answers messages from any transport. The transport's thread passes messages in. It answers
- * requests that need no repository immediately, so that cancellation and signals work during
- * long answers. Another thread owns the repositories. It answers requests in order and, while
- * there are none, indexes repositories in advance. */
+/* Answers messages from any transport. The transport's thread passes messages to the server. It
+ * answers requests that need no repository immediately, so that cancellation and signals work
+ * during long answers. A worker thread owns the repositories. The worker answers the other requests
+ * in order and, while none is waiting, indexes repositories in advance. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100  /* interval between checks of timeouts */
-#define PROGRESS_S 1 /* interval between progress notifications for a waiting request */
-/* how long an answer in progress may take to finish when the server ends */
+#define TICK_MS 100  /* interval in milliseconds between checks of timeouts */
+#define PROGRESS_S 1 /* interval in seconds between progress notifications for a waiting request */
+/* time in milliseconds in which an answer in progress can finish when the server ends */
 #define GRACE_MS 500
-#define MAX_ID_BYTES 1024u /* maximum length of the id of a waiting request, in bytes */
+#define MAX_ID_BYTES 1024u /* maximum length in bytes of the id of a waiting request */
 
 /* A waiting request, or the request in progress. */
 typedef struct {
     AcrServeMessage message;
     const AcrServeMethod *method;
     void *to;     /* receiver of the answer, as passed to AcrServeReply */
-    char *client; /* the client's name */
-    char *key;    /* the client's name and the request's id, as JSON */
-    gsize size;   /* size of the request's line in bytes */
-    /* when the request arrived, and when its client was last told that it waits */
+    char *client; /* name of the client */
+    char *key;    /* the client's name and the request's id as JSON */
+    gsize size;   /* size of the message in bytes */
+    /* monotonic time at which the request arrived, and at which its client was last notified */
     gint64 since_us, told_us;
     AcrInterrupt interrupt;
     bool is_cancelled;
@@ -41,7 +41,7 @@ struct AcrServeServer {
     GHashTable *ids;       /* key -> Job, for the waiting requests and the current one */
     AcrInterrupt *current; /* interrupts the current job; NULL if there is none */
     gint64 current_since_us;
-    /* number of repositories that were indexed in advance, or for which that failed */
+    /* number of repositories that were indexed in advance, including failures */
     guint warmed;
     bool is_ending, is_aborted, has_ended;
 };
@@ -69,8 +69,6 @@ void acr_serve_block_signals(sigset_t *out_before)
         sigaddset(&set, signals[i]);
     pthread_sigmask(SIG_BLOCK, &set, out_before);
 }
-
-/* ---- Answering ---- */
 
 /* Answers a request with its result (taken) or the fault. */
 static void reply_to(const AcrServeServer *server, void *to, const AcrServeMessage *message,
@@ -113,7 +111,8 @@ static void do_job(AcrServeServer *server, Job *job)
     job_free(job);
 }
 
-/* Indexes a repository in advance. An error is reported when a request needs the repository. */
+/* Indexes a repository in advance. Ignores errors, because they are reported when a request needs
+ * the repository. */
 static void warm(AcrServeServer *server, guint i, const AcrInterrupt *interrupt)
 {
     AcrServeView view;
@@ -166,16 +165,14 @@ static void *work_on_requests(void *data)
     return NULL;
 }
 
-/* ---- Reading ---- */
-
-/* A key that differs from those of all waiting requests; owned. */
+/* Returns a key that is different from the keys of all waiting requests; owned. */
 static char *request_key(const AcrServeClient *client, const AcrJson *id)
 {
     g_autofree char *text = id ? acr_json_print(id) : g_strdup("");
     return g_strdup_printf("%s %s", client->name, text);
 }
 
-/* Queues a request; sets a fault if that is impossible. */
+/* Queues a request. Sets a fault if it cannot be queued. */
 static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrServeMessage *message,
                     const AcrServeMethod *method, gsize size, void *to, AcrServeFault *fault)
 {
@@ -211,8 +208,8 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
     pthread_mutex_unlock(&server->mutex);
 }
 
-/* Cancels a job. The caller holds the mutex. If the job has not started, returns the job, which
- * the caller then owns. */
+/* Cancels a job. If the job has not started, returns the job, which the caller then owns. The
+ * caller holds the mutex. */
 static Job *cancel_job(AcrServeServer *server, Job *job)
 {
     if (!g_queue_remove(&server->waiting, job)) {
@@ -280,9 +277,8 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
     acr_serve_message_clear(message);
 }
 
-/* ---- Lifecycle ------------------------ */
-
-/* A progress notification for a request that asked for notifications; owned; otherwise NULL. */
+/* Returns a progress notification for a request that asked for notifications; owned; otherwise
+ * NULL. */
 static char *progress_line(const AcrServeServer *server, const Job *job, gint64 now_us)
 {
     const AcrJson *token =
@@ -303,7 +299,8 @@ static char *progress_line(const AcrServeServer *server, const Job *job, gint64 
     return g_strconcat(printed, "\n", NULL);
 }
 
-/* Holds the mutex while it sends, so that no notification is sent after the answer. */
+/* Passes progress lines to `notify`. The caller holds the mutex, so that no notification is sent
+ * after the answer. */
 static void tell_waiting(const AcrServeServer *server, AcrServeReply *notify)
 {
     gint64 now_us = g_get_monotonic_time();
@@ -336,7 +333,8 @@ bool acr_serve_server_watch(AcrServeServer *server, AcrServeReply *notify)
     return is_busy;
 }
 
-/* Waits at most `ms` for the worker to end; returns whether it has. The caller holds the mutex. */
+/* Waits at most `ms` for the worker to end. Returns true if the worker has ended. The caller holds
+ * the mutex. */
 static bool await_worker(AcrServeServer *server, gint64 ms)
 {
     gint64 until_us = g_get_monotonic_time() + ms * 1000;

@@ -1,12 +1,11 @@
 /* Offers the search calls as tools: describes each call of the table with its schemas, and runs
- * calls. If arguments are invalid, the result has isError, because a model can act on that. */
+ * calls. If arguments are invalid, returns a result with isError and not a fault, because a model
+ * can read the result and correct the call. */
 #include "serve/serve_private.h"
 
 /* maximum number of places in structured content, which clients also show to the model */
 #define MAX_PLACES 100
 #define MAX_SHOWN 80u
-
-/* ---- The list ---- */
 
 static AcrJson *repository_schema(const AcrServeRepositories *all)
 {
@@ -47,8 +46,6 @@ AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fau
     return result;
 }
 
-/* ---- Calling ---- */
-
 static AcrJson *tool_result(const char *text, AcrJson *structured)
 {
     AcrJson *content = acr_json_new_array();
@@ -57,8 +54,8 @@ static AcrJson *tool_result(const char *text, AcrJson *structured)
                        acr_json_new_bool(!structured), NULL);
 }
 
-/* Finds the repository that the arguments name, or the only one. Returns -1 if it is not found;
- * *out_why (owned) says why. */
+/* Returns the repository that the arguments name, or the only repository. Returns -1 if there is no
+ * such repository, and sets *out_why (owned). */
 static int repository_of(const AcrServeRequest *request, const AcrJson *arguments, char **out_why)
 {
     const AcrServeRepositories *all = request->repositories;
@@ -86,7 +83,7 @@ static AcrJson *answer_tool(const AcrServeRequest *request, int repository, cons
         g_autofree char *why = acr_serve_told(request, error);
         return tool_result(why, NULL);
     }
-    /* the text of the answer names all places */
+    /* dropping places loses nothing, because the text of the answer names all places */
     if (found.places && found.places->len > MAX_PLACES)
         g_ptr_array_set_size(found.places, MAX_PLACES);
     g_autofree char *text = acr_call_print(call);
