@@ -31,8 +31,8 @@ static void on_signal(int number)
     alarm(ACR_GRACE_S);
 }
 
-/* Ends the program if it does not end by itself after a signal or a timeout, for example because
- * a library hangs while it reads an untrusted file. That is safe, because our files survive a
+/* Ends the program if it does not end by itself after a signal or a timeout, for example because a
+ * library hangs while it reads an untrusted file. Ending it is safe, because our files survive a
  * kill at any moment. */
 static void on_alarm(int number)
 {
@@ -79,8 +79,8 @@ static bool take_closed_streams(void)
     return true;
 }
 
-/* The number of files that walks through nested folders, workers and Python have open at a time.
- * With a lower limit, some file cannot be opened and seems to be missing. */
+/* The maximum number of files that walks through nested folders, workers and Python have open at a
+ * time. With a lower limit, some file cannot be opened and seems to be missing. */
 #define NEEDED_FILES 100
 
 static bool can_open_files(void)
@@ -93,7 +93,8 @@ static bool can_open_files(void)
     return n == NEEDED_FILES;
 }
 
-/* Suffices for the buffers of nested calls. The threads that we start get a stack of this size. */
+/* A stack of NEEDED_STACK_BYTES bytes suffices for the buffers of nested calls. The threads that we
+ * start get a stack of this size. */
 #define NEEDED_STACK_BYTES (256ul * 1024)
 
 static bool has_stack(void)
@@ -102,8 +103,8 @@ static bool has_stack(void)
     return getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= NEEDED_STACK_BYTES;
 }
 
-/* The folder of the program's own files: beside an installed binary, or in the source tree of
- * the build. */
+/* Returns the folder of the program's own files: beside an installed binary, or in the source tree
+ * of the build. */
 static char *find_data(const char *exe)
 {
     g_autofree char *bin = g_path_get_dirname(exe);

@@ -30,14 +30,14 @@ AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir,
                              GError **error) ACR_MUST_USE; /* owned */
 void acr_prompts_free(AcrPrompts *prompts);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrompts, acr_prompts_free)
-const char *acr_prompt_file(AcrPromptId id); /* "search_start.txt" */
+const char *acr_prompt_file(AcrPromptId id); /* such as "search_start.txt" */
 const char *acr_prompts_text(const AcrPrompts *prompts,
                              /* borrowed; the text of a prompt with its placeholders */
                              AcrPromptId id);
 
-/* The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs
- * ended by NULL; every placeholder of the prompt must be among the names (asserted); other names
- * are ignored. */
+/* Returns the text with its placeholders filled in; owned (g_free). The arguments are name, value
+ * pairs ended by NULL; every placeholder of the prompt must be among the names (asserted); other
+ * names are ignored. */
 char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id,
                          ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 
@@ -49,8 +49,8 @@ void acr_agent_start(AcrConversation *conversation, const AcrPrompts *prompts, A
 /* Adds a prompt as a message to the model. */
 void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, AcrPromptId id,
                     ...) G_GNUC_NULL_TERMINATED;
-/* Sends the conversation and adds the answer to it. `round` is the round of the retrieval, or 0
- * outside of it. The answer's text is borrowed until the conversation changes. */
+/* Sends the conversation and adds the answer to it. `round` is the number of the retrieval round,
+ * or 0 outside of the retrieval. The answer's text is borrowed until the conversation changes. */
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                    const char **out_text, GError **error) ACR_MUST_USE;
 /* Like acr_agent_ask, with tools and a text about the tools for the system prompt; both may be
@@ -63,8 +63,8 @@ bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent
 
 #define ACR_ISSUE_MAX_BYTES (4u * 1024 * 1024)
 
-/* The issue's text for models, with LF line ends, and without HTML comments outside code and the
- * blank lines around them; owned (g_free). */
+/* Returns the issue's text for models, with LF line ends, and without HTML comments outside code
+ * and the blank lines around them; owned (g_free). */
 char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
 /* ---- Extract, the proxy (extract.c) ---------------------------------------------------------- */
@@ -90,13 +90,13 @@ typedef struct {
 } AcrExtraction;
 void acr_extraction_clear(AcrExtraction *extraction);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
-/* Parses an answer. Errors: only those of Python itself (it is lost, or out of memory); an
+/* Parses an answer. Errors: only those of Python itself (its process is lost, or out of memory); an
  * invalid answer sets `problem`. */
 bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
                             AcrExtraction *out, GError **error) ACR_MUST_USE;
 
-/* The calls of the registry, and a call for reporting bug locations, as tools for a request;
- * owned. */
+/* Returns the calls of the registry, and a call for reporting bug locations, as tools for a
+ * request; owned. */
 AcrJson *acr_agent_tools(const AcrCalls *calls) ACR_MUST_USE;
 /* Parses an answer with tool calls (`asked`, an array). Never sets `problem`, because the reply
  * to an invalid call is its error. */
@@ -117,8 +117,8 @@ void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts 
 
 /* Maximum size of the text quoted from the repository's own notes, in bytes. */
 #define ACR_PATCH_NOTES_BYTES (4u * 1024)
-/* The message that quotes the beginning of the repository's AGENTS.md, without HTML comments,
- * and says that the text is not an instruction; owned. NULL if the file is empty. */
+/* Returns the message that quotes the beginning of the repository's AGENTS.md, without HTML
+ * comments, and says that the text is not an instruction; owned. NULL if the file is empty. */
 char *acr_agent_patch_notes(const AcrPrompts *prompts, const char *file,
                             const char *text) ACR_MUST_USE;
 
@@ -128,14 +128,14 @@ char *acr_agent_patch_notes(const AcrPrompts *prompts, const char *file,
  * the whole script */
 #define ACR_TEST_MAX_BYTES (64u * 1024)
 
-/* Reads whether the issue can be reproduced: from the member "reproducible" or, if that is
- * missing, from the only member that says yes or no. If that fails, returns false, and
- * *out_problem (owned) says why. */
+/* Reads whether the issue can be reproduced: from the member "reproducible" or, if that member is
+ * missing, from the only member that says yes or no. On failure, returns false, and *out_problem
+ * (owned) says why. */
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
                                  char **out_problem) ACR_MUST_USE;
-/* The script in an answer: the last fenced block of Python, otherwise the last block without a
- * language, or the answer itself if it is code. Owned; ends in a line feed. If there is none,
- * returns NULL, and *out_problem (owned) says why. */
+/* Returns the script in an answer: the last fenced block of Python, otherwise the last block
+ * without a language, or the answer itself if it is code. Owned; ends in a line feed. If there is
+ * no script, returns NULL, and *out_problem (owned) says why. */
 char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
 /* ---- Reviewer (answers.c) ------------------------------------------------------------------- */
@@ -153,15 +153,16 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
  * *out_problem (owned) says which. */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
-/* The snippet in a reviewer's answer {"probe": "…"}, owned; NULL if the answer has no snippet. */
+/* Returns the snippet in a reviewer's answer {"probe": "…"}, owned; NULL if the answer has no
+ * snippet. */
 char *acr_agent_probe_read(const char *answer) ACR_MUST_USE;
 /* Sets the members of `json` from an AcrReviewAnswer. */
 void acr_agent_review_to_json(const AcrReviewAnswer *answer, AcrJson *json);
-/* Reads {"expected", "reason"}: whether the issue expects the test's failure, and why (owned).
- * If one is missing, returns false, and *out_problem (owned) says which. */
+/* Reads {"expected", "reason"}: whether the issue expects the test's failure, and why (owned). If a
+ * member is missing, returns false, and *out_problem (owned) says which. */
 bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
                                char **out_problem) ACR_MUST_USE;
-/* Reads {"choice", "reason"}: a number from 1 to `n`, which may be a string. If that fails,
- * returns false, and *out_problem (owned) says what is missing. */
+/* Reads {"choice", "reason"}: a number from 1 to `n`, which may be a string. On failure, returns
+ * false, and *out_problem (owned) says what is missing. */
 bool acr_agent_choice_read(const char *answer, guint n, guint *out_choice, char **out_reason,
                            char **out_problem) ACR_MUST_USE;

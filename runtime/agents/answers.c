@@ -21,7 +21,7 @@ AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
     return json;
 }
 
-/* Whether a text is the word, or begins with it: "No.", "yes, but …". */
+/* True if a text is the word, or begins with it: "No.", "yes, but …". */
 static bool says(const char *text, const char *word)
 {
     gsize len = strlen(word);
@@ -29,8 +29,8 @@ static bool says(const char *text, const char *word)
            (text[len] == '\0' || strchr(".,;:!", text[len]));
 }
 
-/* Reads a member that says yes or no, either as a boolean or as a string that begins with the
- * word ("No. It …"). Returns false if it says neither. */
+/* Reads a member that says yes or no, either as a boolean or as a string that begins with the word
+ * ("No. It …"). Returns false if the member says neither. */
 static bool read_decision(const AcrJson *member, bool *out_yes)
 {
     g_autofree char *text = g_strdup(acr_json_string(member));
@@ -80,8 +80,8 @@ static BlockKind kind_of(const char *info)
     return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
 }
 
-/* The last fenced block of Python, otherwise the last block without a language; NULL if there is
- * none. Empty blocks are ignored; an unclosed block ends with the text. Owned. */
+/* Returns the last fenced block of Python, otherwise the last block without a language; NULL if
+ * there is none. Empty blocks are ignored; an unclosed block ends with the text. Owned. */
 static char *last_block(const char *answer)
 {
     g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
@@ -108,7 +108,7 @@ static char *last_block(const char *answer)
     }
 }
 
-/* Whether a text without fences looks like a script, according to its beginning. */
+/* True if a text without fences looks like a script, according to its beginning. */
 static bool looks_like_code(const char *text)
 {
     static const char *const starts[] = {"import ", "from ",  "#",   "\"\"\"",
@@ -138,7 +138,7 @@ char *acr_agent_test_read(const char *answer, char **out_problem)
  * review_pPATCH_tTEST.json. */
 static const struct {
     const char *name;
-    gsize offset; /* in AcrReviewAnswer */
+    gsize offset; /* offset in AcrReviewAnswer */
 } review_texts[] = {
     {"patch-analysis", offsetof(AcrReviewAnswer, patch_analysis)},
     {"patch-advice", offsetof(AcrReviewAnswer, patch_advice)},
@@ -175,7 +175,7 @@ static bool take_decision(const AcrJson *json, const char *key, bool *out, char 
     return false;
 }
 
-/* Takes a string; turns an array or object into JSON text. */
+/* Returns a string member, an array or object as JSON text, or ""; owned. */
 static char *take_text(const AcrJson *json, const char *key)
 {
     const AcrJson *member = acr_json_get(json, key);
@@ -207,7 +207,7 @@ char *acr_agent_probe_read(const char *answer)
     return code && *code && !acr_json_get(json, "patch-correct") ? g_strdup(code) : NULL;
 }
 
-/* Takes a reason as one line. Returns false if it is missing. */
+/* Sets a reason as one line. Returns false if the reason is missing. */
 static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {
     g_autofree char *reason = g_strstrip(take_text(json, "reason"));

@@ -45,7 +45,8 @@ static AcrExtraction new_extraction(void)
     };
 }
 
-/* A copy of a field without surrounding blanks; NULL if the field is empty or not a string. */
+/* Returns a copy of a field without surrounding blanks; NULL if the field is empty or not a
+ * string. */
 static char *field(const AcrJson *location, const char *key)
 {
     const char *text = acr_json_get_string(location, key);
@@ -106,7 +107,7 @@ static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *
     return true;
 }
 
-/* Says why an answer that has neither calls nor locations cannot be used; owned. */
+/* Returns the reason why an answer that has neither calls nor locations cannot be used; owned. */
 static char *name_problem(const GPtrArray *remarks)
 {
     GString *problem = g_string_new(remarks->len ? NULL
@@ -133,8 +134,6 @@ bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char
     memset(&read, 0, sizeof read);
     return true;
 }
-
-/* ---- Tools ----------------------------------------------------------------------------------- */
 
 #define LOCATIONS_TOOL "report_bug_locations"
 #define LOCATIONS_ABOUT                                                                            \

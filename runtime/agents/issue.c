@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a
- * line, and the fence's character; 0 if there is no fence. */
+/* Returns the length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a
+ * line, and sets the fence's character; 0 if there is no fence. */
 static gsize fence_at(const char *line, char *out_sign)
 {
     while (*line == '>' ||
@@ -23,8 +23,8 @@ static gsize fence_at(const char *line, char *out_sign)
     return len >= 3 ? len : 0;
 }
 
-/* The end of the fenced block that begins at `text` (the start of a line); the end of the text
- * if the block is never closed. */
+/* Returns the end of the fenced block that begins at `text` (the start of a line); the end of the
+ * text if the block is never closed. */
 static const char *skip_fence(const char *text, gsize opened, char sign)
 {
     const char *line = strchr(text, '\n');
@@ -39,7 +39,7 @@ static const char *skip_fence(const char *text, gsize opened, char sign)
     return text + strlen(text);
 }
 
-/* Whether the text so far ends in an empty line, or is empty. */
+/* True if the text so far ends in an empty line, or is empty. */
 static bool ends_blank(const GString *out)
 {
     return out->len == 0 ||
@@ -65,7 +65,7 @@ static const char *skip_comment(const char *end, GString *out)
 
 #define MAX_INLINE 1000u /* maximum length of code between backticks, in bytes */
 
-/* The end of code that begins at `at`: an indented line, or text between equal numbers of
+/* Returns the end of code that begins at `at`: an indented line, or text between equal numbers of
  * backticks in a paragraph. Returns `at` if no code begins there. */
 static const char *skip_code(const char *at, bool line_start)
 {

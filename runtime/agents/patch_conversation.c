@@ -1,11 +1,11 @@
-/* Starts the conversation of the patch writer. This role sees the issue and the code of the bug
- * locations, and answers with edits in <file>/<original>/<patched> groups. The code has no line
+/* Starts the conversation of the patch writer. The patch writer sees the issue and the code of the
+ * bug locations, and answers with edits in <file>/<original>/<patched> groups. The code has no line
  * numbers, so that the model can quote it exactly. */
 #include "agents/agents.h"
 
 #include <string.h>
 
-/* If fewer bytes than this are left for a piece of code, only its name is shown. */
+/* If fewer than MIN_PIECE_BYTES bytes are left for a piece of code, only its name is shown. */
 #define MIN_PIECE_BYTES 400u
 
 static const char *const role_titles[] = {

@@ -44,7 +44,7 @@ const char *acr_prompts_text(const AcrPrompts *prompts, AcrPromptId id)
     return prompts->texts[id];
 }
 
-/* The index of the placeholder in its prompt's row; -1 if it has none. */
+/* Returns the index of the placeholder in its prompt's row; -1 if the row lacks it. */
 static int placeholder_number(const PromptSpec *spec, const char *name, gsize len)
 {
     for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++)
@@ -53,8 +53,8 @@ static int placeholder_number(const PromptSpec *spec, const char *name, gsize le
     return -1;
 }
 
-/* The start of the next {{name}} at or after `text`, with the bounds of the name; NULL if there
- * is none. */
+/* Returns the start of the next {{name}} at or after `text`, with the bounds of the name; NULL if
+ * there is none. */
 static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
 {
     for (const char *at = text; (at = strstr(at, "{{")); at += 2) {

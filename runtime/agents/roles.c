@@ -4,7 +4,8 @@
 
 #include <stdarg.h>
 
-/* How often a truncated answer is requested again: half of a change must not be applied. */
+/* Maximum number of requests for one answer while the answers are truncated, because half of a
+ * change must not be applied. */
 #define MAX_ASKED 3u
 #define INCOMPLETE                                                                                 \
     "Your last answer is incomplete: %s. No part of it was used. Write the whole answer again, "   \

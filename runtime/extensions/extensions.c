@@ -62,8 +62,6 @@ const AcrCalls *acr_extensions_calls(const AcrExtensions *all)
     return all ? all->calls : NULL;
 }
 
-/* ---- Failures ---- */
-
 static void warn(const AcrExtensions *all, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static void warn(const AcrExtensions *all, const char *format, ...)
 {
@@ -88,8 +86,6 @@ static void note_failure(const AcrExtensions *all, Extension *one, const char *w
     if (n == ACR_EXTENSION_MAX_FAILURES)
         warn(all, "extension '%s': %s is switched off after %u failures", one->label, what, n);
 }
-
-/* ---- Questions ---- */
 
 static AcrJson *refusal(const char *why)
 {
@@ -173,15 +169,15 @@ static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *que
     return acr_recorded_call(all->options.journal, &question_port, &call, out, error);
 }
 
-/* Makes a question; `argument` is taken; owned. */
+/* Returns a question; owned. `argument` is taken. */
 static AcrJson *make_question(const char *kind, const char *name, AcrJson *argument)
 {
     return acr_json_of(ACR_STRING("kind", kind), ACR_STRING("name", name),
                        ACR_JSON("argument", argument), NULL);
 }
 
-/* Calls one function. *out (owned) is its answer; {"error"} after a failure, which was reported;
- * NULL if the function is switched off. */
+/* Calls one function. *out (owned) is the function's answer; {"error"} after a failure, which was
+ * reported; NULL if the function is switched off. */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
 {
@@ -197,8 +193,6 @@ static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const
         note_failure(all, one, what, why);
     return true;
 }
-
-/* ---- Search calls ---- */
 
 static bool failed_call(const char *why, AcrAnswer *out)
 {
@@ -321,8 +315,6 @@ static void take_calls(AcrExtensions *all, Extension *one)
     }
 }
 
-/* ---- Loading ---- */
-
 static bool load_extension(AcrExtensions *all, const char *path, GError **error)
 {
     Extension *one = g_new0(Extension, 1);
@@ -383,9 +375,7 @@ AcrJson *acr_extensions_describe(const AcrExtensions *all)
     return list;
 }
 
-/* ---- Observers ---- */
-
-/* Whether the row of "events" is for that event. *out_name is borrowed. */
+/* True if the row of "events" is for the event `event`. *out_name is borrowed. */
 static bool is_for(const AcrJson *row, const char *event, const char **out_name)
 {
     *out_name = acr_json_get_string(row, "name");
@@ -429,8 +419,6 @@ bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *even
     return true;
 }
 
-/* ---- Checks of patches ---- */
-
 static bool has_checks(const AcrExtensions *all)
 {
     for (guint i = 0; all && i < all->list->len; i++)
@@ -439,7 +427,7 @@ static bool has_checks(const AcrExtensions *all)
     return false;
 }
 
-/* The patch as {"diff", "files": [{"path", "before", "after"}]}; owned. */
+/* Returns the patch as {"diff", "files": [{"path", "before", "after"}]}; owned. */
 static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBytes *diff,
                                GError **error)
 {
@@ -503,8 +491,6 @@ bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *be
     return patch != NULL;
 }
 
-/* ---- Before a search ---- */
-
 bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *issue,
                              char **out_text, GError **error)
 {
@@ -517,9 +503,7 @@ bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *
     return true;
 }
 
-/* ---- Sources of issues, parsers of logs ---- */
-
-/* The extension whose list of that kind contains `name`. */
+/* Returns the extension whose list `list` contains `name`; NULL if there is none. */
 static Extension *find_extension(const AcrExtensions *all, const char *list, const char *name)
 {
     for (guint i = 0; all && name && i < all->list->len; i++) {
@@ -551,8 +535,6 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
     *out = outcomes ? acr_json_copy(outcomes) : NULL;
     return ok;
 }
-
-/* ---- Tests ---- */
 
 /* Makes a call whose failure is not counted. Sets *out_answer (owned), or after a failure
  * *out_why (owned). */

@@ -57,7 +57,7 @@ bool acr_extensions_locate(char **files, const AcrExtensionOptions *options,
 bool acr_extensions_check_files(const char *const *files, const char *workdir,
                                 GError **error) ACR_MUST_USE;
 
-/* The loaded extensions. One thread at a time. NULL means none. */
+/* The loaded extensions; used by one thread at a time. NULL means that there are none. */
 typedef struct AcrExtensions AcrExtensions;
 /* Loads the extensions. NULL without an error if there are no files. Errors: USAGE (an extension
  * cannot be loaded; not in a replay, and not with keeps_broken), INTERRUPTED, those of the
@@ -67,7 +67,8 @@ bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out
 void acr_extensions_free(AcrExtensions *all);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrExtensions, acr_extensions_free)
 
-/* The registry with the extensions' search calls; borrowed; NULL if there are no extensions. */
+/* Returns the registry with the extensions' search calls; borrowed; NULL if there are no
+ * extensions. */
 const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
 /* [{"file", "version", "calls": [{"name", "summary", "params": [{"name", "type", "about"}]}],
  * "checks": [name], "parsers": [name], "localisers": [name], "sources": [scheme], "prompts":
@@ -77,8 +78,8 @@ const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
 AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
 
 /* Calls the functions that observe `event` (see python/acr/extensions.py). `data` is borrowed.
- * *out_note (owned, may be NULL) gets the notes that they return, or NULL; *out_veto gets their
- * vetoes in the same way. Errors: INTERRUPTED, those of the journal. */
+ * *out_note (owned, may be NULL) gets the notes that the functions return, or NULL; *out_veto gets
+ * their vetoes in the same way. Errors: INTERRUPTED, those of the journal. */
 bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,
                          const AcrJson *data, char **out_note, char **out_veto,
                          GError **error) ACR_MUST_USE;
@@ -96,10 +97,11 @@ bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *
  * source for the scheme. Errors: USAGE (the source failed; the message says why), INTERRUPTED. */
 bool acr_extensions_issue(AcrExtensions *all, const char *reference, char **out_text,
                           GError **error) ACR_MUST_USE;
-/* The folder of prompts beside an extension's file: `mine_prompts` for `mine.py`. Owned; NULL if
- * there is none. */
+/* Returns the folder of prompts beside an extension's file: `mine_prompts` for `mine.py`. Owned;
+ * NULL if there is no such folder. */
 char *acr_extension_prompts(const char *file) ACR_MUST_USE;
-/* A digest of the extension that has the log parser `name`; borrowed; NULL if there is none. */
+/* Returns a digest of the extension that has the log parser `name`; borrowed; NULL if there is
+ * none. */
 const char *acr_extensions_parser(const AcrExtensions *all, const char *name);
 /* Parses the output of tests. *out (owned) is {test: outcome}, or NULL after a failure, which
  * was reported. Several threads may call this. Errors: INTERRUPTED. */

@@ -36,6 +36,6 @@ bool acr_extension_process_locate(const AcrExtensionOptions *options, const char
 /* ---- Questions of extensions (view.c) ---- */
 
 #define ACR_EXTENSION_MAX_SYMBOLS 10000u /* maximum number of symbols in one answer */
-/* Answers a question of an extension, with {"error"} if that fails; owned. `search` and `repo`
- * may be NULL. */
+/* Returns the answer to a question of an extension; {"error"} on failure; owned. `search` and
+ * `repo` may be NULL. */
 AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *asked) ACR_MUST_USE;

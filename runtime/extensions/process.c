@@ -25,7 +25,7 @@ static AcrJson *failure(const char *format, ...)
     return answer;
 }
 
-/* The environment for the user's code, without variables that may hold a key. Owned. */
+/* Returns the environment for the user's code, without variables that may hold a key. Owned. */
 static char **make_worker_environment(void)
 {
     static const char *const kept[] = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", NULL};
@@ -65,7 +65,8 @@ static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gi
     return true;
 }
 
-/* The answer as a JSON object. Any other answer is a failure. */
+/* Returns the answer as a JSON object, {} if it is empty; {"error"} if the process failed or gave
+ * no object. Owned. */
 static AcrJson *read_worker_answer(AcrPeerReply reply, GBytes *said)
 {
     if (reply != ACR_PEER_ANSWERED && reply != ACR_PEER_READY) {
@@ -81,7 +82,7 @@ static AcrJson *read_worker_answer(AcrPeerReply reply, GBytes *said)
                                                   : failure("its answer is malformed");
 }
 
-/* The reply to a question of the extension, ready to be sent. */
+/* Returns the reply to a question of the extension, ready to be sent; owned. */
 static GByteArray *reply_to(const AcrExtensionProcess *process, AcrSearch *search, GBytes *asked)
 {
     g_autoptr(AcrJson) question = acr_json_parse_bytes(asked, NULL);

@@ -41,16 +41,16 @@
 #define ACR_FILE_NAMED_LOCATIONS                                                                   \
     "bug_locations_before_process.json" /* in `search`: bug locations as the model named them */
 #define ACR_FILE_LOCATIONS                                                                         \
-    "bug_locations_after_process.json" /* in `search`: the code found for these bug locations */
+    "bug_locations_after_process.json" /* in `search`: the code found for the named locations */
 #define ACR_FILE_PATCH_ANSWER "patch_raw_%u.md"          /* the patch writer's answer */
 #define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json" /* the patch writer's conversation */
-#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"     /* the diff made from that answer */
+#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"     /* the diff made from the answer */
 #define ACR_FILE_EXTRACT_STATUS                                                                    \
     "extract_status.json" /* for each answer of the patch writer, whether its edits apply */
 #define ACR_FILE_REPRODUCER "reproducer_%u.py"         /* a script that reproduces the issue */
-#define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json" /* the conversation about that script */
+#define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json" /* the conversation about the script */
 #define ACR_FILE_EXECUTION                                                                         \
-    "execution_%u_%u.json" /* an execution; the first N is the patch (0: none), the second N the script */
+    "execution_%u_%u.json" /* an execution; the numbers of the patch (0: none) and the script */
 #define ACR_FILE_REVIEW "review_p%u_t%u.json"    /* the review of a patch (p) and a script (t) */
 #define ACR_FILE_REGRESSION "regression_%u.json" /* results of the project's tests with a patch */
 

@@ -8,8 +8,8 @@
 #define MAX_LINES 60u
 #define MAX_LINE_BYTES 200u
 
-/* The lower-case name of a file without its folder; NULL if the file is not in a folder that may
- * have a policy. Owned. */
+/* Returns the lower-case name of a file without its folder; NULL if the file is not in a folder
+ * that may have a policy. Owned. */
 static char *policy_name(const char *path)
 {
     static const char *const folders[] = {".", ".github", ".gitlab", "docs", NULL};
@@ -23,7 +23,8 @@ static char *policy_name(const char *path)
     return g_string_free(letters, !g_strv_contains(folders, folder));
 }
 
-/* The level of a heading in Markdown ("## Title" or underlined); 0 if the line is not a heading. */
+/* Returns the level of a heading in Markdown ("## Title" or underlined); 0 if the line is not a
+ * heading. */
 static guint heading_level(char *const *line)
 {
     static const char marks[] = "=-~^";
@@ -65,7 +66,8 @@ static void add_lines(AcrJson *out, char *const *lines, guint i, guint level)
     }
 }
 
-/* The lines of a file that are its policy: all lines, or those under headings about AI. */
+/* Returns the lines of a file that are its policy: all lines, or, of a guide, those under the first
+ * heading about AI. */
 static AcrJson *policy_lines(const char *text, bool is_guide)
 {
     AcrJson *out = acr_json_new_array();

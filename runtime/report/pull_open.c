@@ -45,8 +45,6 @@ void acr_pull_server_clear(AcrPullServer *server)
     ACR_FREE(server->project, server->api, server->host, server->key);
 }
 
-/* ---- The server ------ */
-
 /* Splits a remote's address into host and path: "https://host/owner/name.git",
  * "ssh://git@host:22/…", "git@host:owner/name". Owned. Returns false if there is no host. */
 static bool split_remote(const char *url, char **out_host, char **out_path)
@@ -65,8 +63,8 @@ static bool split_remote(const char *url, char **out_host, char **out_path)
     return *out_host && **out_host;
 }
 
-/* The project "owner/name" (or with more parts) in a path; owned; NULL if the path has no such
- * form. */
+/* Returns the project "owner/name" (or with more parts) in a path; owned; NULL if the path has no
+ * such form. */
 static char *project_of(const char *path)
 {
     const char *begin = path + strspn(path, "/");
@@ -135,8 +133,6 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
     return true;
 }
 
-/* ---- Requests ---- */
-
 /* Records a request instead of sending it, in a dry run. */
 static void note(AcrPull *pull, const AcrPullServer *server, const char *url, const AcrJson *body)
 {
@@ -155,7 +151,8 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
     acr_json_append(pull->requests, request);
 }
 
-/* The reason in a server's error: "message" is a string (on GitLab sometimes an array). */
+/* Returns the reason in a server's error; owned. "message" is a string (on GitLab sometimes an
+ * array). */
 static char *refusal_text(const AcrJson *answer)
 {
     const AcrJson *message = acr_json_get(answer, "message");
@@ -218,8 +215,6 @@ static AcrJson *ask_server(const AcrPull *pull, const AcrPullServer *server, con
     return g_steal_pointer(&answer);
 }
 
-/* ---- The steps ---- */
-
 static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError **error)
 {
     if (pull->spec->base)
@@ -236,7 +231,7 @@ static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError
     return g_strdup(name);
 }
 
-/* Whether an open request is from our branch in the project itself, not from a fork. */
+/* True if an open request is from our branch in the project itself, not from a fork. */
 static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *branch)
 {
     if (dialect->kind == ACR_FORGE_GITLAB)

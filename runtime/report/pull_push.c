@@ -49,7 +49,7 @@ static char *absolute_url(const AcrPull *pull)
                : g_strdup(url);
 }
 
-/* Whether `path` is `top` or lies inside it; false if `top` is NULL. */
+/* True if `path` is `top` or lies inside `top`; false if `top` is NULL. */
 static bool is_below(const char *path, const char *top)
 {
     g_autofree char *real = top ? acr_path_real(top) : NULL;
@@ -98,7 +98,7 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
            write_git_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
 }
 
-/* This process's environment without keys of models, variables that bind git to another
+/* Returns this process's environment without keys of models, variables that bind git to another
  * repository, and tokens of forges (except for a token that git's helpers may need to log in);
  * owned (g_strfreev). */
 static char **environment(const char *url, const char *dir, const char *objects)
@@ -117,8 +117,8 @@ static char **environment(const char *url, const char *dir, const char *objects)
     return g_environ_setenv(env, "GIT_TERMINAL_PROMPT", "0", true);
 }
 
-/* The line of git's output that gives the reason of the failure, with the password removed from
- * the address; owned. */
+/* Returns the line of git's output that gives the reason of the failure, with the password removed
+ * from the address; owned. */
 static char *reason_of(const AcrPull *pull, const AcrSpawnResult *done)
 {
     g_autofree char *out = acr_bytes_text(done->out), *err = acr_bytes_text(done->err);

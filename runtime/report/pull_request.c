@@ -18,8 +18,6 @@ static void pull_clear(AcrPull *pull)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPull, pull_clear)
 
-/* ---- The text ---- */
-
 static bool add_template(const AcrRunSpec *spec, AcrReportFiles *files, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -45,8 +43,6 @@ static bool make_text(AcrPull *pull, GError **error)
     const char *fault = acr_json_get_string(pull->text, "error");
     return pull->text && (!fault || acr_task_refuse(error, "--template: %s", fault));
 }
-
-/* ---- The branch, and the repository that it is written to ---- */
 
 static bool make_branch(AcrPull *pull, AcrPullServer *server, GError **error)
 {

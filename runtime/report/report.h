@@ -1,6 +1,6 @@
-/* report: makes pages, texts and files in the formats of other programs. Their input is the
- * folder of one run, of many runs or of an evaluation, and python/acr/report/ makes them. It
- * never executes anything from these folders. */
+/* report: makes pages, texts and files in the formats of other programs. The input is the folder of
+ * one run, of many runs or of an evaluation; python/acr/report/ makes the reports. Nothing from the
+ * folders is ever executed. */
 #pragma once
 
 #include "py/py.h"
@@ -15,13 +15,13 @@ typedef struct {
     const char *const *only; /* for many runs: the names of the tasks to report on; NULL: all */
     const char *run_id;      /* the evaluation to report on; NULL: the only one, or the newest */
 } AcrReportOptions;
-/* The report of a folder; owned. *out_note (owned, may be NULL) says which of several evaluations
- * was taken. Errors: USAGE of task (the folder has no runs or no such evaluation; the form or
- * comparison does not exist for it), those of acr_python_call and base. */
+/* Returns the report of a folder; owned. *out_note (owned, may be NULL) says which of several
+ * evaluations was taken. Errors: USAGE of task (the folder has no runs or no such evaluation; the
+ * form or comparison does not exist for the folder), those of acr_python_call and base. */
 GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char **out_note,
                         GError **error) ACR_MUST_USE;
-/* The folder that contains the evaluation `path`, OUT/logs/run_evaluation/RUN_ID, and its RUN_ID;
- * NULL if `path` is no such folder. Both owned. */
+/* Returns the folder that contains the evaluation `path`, OUT/logs/run_evaluation/RUN_ID, and sets
+ * its RUN_ID; NULL if `path` is no such folder. Both owned. */
 char *acr_report_folder_of(const char *path, char **out_run_id) ACR_MUST_USE;
 /* Writes the page of each run of a batch into its run folder, unless the page is newer than the
  * journal. Errors: those of acr_report_make. */
@@ -30,8 +30,8 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
 
 /* ---- Pull requests (pull_request.c) ---- */
 
-/* The repository's policy on patches by programs (ai_policy.c), from the commit on which the
- * patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL if there is
+/* Returns the repository's policy on patches by programs (ai_policy.c), from the commit on which
+ * the patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL if there is
  * none. */
 AcrJson *acr_pull_policy(const AcrRunSpec *spec) ACR_MUST_USE;
 
@@ -57,7 +57,8 @@ typedef struct {
 extern const AcrForge acr_forges[];
 extern const guint acr_n_forges;
 
-/* The header with the token from the environment; owned (g_free); NULL if there is no token. */
+/* Returns the header with the token from the environment; owned (g_free); NULL if there is no
+ * token. */
 char *acr_forge_authorisation(const AcrForge *forge) ACR_MUST_USE;
-/* The URL of a project in the API; `api` may end in a slash; owned (g_free). */
+/* Returns the URL of a project in the API; `api` may end in a slash; owned (g_free). */
 char *acr_forge_project(const AcrForge *forge, const char *api, const char *project) ACR_MUST_USE;

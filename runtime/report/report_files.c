@@ -35,8 +35,6 @@ void acr_report_files_clear(AcrReportFiles *files)
     files->n = 0;
 }
 
-/* ---- One run ---- */
-
 typedef struct {
     const AcrFolder *folder;
     bool with_calls; /* the format shows the search calls of each round */
@@ -121,8 +119,6 @@ static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GE
     return true;
 }
 
-/* ---- Many runs ---- */
-
 /* Adds a task. `part` is the folder of its shard, for the path of the task's page; "" if there
  * are no shards. */
 static void take_task(const char *dir, const char *part, const char *name, AcrReportFiles *files)
@@ -162,11 +158,9 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* ---- Evaluations ---- */
-
 #define NS_PER_S 1000000000
 
-/* When a file was last changed, in nanoseconds; 0 if there is none. */
+/* Returns when a file was last changed, in nanoseconds; 0 if the file does not exist. */
 static gint64 modified_ns(const char *path)
 {
     GStatBuf status;
@@ -175,20 +169,20 @@ static gint64 modified_ns(const char *path)
     return (gint64)status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
 }
 
-/* The folder of an evaluation; owned. */
+/* Returns the folder of an evaluation; owned. */
 static char *evaluation_path(const char *dir, const char *run_id)
 {
     return g_build_filename(dir, ACR_DIR_EVALUATIONS, run_id, NULL);
 }
 
-/* The JSON file `name` of an evaluation; owned; NULL if there is none. */
+/* Returns the JSON file `name` of an evaluation; owned; NULL if the file does not exist. */
 static AcrJson *read_evaluation(const char *dir, const char *run_id, const char *name)
 {
     g_autofree char *inside = g_build_filename(ACR_DIR_EVALUATIONS, run_id, name, NULL);
     return acr_live_read(dir, inside);
 }
 
-/* The folder itself and those of its shards; owned. */
+/* Returns the folder itself and those of its shards; owned. */
 static GPtrArray *list_places(const char *dir)
 {
     static const char *const formats[] = {ACR_DIR_SHARD, NULL};
@@ -214,7 +208,7 @@ char *acr_report_folder_of(const char *path, char **out_run_id)
 }
 
 /* Finds the evaluation `wanted` (NULL: the newest) of a folder of many runs. *out_id (owned) is
- * NULL if it has none. *out_note (may be NULL) gets a line if there are several. */
+ * NULL if the folder has none. *out_note (may be NULL) gets a line if there are several. */
 static bool choose_evaluation(const char *dir, const char *wanted, char **out_id, char **out_note,
                               GError **error)
 {
@@ -318,7 +312,7 @@ static void take_many(const char *dir, const char *part, const char *run_id, Acr
         take_evaluation(dir, part, run_id, files);
 }
 
-/* The run folders of a batch and of its shards; owned. */
+/* Returns the run folders of a batch and of its shards; owned. */
 static GPtrArray *list_runs(const char *dir)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(g_free);
@@ -389,8 +383,6 @@ static bool add_many(const char *path, const char *wanted, bool may_be_empty, Ac
     take_about(dir, run_id, files);
     return true;
 }
-
-/* ---- Reports ---- */
 
 static GBytes *call_service(AcrPython *python, const char *function, GByteArray *fields,
                             GError **error)

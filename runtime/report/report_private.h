@@ -13,8 +13,8 @@ void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
 /* Adds a file. If the total would exceed 1 GB, returns false and adds nothing. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
-/* The report of one run in a format of acr_report_make, or "pull request". `more` (may be NULL)
- * has files from outside of the run folder. Owned. */
+/* Returns the report of one run in a format of acr_report_make, or "pull request". `more` (may be
+ * NULL) has files from outside of the run folder. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
 
@@ -38,10 +38,10 @@ typedef struct {
 /* Fails if the remote is a repository on this machine, because git would run its hooks. Errors:
  * USAGE of task. */
 bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
-/* Pushes the branch to the remote's address. *out_is_new is set to whether the branch did not
- * exist there. Errors: ENVIRONMENT of task. */
+/* Pushes the branch to the remote's address. Sets *out_is_new to true if the remote did not have
+ * the branch. Errors: ENVIRONMENT of task. */
 bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
-/* An address without its user name and password; owned (g_free). */
+/* Returns an address without its user name and password; owned (g_free). */
 char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
 
 /* ---- Open (pull_open.c) ---- */
@@ -59,6 +59,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
 /* Finds the server from the remote's address and the options; sends nothing. Errors: USAGE,
  * ENVIRONMENT (no token) of task. */
 bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **error) ACR_MUST_USE;
-/* Opens a draft, or finds an open request: {"url", "number", "state"} (owned). A dry run sends
- * nothing, and adds the request to `requests`. Errors: ENVIRONMENT of task. */
+/* Opens a draft, or finds an open request. Returns {"url", "number", "state"}; owned. A dry run
+ * sends nothing, and adds the request to `requests`. Errors: ENVIRONMENT of task. */
 AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
