@@ -53,7 +53,7 @@ static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* The kernel should kill this process and its children first when the machine runs out of memory.
+/* Asks the kernel to kill this process and its children first when the machine runs out of memory.
  * The samples miss memory that no process maps, so without this setting the kernel might kill
  * unrelated processes. */
 void acr_helper_offer_to_end(const char *score)

@@ -111,7 +111,7 @@ bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error
  * Shares blocks if the file system supports that. Copies only files, folders and symbolic links;
  * links are copied as links. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
-/* Creates a folder with this mode, whatever the umask is. An existing folder is not changed. */
+/* Creates a folder with `mode`, whatever the umask is. An existing folder is not changed. */
 bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE;
 /* Makes the user `uid` the owner of a tree, without following links. */
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;

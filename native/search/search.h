@@ -162,8 +162,8 @@ AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer) ACR_MUST_
 AcrJson *acr_answer_schema(void) ACR_MUST_USE; /* JSON schema of the result of acr_answer_to_json;
                                                 * owned */
 
-/* An index and the contents of its files, which are read on demand and kept in memory. One thread
- * at a time. */
+/* Creates a search over an index. Contents of its files are read on demand and kept in memory. One
+ * thread at a time. */
 AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a reference to the index */
 void acr_search_free(AcrSearch *search);
 /* Options of a search for people. A model's answers must never change, so a search for a model sets

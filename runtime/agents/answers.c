@@ -65,7 +65,7 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
     return true;
 }
 
-/* How well a fence's info string fits Python; higher is better. */
+/* Kinds of fenced blocks; the later kinds fit Python better. */
 typedef enum { BLOCK_OTHER, BLOCK_UNNAMED, BLOCK_PYTHON } BlockKind;
 
 static BlockKind kind_of(const char *info)

@@ -59,9 +59,9 @@ bool acr_extensions_check_files(const char *const *files, const char *workdir,
 
 /* The loaded extensions; used by one thread at a time. NULL means that there are none. */
 typedef struct AcrExtensions AcrExtensions;
-/* Loads the extensions. NULL without an error if there are no files. Errors: USAGE (an extension
- * cannot be loaded; not in a replay, and not with keeps_broken), INTERRUPTED, those of the
- * journal. */
+/* Loads the extensions. Sets *out to NULL, without an error, if there are no files. Errors: USAGE
+ * (an extension cannot be loaded; not in a replay, and not with keeps_broken), INTERRUPTED, those
+ * of the journal. */
 bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out,
                          GError **error) ACR_MUST_USE;
 void acr_extensions_free(AcrExtensions *all);

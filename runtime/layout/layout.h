@@ -50,7 +50,7 @@
 #define ACR_FILE_REPRODUCER "reproducer_%u.py"         /* a script that reproduces the issue */
 #define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json" /* the conversation about the script */
 #define ACR_FILE_EXECUTION                                                                         \
-    "execution_%u_%u.json" /* an execution; the numbers of the patch (0: none) and the script */
+    "execution_%u_%u.json" /* an execution; the first N is the patch (0: none), the second N the script */
 #define ACR_FILE_REVIEW "review_p%u_t%u.json"    /* the review of a patch (p) and a script (t) */
 #define ACR_FILE_REGRESSION "regression_%u.json" /* results of the project's tests with a patch */
 

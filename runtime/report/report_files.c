@@ -140,8 +140,8 @@ static void take_task(const char *dir, const char *part, const char *name, AcrRe
     acr_report_files_add(files, page_of, link);
 }
 
-/* Adds a final report. `part` is the folder of its shard; "" if there are no shards. A shard may
- * have no task. */
+/* Adds a final report. `part` is the folder of its shard; "" if there are no shards. The
+ * report may be missing, because a shard may have no task. */
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
