@@ -201,7 +201,7 @@ def _clear_caches() -> None:
     known = len(hooks)
     with _no_collection():  # avoids collecting objects that are being made again
         sys.modules["astroid.manager"].AstroidManager().clear_cache()
-    del hooks[known:]  # clearing registers the hooks again each time
+    del hooks[known:]  # each clearing registers the hooks again
     for cached in gc.get_objects():
         if isinstance(cached, functools._lru_cache_wrapper):
             module = getattr(cached, "__module__", None) or ""

@@ -376,5 +376,5 @@ def _class_names(rows: list[object]) -> list[str]:
 
 
 def _is_class(given: str, expected: str) -> bool:
-    """Whether `module:Class` is the expected class, which may be written as in the script."""
+    """Whether `module:Class` is the expected class, which is given as `module:Class` or as the script writes the name."""
     return given == expected if ":" in expected else given.rpartition(":")[2] == expected.split(".")[-1]
