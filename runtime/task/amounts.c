@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define USD_DIGITS 12 /* number of digits after the decimal point in an amount of whole pico-USD */
+#define USD_DIGITS 12                            /* number of decimal digits in a pico-USD */
 #define MAX_PICO (9000000ll * 1000000 * 1000000) /* close to the largest 64-bit integer */
 #define MAX_EXPONENT 400
 #define MAX_DIGITS 30          /* maximum number of digits, so that an amount fits into 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
 
-/* Reads the exponent after an "e". Returns false if it is out of range. */
+/* Reads the exponent after an "e". Returns false if it is not a number, or out of range. */
 static bool parse_exponent(const char *text, gint64 *out)
 {
     bool is_negative = *text == '-';

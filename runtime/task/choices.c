@@ -1,17 +1,16 @@
-/* Choices that a run makes when it begins. If a later version resumes the run, it must keep
- * them, because it must send the same requests for the journal to answer. meta.json records the
- * choices. */
+/* Choices that a run makes when it begins. A later version that resumes the run must keep them,
+ * because the journal answers only the same requests. meta.json records the choices. */
 #include "task/run_folder.h"
 
 #define META_TOOLS "native_tools"
 #define META_NOTES "repo_notes"        /* whether the patch writer sees the repository's notes */
 #define META_CALLS "search_calls"      /* number of built-in search calls that the models see */
-#define META_HISTORY "search_history"  /* whether search_history is one of them */
+#define META_HISTORY "search_history"  /* whether search_history is a built-in search call */
 #define META_EXAMPLES "issue_examples" /* whether the issue's examples are run with candidates */
-/* REQUESTS_… of the version that began the run; 0 for a version without this field */
+/* number of the last REQUESTS_… of the version that began the run; 0 for older versions */
 #define META_REQUESTS "requests"
 
-/* Further requests that runs make, in the order in which versions added them. */
+/* Further kinds of requests that a run makes, in the order in which versions added them. */
 enum {
     REQUESTS_PROBE = 1,
     REQUESTS_FLIP,

@@ -19,8 +19,8 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept)
     return (AcrArtifacts){kept, keep_artifact};
 }
 
-/* Whether two tables of candidates differ only in their reasons, whose words depend on the version
- * of the program. */
+/* Returns whether two tables of candidates differ only in their reasons, whose words depend on the
+ * version of the program. */
 static bool is_reworded(GBytes *recorded, GBytes *replayed)
 {
     g_autoptr(AcrJson) one = acr_json_parse_bytes(recorded, NULL),
@@ -28,8 +28,8 @@ static bool is_reworded(GBytes *recorded, GBytes *replayed)
     return one && other && acr_json_equal(one, other, "why");
 }
 
-/* The first file, by name, that differs from the file in the folder; owned; NULL if all are
- * equal. */
+/* Returns the name of the first file, in order of names, that differs from the file in the folder;
+ * owned; NULL if all are equal. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
@@ -51,12 +51,11 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL),
                        selected = acr_folder_read_json(folder, ACR_FILE_SELECTED, NULL),
                        before = acr_folder_read_json(folder, ACR_FILE_RESULT, NULL);
-    if (before) { /* keep the words in which the run gave its reason */
+    if (before) { /* keep the reason in the words of the recorded run */
         g_free(result->found.why);
         result->found.why = g_strdup(acr_json_get_string(before, "why"));
     }
-    if (!acr_json_get(selected,
-                      "candidates")) /* the recorded run is older than the table of candidates */
+    if (!acr_json_get(selected, "candidates")) /* older versions recorded no table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);

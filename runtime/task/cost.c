@@ -10,12 +10,12 @@ struct AcrCost {
     AcrCostSum total;
 };
 
-/* The counters that are added up, and their names in cost.json, result.json and the summary of a
+/* The counters of AcrCostSum, and their names in cost.json, result.json and the summary of a
  * batch. */
 static const struct {
     const char *name;
-    gsize offset;     /* offset of the counter in AcrCostSum; each counter has 64 bits */
-    bool is_picousd;  /* false if the counter is not an amount of money */
+    gsize offset;     /* offset in AcrCostSum; each counter has 64 bits */
+    bool is_picousd;  /* the counter is an amount of money */
     bool is_of_tiers; /* written only if a tier other than the standard tier served a call */
 } members[] = {
 #define MEMBER(name, of)                                                                           \
@@ -115,7 +115,7 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     return json;
 }
 
-#define MOST_AMOUNT (1ll << 42) /* amounts above this would exceed 64 bits in pico-USD */
+#define MOST_AMOUNT (1ll << 42) /* larger amounts would exceed 64 bits in pico-USD */
 
 static gint64 read_amount(const AcrJson *json, const char *key)
 {
@@ -129,7 +129,7 @@ void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
     for (guint i = 0; i < G_N_ELEMENTS(members); i++)
         *member_of(out, i) =
             read_amount(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
-    out->replayed_calls = out->calls; /* the journal answered all of these calls */
+    out->replayed_calls = out->calls; /* the journal answered all calls of a saved sum */
 }
 
 static AcrJson *sums_to_json(GHashTable *sums)

@@ -5,26 +5,26 @@
 
 #define ACR_PICO 1000000 /* number of pico-USD in a micro-USD */
 
-/* Adds the known members of `more`; saturates. */
+/* Adds the known members of `more` to `sum`; saturates. */
 void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more);
 
-/* Calls and tokens by role. Calls from the journal and live calls are added in the same way, so
- * that the same journal gives the same sums. */
+/* Sums of calls and tokens by role. Calls from the journal and live calls are added in the same
+ * way, so that the same journal gives the same sums. */
 typedef struct AcrCost AcrCost;
 AcrCost *acr_cost_new(void) ACR_MUST_USE;
 void acr_cost_free(AcrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
-/* Adds a call. `stage` is the name of the call's conversation ("attempt_0/search"). */
+/* Adds a call of a role (`agent`) in a conversation (`stage`, "attempt_0/search"). */
 void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCostSum *call);
-/* The sum of all roles; borrowed. */
+/* Returns the sum of all roles; borrowed. */
 const AcrCostSum *acr_cost_total(const AcrCost *cost);
-/* cost.json: {"total": SUM, "cached_share", "by_agent": {"search": SUM, …}, "by_stage":
+/* Makes cost.json: {"total": SUM, "cached_share", "by_agent": {"search": SUM, …}, "by_stage":
  * {"attempt_0/search": SUM, …}, "prices"}. In a SUM, input_tokens excludes tokens read from or
- * written to a cache; cost_microusd is the sum of the known costs, charged_microusd the sum that
- * ceilings count. `prices` (taken, may be NULL) has the prices that were known. */
+ * written to a cache; cost_microusd is the sum of the known costs, charged_microusd the amount that
+ * counts for ceilings. `prices` (taken, may be NULL) has the known prices. */
 AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices) ACR_MUST_USE;
-/* The sum in the form of progress events. */
+/* Converts a sum to the form of progress events. */
 AcrSpent acr_cost_spent(const AcrCostSum *sum);
-/* These functions convert a SUM to JSON and back; missing members become 0. */
+/* Convert a sum to JSON and back; missing members become 0. */
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum) ACR_MUST_USE;
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out);

@@ -10,7 +10,7 @@ typedef struct {
     AcrExit exit;
 } ExitRow;
 
-/* An error that is not in the table has the exit code ENVIRONMENT. */
+/* Maps errors to exit codes. Errors that are not in the table have the exit code ENVIRONMENT. */
 static const ExitRow exit_rows[] = {
     {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},

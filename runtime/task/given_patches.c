@@ -1,11 +1,11 @@
-/* Handles patches that the user gives: those of --candidate, and the one that `verify` proves, which
- * may be the change of the working tree. They are kept in the run folder for resumes and replays. */
+/* Handles patches that the user gives: those of --candidate, and the patch that `verify` proves,
+ * which may be the working tree's change. The run folder keeps them for resumes and replays. */
 #include "task/run_folder.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_BYTES ((gsize)64 * 1024 * 1024) /* largest patch file */
+#define MAX_BYTES ((gsize)64 * 1024 * 1024) /* maximum size of a patch file */
 
 static char *given_name(guint number)
 {
@@ -38,7 +38,7 @@ GPtrArray *acr_given_read(const AcrRunSpec *spec, const AcrHost *host, GError **
     return g_steal_pointer(&diffs);
 }
 
-/* Applies a diff to the snapshot; owned. The error message quotes `name`. */
+/* Applies a diff to the snapshot; owned. Error messages quote `name`. */
 static AcrOverlay *apply_given(AcrSnapshot *snapshot, GBytes *diff, const char *name,
                                GError **error)
 {

@@ -1,5 +1,5 @@
-/* Sets up the limits and prices of a command. Opens the ledger in the command's run folder,
- * which tells a resumed run how much was spent, and the ledger of its batch. */
+/* Sets up the limits and prices of a command. Opens the ledger in the command's run folder, from
+ * which a resumed run learns how much was spent, and the ledger of its batch. */
 #include "task/limits.h"
 
 #include <glib/gstdio.h>
@@ -16,7 +16,7 @@ static bool digest_file(const char *path, char **out_digest, GError **error)
     return bytes != NULL;
 }
 
-/* Sets the earlier of the two deadlines, the command's own and that of its batch. */
+/* Sets the earlier of two deadlines: the command's own and that of its batch. */
 static void set_deadline(AcrLimits *limits, const AcrRunSpec *spec)
 {
     gint64 own = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : G_MAXINT64;
@@ -57,7 +57,7 @@ bool acr_limits_bound_money(const AcrRunSpec *spec)
     return spec->max_cost >= 0 || spec->batch_max_cost >= 0;
 }
 
-/* Whether any model costs money, so that a ledger is needed. Scripts are free. */
+/* Returns whether any model costs money, so that a ledger is needed. Scripts are free. */
 static bool is_billed(const AcrRunSpec *spec)
 {
     for (guint i = 0; spec->models[i]; i++)
@@ -66,8 +66,8 @@ static bool is_billed(const AcrRunSpec *spec)
     return false;
 }
 
-/* Whether the ledger of a run with a journal is missing, so that it is unknown how much was
- * spent. */
+/* Returns whether the ledger of a run with a journal is missing, so that the spent amount is
+ * unknown. */
 static bool is_lost(const char *ledger, const char *journal)
 {
     GStatBuf recorded;
@@ -91,7 +91,7 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
         return true;
     if (is_bounded(&limits->ceiling) && is_lost(path, journal))
         return fail_lost(SCOPE, path, error);
-    /* The batch created this ledger before its first task. */
+    /* The batch created its ledger before its first task. */
     if (shared && is_bounded(&batch) && !g_file_test(shared, G_FILE_TEST_EXISTS))
         return fail_lost(BATCH_SCOPE, shared, error);
     return acr_budget_add(limits->budget, path, spec->shared_dir ? ACR_SCOPE_TASK : SCOPE,
@@ -99,7 +99,7 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
 }
 
-/* Whether the ledger of a batch is missing although a run folder below `out` has a journal. */
+/* Returns whether the ledger of a batch is missing although a run folder in `out` has a journal. */
 static bool is_lost_of_batch(const char *ledger, const char *out)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -126,7 +126,8 @@ bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GEr
     return acr_budget_add(limits->budget, path, scope, &limits->ceiling, error);
 }
 
-/* Whether a ceiling is used up. A ceiling of 0 never is, because free models may continue. */
+/* Returns whether a ceiling is used up. A ceiling of 0 never is, because free models may
+ * continue. */
 static bool is_spent(gint64 ceiling, gint64 spent)
 {
     return ceiling > 0 && spent >= ceiling;

@@ -1,5 +1,5 @@
-/* Writes and reads notes about running work. A run removes its note when it ends properly. So if
- * there is a note but its process has ended, the run was killed. */
+/* Writes and reads notes about running work. A run removes its note when it ends properly. A note
+ * whose process has ended shows that the run was killed. */
 #include "task/live.h"
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
 
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name)
 {
-    /* this process created the folder; of a resumed run, only the work of this process is shown */
+    /* the folder belongs to this process; the note shows only the work of this process */
     if (note->top)
         return;
     note->top = g_strdup(top);

@@ -1,5 +1,5 @@
 /* live: notes about the progress of a process, for `watch`. A process replaces its note while it
- * works. Nothing else depends on notes, so a failure to write one is ignored. */
+ * works. Nothing else depends on notes, so errors in writing them are ignored. */
 #pragma once
 
 #include "task/run_folder.h"
@@ -17,17 +17,16 @@ typedef struct {
     gint64 pid, begun_ms; /* milliseconds since 1970 */
     char host[128];       /* the machine's name, UTF-8 */
 } AcrLiveProcess;
-/* This process in the form in which a note describes it: {"pid", "start", "boot", "host",
- * "begun_ms"}; owned. */
+/* Describes this process for its note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
 AcrJson *acr_live_process_to_json(gint64 begun_ms) ACR_MUST_USE;
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out);
 
 /* ---- Notes ---- */
 
-/* Replaces the note `name` (a relative path) inside the folder `top`. The folders of that path
- * must exist. */
+/* Replaces the note `name` (a relative path) inside the folder `top`. The parent folders of the
+ * note must exist. */
 void acr_live_write(const char *top, const char *name, const AcrJson *note);
-/* Reads a JSON file inside `top`, never through a link; owned; NULL if it is missing or damaged. */
+/* Reads a JSON file inside `top`, never through a link; owned; NULL if missing or damaged. */
 AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 
 /* ---- A run ---- */
@@ -37,7 +36,7 @@ typedef struct {
     AcrProgress progress;
     /* owned; the note is the file `name` inside `top`; NULL: no note is written */
     char *top, *name;
-    bool stays; /* the note stays even after the work has ended properly */
+    bool stays; /* the note is kept even after the work has ended properly */
     gint64 begun_ms;
     AcrDoing doing;
 } AcrLiveNote;
@@ -45,15 +44,15 @@ typedef struct {
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
 /* Starts writing notes inside `top`, whose lock the caller holds. */
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name);
-/* Removes the note after the work has ended properly, unless `stays` is set. */
+/* Removes the note, unless `stays` is set. Call after the work has ended properly. */
 void acr_live_note_clear(AcrLiveNote *note);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 
-/* The note of a run that has not ended properly. */
+/* The note that a run left, because it still works or did not end properly. */
 typedef struct {
-    AcrLiveProcess process; /* its state is NONE if there is no note */
+    AcrLiveProcess process; /* `state` is NONE if there is no note */
     AcrDoing doing;
 } AcrLiveRun;
-/* Reads the note of the run folder `name` inside `top` (NULL: of `top` itself). The caller
- * clears `doing`. */
+/* Reads the note of the run folder `name` inside `top` (NULL: of `top` itself). The caller clears
+ * `doing`. */
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out);

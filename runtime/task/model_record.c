@@ -1,14 +1,14 @@
 /* The record of a model call in the journal: the answer, the requests that were sent for it, and
  * their usage. The run and its replay compute the cost of a call from the record, so they agree.
- * Waits and durations are under "time", which comparisons ignore. The record of a script's
- * answer has no tries. */
+ * Waits and durations are under "time", which comparisons ignore. The record of a script's answer
+ * has no requests ("tries"). */
 #include "task/recorded.h"
 
 #include <stddef.h>
 
 static const struct {
     const char *member;
-    gsize offset; /* in AcrUsage */
+    gsize offset; /* offset in AcrUsage */
 } counters[] = {
     {"input", offsetof(AcrUsage, input)},         {"cached", offsetof(AcrUsage, cached)},
     {"written", offsetof(AcrUsage, written)},     {"output", offsetof(AcrUsage, output)},
@@ -117,7 +117,7 @@ static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
     if (!acr_json_get_bool(json, "sent", false))
         return;
     ++*sent;
-    /* If the budget does not count a rejected request, the request cost nothing. */
+    /* A rejected request that the budget does not count cost nothing. */
     if (attempt.usage.cost_pico < 0 &&
         (attempt.charged_pico > 0 || !acr_json_get_string(json, "class")))
         out->unknown_cost_calls = 1;

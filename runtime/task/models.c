@@ -1,5 +1,5 @@
-/* Makes the live models of a task. Decides which of them get the user's key and headers, and
- * adds the fallback model to each. */
+/* Makes the live models of a task. Decides which models get the user's key and headers, and adds
+ * the fallback model to each. */
 #include "task/recorded.h"
 
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
@@ -17,7 +17,7 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
         .max_tokens = (guint)MAX(spec->max_tokens, 0),
         .shared_dir = spec->shared_dir,
         .max_retries = (guint)spec->retries,
-        /* AcrModelOptions interprets 0 as the default, so an explicit 0 becomes 1. */
+        /* In AcrModelOptions, 0 means the default, so an explicit 0 becomes 1. */
         .retry_base_ms = spec->retry_base_ms < 0 ? 0 : MAX(spec->retry_base_ms, 1),
         .prices = limits->prices,
         .budget = limits->budget,

@@ -1,11 +1,11 @@
-/* Checks that the programs named in options can be used, before a run folder is created and before
- * a model costs money. Programs in a container, and programs that --setup installs, cannot be
+/* Checks that the programs named in options exist, before a run folder is created and before a
+ * model costs money. Programs in a container, and programs that --setup installs, cannot be
  * checked. */
 #include "task/recorded.h"
 
 #include <string.h>
 
-/* Shell built-ins with which commands often begin. There are no program files with these names. */
+/* Shell built-ins and keywords with which commands often begin. Most have no program file. */
 static const char *const shell_words[] = {
     "!",     "(",     ".",      ":",     "[",      "alias", "case", "cd",   "command",
     "echo",  "eval",  "exec",   "exit",  "export", "false", "for",  "if",   "printf",
@@ -18,7 +18,7 @@ static bool is_in_folder(const char *folder, const char *inside, const char *nam
     return path && g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* Whether the first program of a command can be found where the command will run. */
+/* Returns whether the first program of a command can be found where the command will run. */
 static bool may_find_program(const AcrRunSpec *spec, const char *name, const char *work_tree)
 {
     static const char *const environments[] = {".venv/bin", "venv/bin", "env/bin", ".env/bin"};
@@ -30,7 +30,7 @@ static bool may_find_program(const AcrRunSpec *spec, const char *name, const cha
     for (guint i = 0; i < G_N_ELEMENTS(environments); i++)
         if (is_in_folder(work_tree, environments[i], name))
             return true;
-    /* A sandbox adds the programs of its own Python to PATH. */
+    /* A sandbox adds the folder of its own Python to PATH. */
     return found || g_str_has_prefix(name, "python") || is_in_folder(beside, "", name);
 }
 

@@ -1,4 +1,4 @@
-/* The table of all options, one row each. If a name has different meanings in two verbs, it has two
+/* The table of all options, one row each. An option with different meanings in two verbs has two
  * rows. */
 #include "money/money.h"
 #include "task/run_spec.h"
@@ -24,8 +24,8 @@
 #define LOOK (ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX)
 #define SUITE (ACR_FOR_TESTS | ACR_FOR_LOCALIZE)
 #define CODE (MODEL | ACR_FOR_EXEC | SUITE | ACR_FOR_VERIFY)
-#define CHECKED (PATCHED | ACR_FOR_VERIFY) /* the verbs that check a patch in a run */
-#define GIVEN (ISSUE | ACR_FOR_VERIFY)     /* the verbs that work on one issue in a run folder */
+#define CHECKED (PATCHED | ACR_FOR_VERIFY) /* verbs that check a patch in a run */
+#define GIVEN (ISSUE | ACR_FOR_VERIFY)     /* verbs that work on one issue in a run folder */
 #define INDEXING (GIVEN | ACR_FOR_ACP | ACR_FOR_REPLAY | LOOK | ACR_FOR_MCP | ACR_FOR_LOCALIZE)
 
 #define EXTENDED (MODEL | ACR_FOR_EVAL | ACR_FOR_SEARCH | ACR_FOR_MCP | ACR_FOR_EXTENSIONS)
@@ -39,7 +39,7 @@
 
 // clang-format off
 const AcrOption acr_options[] = {
-    /* ---- What is worked on ---- */
+    /* ---- Input ---- */
     {"repo", 'r', ACR_OPTION_PATH, AT(repo), GIVEN | ACR_FOR_RUNS | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS, BOUND, "DIR",
      .help = "Work on this repository or folder (default: the enclosing repository)"},
     {"repo", 'r', ACR_OPTION_LIST, AT(repositories), ACR_FOR_MCP, 0, "DIR",
@@ -369,7 +369,7 @@ const AcrOption acr_options[] = {
      .help = "Set the first wait between retries, in milliseconds", 0, 3600000, .variable = "ACR_RETRY_BASE_MS"},
     {"prices", 0, ACR_OPTION_TEXT, AT(prices), CALL, CONFIG | RARE, "FILE",
      .help = "Override built-in prices with those in FILE (LiteLLM's format)"},
-    /* ---- Of `ask` ---- */
+    /* ---- Options of `ask` ---- */
     {"system", 's', ACR_OPTION_TEXT, AT(system), ACR_FOR_ASK, 0, "TEXT",
      .help = "Set the system prompt"},
     {"json-mode", 0, ACR_OPTION_FLAG, AT(json_mode), ACR_FOR_ASK, 0, NULL,
@@ -382,7 +382,7 @@ const AcrOption acr_options[] = {
      .help = "Time out each attempt after SECONDS (default: 1800)"},
     {"ledger", 0, ACR_OPTION_TEXT, AT(ledger), ACR_FOR_ASK, RARE, "FILE",
      .help = "Share the limits with all calls that use the same ledger"},
-    /* ---- Of `exec` ---- */
+    /* ---- Options of `exec` ---- */
     {"timeout", 0, ACR_OPTION_SECONDS, AT(timeout_ms), ACR_FOR_MCP, 0, "SECONDS",
      .help = "Stop each request after SECONDS", .default_value = "600"},
     {"timeout", 0, ACR_OPTION_SECONDS, AT(timeout_ms), ACR_FOR_EXEC, 0, "SECONDS",
@@ -415,7 +415,7 @@ const AcrOption acr_options[] = {
      .help = "First remove cached trees and set-ups, but no images; without --repo, do only this"},
     {"clear", 0, ACR_OPTION_FLAG, AT(clear), ACR_FOR_INDEX, 0, NULL,
      .help = "First remove all cached outlines; without --repo, do only this"},
-    /* ---- How it is done and shown ---- */
+    /* ---- Execution and output ---- */
     {"jobs", 'j', ACR_OPTION_COUNT, AT(tasks_at_once), TASKS, CONFIG, "N",
      .help = "Run N tasks in parallel", 1, MAX_TASKS_AT_ONCE, .default_value = "1"},
     {"jobs", 'j', ACR_OPTION_COUNT, AT(jobs), INDEXING, RARE, "N",
@@ -501,7 +501,7 @@ const AcrOption acr_options[] = {
      .help = "Stream events as JSON lines to a file descriptor or a file"},
     {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_VERIFY | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print no progress and no costs on stderr, only the outcome"},
-    /* ---- What a batch sets for its tasks ---- */
+    /* ---- Options that a batch sets for its tasks ---- */
     {"place", 0, ACR_OPTION_TEXT, AT(place), ISSUE, .flags = INNER},
     {"batch-broker", 0, ACR_OPTION_TEXT, AT(batch_broker), ISSUE, .flags = INNER | ACR_OPTION_SECRET},
     {"shared-dir", 0, ACR_OPTION_TEXT, AT(shared_dir), ISSUE, .flags = INNER},

@@ -1,5 +1,5 @@
-/* Reads the commit on which a run began, and the run's patch on top of that commit. A run on a
- * working tree may depend on changes that are not committed. */
+/* Reads the commit from which a run began, and applies the run's patch to it. The patch of a run on
+ * a working tree may depend on changes that are not committed. */
 #include "task/origin.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ void acr_origin_clear(AcrOrigin *origin)
     g_clear_pointer(&origin->commit, g_free);
 }
 
-/* Checks that there is a patch and that nothing rejected it. */
+/* Checks that there is a patch and that it was not rejected. */
 static bool check_patch(const char *dir, const AcrRunResult *result, bool has_result,
                         GError **error)
 {
@@ -29,8 +29,8 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
                          dir, why);
 }
 
-/* Opens the repository at the given path. If that fails (a relative path may now start in
- * another folder), opens the recorded git folder. */
+/* Returns the given path if it leads to the recorded repository; otherwise, the recorded git
+ * folder, because a relative path may now start in another folder; owned. */
 static char *find_repository(const AcrRunSpec *spec, const AcrJson *snapshot)
 {
     g_autoptr(GBytes) bytes = acr_json_get_bytes(snapshot, "git_dir");
@@ -60,7 +60,7 @@ bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error)
     return true;
 }
 
-/* Accepts only a full commit id, as run folders have it, and no other revision. */
+/* Returns whether `text` is a full commit id, as run folders have it, not another revision. */
 static bool is_commit(const char *text)
 {
     return text && strlen(text) == 40 && text[strspn(text, "0123456789abcdef")] == '\0';
@@ -83,7 +83,7 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
     if (!overlay)
         return NULL;
     if (g_strcmp0(acr_snapshot_commit(snapshot), origin->commit) !=
-        0) /* `commit` was the name of a branch or tag */
+        0) /* `commit` is the name of a branch or tag, not a commit id */
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                                       "'%s' is not a commit of the repository", origin->commit));
     if (!acr_overlay_apply_diff(overlay, diff, len, &reason))

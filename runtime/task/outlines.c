@@ -1,6 +1,6 @@
-/* Handles files on which an outliner failed (deadline, memory). The set of these files depends
- * on the machine, and changes what a run can find. So a run lists them when it begins, and later
- * always uses this list. */
+/* Handles files on which an outliner failed (deadline, memory). The set of these files depends on
+ * the machine, and changes the search results. A run therefore lists the files when it begins, and
+ * always uses this list when it is resumed. */
 #include "task/run_folder.h"
 
 #include <string.h>

@@ -29,7 +29,7 @@ static void set_known(AcrJson *json, const char *key, gint64 value)
     acr_json_set(json, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
 }
 
-/* {"path": null for a new folder, "state": "new" | "unfinished" | "finished"} */
+/* Returns {"path": null for a new folder, "state": "new" | "unfinished" | "finished"}. */
 static AcrJson *describe_folder(const Plan *plan, GError **error)
 {
     static const char *const states[] = {"unfinished", "unfinished", "finished"};
@@ -50,7 +50,8 @@ static AcrJson *describe_folder(const Plan *plan, GError **error)
     return acr_json_of(ACR_STRING("path", spec->out), ACR_STRING("state", state), NULL);
 }
 
-/* {"path", "commit" (null for the working tree), "python_files": number outside of tests} */
+/* Returns {"path", "commit" (null for the working tree), "python_files": number outside of
+ * tests}. */
 static AcrJson *describe_repository(const Plan *plan, GError **error)
 {
     gint64 n = (gint64)acr_workspace_n_code_files(plan->snapshot);
@@ -63,7 +64,8 @@ static AcrJson *describe_repository(const Plan *plan, GError **error)
                        ACR_INT("python_files", n), NULL);
 }
 
-/* {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_…", "…_microusd"} */
+/* Returns {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_…",
+ * "…_microusd"}. */
 static AcrJson *describe_model(const Plan *plan, const char *name, const char *use,
                                bool *out_is_free, GError **error)
 {
@@ -117,7 +119,7 @@ static AcrJson *describe_models(const Plan *plan, bool *out_is_free, GError **er
     return g_steal_pointer(&list);
 }
 
-/* {"most_microusd": null if there is no ceiling, "max_tokens", "max_time_ms"} */
+/* Returns {"most_microusd": null if there is no ceiling, "max_tokens", "max_time_ms"}. */
 static AcrJson *describe_limits(const Plan *plan, bool is_free)
 {
     AcrJson *json = acr_json_new_object();
@@ -129,15 +131,15 @@ static AcrJson *describe_limits(const Plan *plan, bool is_free)
 
 static AcrJson *describe_loops(const AcrRunSpec *spec)
 {
-    /* At most one attempt is made for each sample. */
+    /* Each sample is at most one attempt. */
     gint64 attempts = spec->attempts ? MAX(spec->attempts, spec->samples) : 0;
     return acr_json_of(ACR_INT("attempts", attempts), ACR_INT("rounds", spec->rounds),
                        ACR_INT("tries", spec->tries), NULL);
 }
 
-/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command",
- * "last_ms"}; `where` is null if there is no sandbox. Errors: those of the sandbox, if running
- * code is required. */
+/* Describes how code would run: {"runs", "where", "python", "why_not", "setup", "validate",
+ * "regressions", "test_command", "last_ms"}; `where` is null if there is no sandbox. Errors: those
+ * of the sandbox, if running code is required. */
 static AcrJson *describe_code(const Plan *plan, GError **error)
 {
     const AcrRunSpec *spec = plan->spec;

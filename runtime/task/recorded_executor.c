@@ -1,13 +1,13 @@
 /* The executor of a run. It takes two kinds of events from the journal first, and then from the
- * trial runner: whether code can be run ("sandbox"), and the result of each trial ("execution").
- * A failed sandbox is recorded too, because the next steps of the run depend on it. */
+ * trial runner: whether code can be run ("sandbox"), and the result of each trial ("execution"). A
+ * failure of the sandbox is recorded, too, because the next steps of the run depend on it. */
 #include "task/recorded.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
-/* Whether an error concerns only this run, and says nothing about the project. */
+/* Returns whether an error concerns only this run, and says nothing about the project. */
 static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
@@ -20,8 +20,7 @@ bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_dem
                                     GError *failure)
 {
     bool ends_run = is_demanded || is_of_run(self, failure);
-    /* Returns UNAVAILABLE, as for a failure in the journal, so that the run continues without
-     * the sandbox. */
+    /* With the code UNAVAILABLE, the run would continue without the sandbox. */
     if (ends_run && g_error_matches(failure, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
         failure->code = ACR_SANDBOX_ERROR_FAILED;
     return ends_run;
@@ -52,7 +51,7 @@ static void tell_choice(const AcrRecordedExecutor *self)
         acr_progress_note(self->progress, ACR_SET_UP_LINE, set_up->command, set_up->why);
 }
 
-/* Records as an answer that the sandbox is unavailable, unless it is required. */
+/* Finds out whether code can be run. Records an unavailable sandbox, unless it is required. */
 static AcrJson *open_live(void *call, AcrJson *time, GError **error)
 {
     AcrRecordedExecutor *self = call;
@@ -130,7 +129,7 @@ static AcrJson *run_live(void *call, AcrJson *time, GError **error)
     acr_executed_to_json(&executed, json);
     acr_executed_add_totals(&executed, json);
     acr_executed_add_changed(&executed, json);
-    if (asked->trial->experiment) /* a replay must report the same time */
+    if (asked->trial->experiment) /* a replay must report the same duration */
         acr_json_set_int(json, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "peak_bytes", executed.peak_bytes);

@@ -1,7 +1,7 @@
-/* The model that all agents call. It takes answers from the journal first, and then from the
- * real model. The request in a record contains only the messages that are new in its
- * conversation, so that the journal grows linearly with the run. Earlier messages are identified
- * by digests; the model's own answers are in earlier records. */
+/* The model that all agents call. It takes answers from the journal first, and then from the real
+ * model. The request in a record contains only the new messages of its conversation, so that the
+ * journal grows linearly with the run. Earlier messages are identified by digests; the model's own
+ * answers are in earlier records. */
 #include "task/recorded.h"
 
 #include <string.h>
@@ -68,8 +68,8 @@ static GPtrArray *known_messages(AcrRecorder *recorder, const char *conversation
     return known;
 }
 
-/* Sets `known` to the digests of the conversation's messages. Returns how many of the first
- * messages were already in `known`. */
+/* Sets `known` to the digests of the conversation's messages. Returns the number of leading
+ * messages that were already in `known`. */
 static gsize learn(GPtrArray *known, const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation), same = 0;
@@ -89,7 +89,7 @@ static gsize learn(GPtrArray *known, const AcrConversation *conversation)
     return same;
 }
 
-/* One call of a model. `is_live` says that the real model answered. */
+/* One call of a model. `is_live` means that the real model answered. */
 typedef struct {
     RecordedModel *self;
     const AcrModelRequest *request;
@@ -116,8 +116,8 @@ static AcrJson *encode_request(void *call, GError **error)
 
 /* ---- Answers ---- */
 
-/* The failure as JSON. `window` is the context size in tokens that the error states, otherwise
- * 0; `sent` says whether a request was sent. */
+/* Converts a failure to JSON. `window` is the context size in tokens that the error states,
+ * otherwise 0; `sent` says whether a request was sent. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
     AcrJson *json = acr_json_new_object();
@@ -131,8 +131,8 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Whether to record a failure. It is recorded only if the next steps of the run depend on it.
- * Other failures end the run, and a resumed run repeats the call. */
+/* Returns whether to record a failure: only if the next steps of the run depend on it. Other
+ * failures end the run, and a resumed run repeats the call. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
@@ -184,8 +184,8 @@ static void count_call(const ModelCall *call, const AcrJson *record, bool is_ove
                                          .spent = acr_cost_spent(acr_cost_total(recorder->cost))});
 }
 
-/* Calls the model. Returns failures that change the next steps of the run as answers, so that the
- * journal records them. */
+/* Calls the model. Failures that change the next steps of the run are returned as answers, so that
+ * the journal records them. */
 static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
 {
     ModelCall *asked = call;
@@ -236,7 +236,7 @@ static bool read_model_answer(void *call, const AcrJson *record, void *out, GErr
 static const AcrJournalPort model_port = {
     .event = "model", .encode = encode_request, .live = ask_live, .decode = read_model_answer};
 
-/* Warns if all answers of a model are truncated. */
+/* Warns the user if a live answer was cut off at the model's token limit. */
 static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)
 {
     g_autofree char *line = g_strdup_printf("model '%s' was cut off after %" G_GINT64_FORMAT

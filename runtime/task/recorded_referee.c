@@ -1,6 +1,6 @@
-/* The referee of a run. It does not record whether code compiles. It records the linter's
- * answer, because that depends on the machine (the linter's version, other packages, a deadline)
- * and decides between readings of an edit. Even an empty answer is recorded. */
+/* The referee of a run. It does not record whether code compiles. It records the linter's answers,
+ * because they depend on the machine (the linter's version, other packages, a deadline) and decide
+ * between readings of an edit. Even an empty answer is recorded. */
 #include "task/recorded.h"
 
 #include <string.h>

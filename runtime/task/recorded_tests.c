@@ -1,6 +1,6 @@
-/* Runs the project's own tests in a run. Their results come from the journal first, and then
- * from the sandbox. The baseline is taken from the cache, or made when the first patch is
- * compared; it is used for all patches. */
+/* Runs the project's own tests in a run. Their results come from the journal first, and then from
+ * the sandbox. The baseline comes from the cache, or is made when the first patch is compared; all
+ * patches share it. */
 #include "task/recorded.h"
 
 #include <string.h>
@@ -40,8 +40,8 @@ char *acr_task_baselines(void)
 
 /* ---- The project ---- */
 
-/* The files that any given patch changes, so that the same tests run first with all patches;
- * owned; NULL if no patch is given. */
+/* Returns the files that any given patch changes, so that the same tests run first with all
+ * patches; owned; NULL if no patch is given. */
 static char **changed_by_given(const AcrRecordedTests *self)
 {
     g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
@@ -83,7 +83,7 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
                                 &self->baseline, error);
 }
 
-/* Whether the result is valid. It is not if the run's time limit interrupted the tests. */
+/* Returns whether the result is valid: the run's time limit did not interrupt the tests. */
 static bool was_in_time(const AcrRecordedTests *self, GError **error)
 {
     const AcrTrialRunner *runner = &self->executor->runner;
@@ -128,7 +128,7 @@ static void clear_comparison(gpointer out)
     acr_test_comparison_free(*(AcrTestComparison **)out);
 }
 
-/* If no tests were compared, says why, so that the result does not look like a passed check. */
+/* Sets `why` if no tests were compared, so that the result does not look like a passed check. */
 static void explain_empty(const AcrBaseline *baseline, AcrTestComparison *found)
 {
     guint passed = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED);
@@ -168,7 +168,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
     return json;
 }
 
-/* If tests are required but cannot be run even without a patch, the run ends. */
+/* Ends the run if tests are required, but cannot be run even without a patch. */
 static bool comparison_is_fatal(void *call, GError **failure)
 {
     const ComparisonCall *asked = call;

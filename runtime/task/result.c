@@ -1,6 +1,5 @@
-/* The result of a run as one value. This file makes the result from the outcome of the loops or
- * from an error, writes it to the run folder (result.json, with patch or reproducer as separate
- * files), and reads it. */
+/* Makes the result of a run from the outcome of the loops or from an error, writes it to the run
+ * folder (result.json, with patch or reproducer as separate files), and reads it. */
 #include "task/run_folder.h"
 
 #include <string.h>
@@ -89,7 +88,7 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     return json;
 }
 
-/* Finds the enum value with the name that the member contains; `last` + 1 if the name is
+/* Sets `value` to the enum value whose name is the member `key`; to `last` + 1 if the name is
  * unknown. */
 #define FIND(value, name_of, last, key)                                                            \
     while ((value) <= (last) &&                                                                    \

@@ -1,6 +1,5 @@
-/* When a run begins, records the options that determine its result; when the run is resumed,
- * compares them. The issue and the prompts are compared by digest; their texts are in the
- * folder. */
+/* Records the options that determine the result of a run when it begins, and compares them when it
+ * is resumed. The issue and the prompts are compared by digest; their texts are in the folder. */
 #include "task/run_folder.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-/* Sets the URL of the issue, if it has one. The URL is not compared, but pull requests use it. */
+/* Sets "issue_url" if the issue has a URL. It is not compared, but pull requests use it. */
 static void set_issue_url(AcrJson *json, const char *from)
 {
     if (!from || !(g_str_has_prefix(from, "https://") || g_str_has_prefix(from, "http://")))
@@ -57,7 +56,7 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return acr_sha256_hex(text, strlen(text));
 }
 
-/* Whether all members exist that a run requires, or that have defaults. */
+/* Returns whether `spec` has all options that a run requires, or that have defaults. */
 static bool has_all_options(const AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -83,7 +82,7 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
     return true;
 }
 
-/* Whether a JSON value means that the option was not given. */
+/* Returns whether a JSON value means that the option was not given. */
 static bool is_unset(const AcrJson *value)
 {
     return acr_json_type(value) == ACR_JSON_NULL ||
@@ -104,7 +103,7 @@ static bool check_option(const AcrOption *option, const AcrJson *then, const Acr
         error, "this run was started with %s; use the same value, or another --out", written);
 }
 
-/* Whether a batch sets the option for each of its tasks. */
+/* Returns whether a batch sets the option for each task, instead of passing its own value on. */
 static bool is_of_task(const AcrOption *option)
 {
     static const char *const names[] = {"repo",  "rev",    "repo-notes",   "sandbox",     "image",
@@ -112,8 +111,8 @@ static bool is_of_task(const AcrOption *option)
     return g_strv_contains(names, option->name);
 }
 
-/* Checks the options that belong to all `verbs`. If `batch` is given, checks only the options that
- * were given to the batch and that it passes on to all of its tasks. */
+/* Checks the options that belong to all `verbs`. With `batch`, checks only options that were given
+ * to the batch and that it passes on to all of its tasks. */
 static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verbs,
                           const AcrRunSpec *batch, GError **error)
 {
@@ -143,7 +142,7 @@ static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError 
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))
         if (acr_json_get(recorded,
-                         acr_json_key(text)) && /* the recorded run is older than this prompt */
+                         acr_json_key(text)) && /* older versions lack this prompt */
             !acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
             return acr_task_refuse(error,
                                    "the prompt %s differs from the one that this run was started "

@@ -1,6 +1,6 @@
 /* A folder with meta.json is a run folder. meta.json is written three times, each time atomically:
  * first with the state "new", then when all files that the run needs are in the folder ("ready"),
- * and then with the result ("done"). A folder that has other contents is never changed. */
+ * and finally with the result ("done"). A folder with other contents is never changed. */
 #include "task/run_folder.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SWEEP_DEPTH 3u /* depth of attempt_0/search/… */
+#define SWEEP_DEPTH 3u /* depth to which temporary files are searched: that of attempt_0/search/… */
 #define GITIGNORE "*\n"
 
 static const char *const state_names[] = {
@@ -52,7 +52,7 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
     return true;
 }
 
-/* Opens the folder that contains the file `name`, never through a link. Returns -1 on failure. */
+/* Opens the parent folder of the file `name`, never through a link. Returns -1 on failure. */
 static int open_parent_folder(const AcrFolder *folder, const char *name, bool make, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
@@ -118,8 +118,8 @@ void acr_folder_keep_error(const AcrFolder *folder, const char *why)
         (void)!acr_folder_write(folder, ACR_FILE_ERROR, why, strlen(why), NULL);
 }
 
-/* Whether a file is regular (not a link) and either is empty or contains only the text `own`. If
- * `own` is NULL, the text must be a process id and a line feed. */
+/* Returns whether a file is regular (not a link) and either is empty or contains only the text
+ * `own`. If `own` is NULL, the text must be a process id and a line feed. */
 static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
@@ -130,8 +130,8 @@ static bool holds_own(const char *path, const char *own)
     return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
-/* Whether the file may have been left by a run that was killed at its very beginning, and is not
- * a user's file of the same name. */
+/* Returns whether a run that was killed at its very beginning may have left the file, so that it is
+ * not a user's file of the same name. */
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -142,7 +142,7 @@ static bool is_beginning(const char *folder, const char *name)
     return acr_file_is_temporary(name) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
-/* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run
+/* Checks that a folder without meta.json may become a run folder: it is missing or empty, or a run
  * was killed while it created the folder. */
 static bool check_free(const char *path, GError **error)
 {
@@ -152,7 +152,7 @@ static bool check_free(const char *path, GError **error)
     if (!dir)
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                              "cannot read the folder '%s'", path);
-    /* another run has begun in the folder meanwhile */
+    /* if the folder has meta.json now, another run has begun in it meanwhile */
     for (const char *name; (name = g_dir_read_name(dir));)
         if (!is_beginning(path, name) && !acr_folder_exists(path))
             return refuse_folder(
@@ -190,7 +190,7 @@ static bool check_format(const AcrFolder *folder, GError **error)
                            ACR_META_FORMAT);
 }
 
-/* Reads meta.json. Returns true if there is none. */
+/* Reads meta.json. Returns true also if there is no meta.json. */
 static bool read_meta(AcrFolder *folder, GError **error)
 {
     if (g_file_test(folder->path, G_FILE_TEST_EXISTS) &&
@@ -211,8 +211,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
     return check_format(folder, error) && read_state(folder, error);
 }
 
-/* Hides a new folder from git, because it may lie in a working tree. The caller holds the lock,
- * so no other process writes files. */
+/* Hides a new folder from git by a .gitignore, because it may lie in a working tree. The caller
+ * holds the lock, so no other process writes files. */
 static bool hide(const AcrFolder *folder, GError **error)
 {
     return acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
@@ -224,8 +224,8 @@ bool acr_folder_exists(const char *path)
     return g_file_test(meta, G_FILE_TEST_EXISTS);
 }
 
-/* Rejects a lock file that is a link, because acr-host writes to the file, and the folder may be
- * untrusted. */
+/* Locks the folder. Rejects a lock file that is a link, because acr-host writes to the file, and
+ * the folder may be untrusted. */
 static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 {
     g_autofree char *lock = acr_folder_path(folder, ACR_FILE_LOCK);
@@ -242,8 +242,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     return false;
 }
 
-/* Removes temporary files that killed processes left behind. The caller holds the lock, so no
- * other process uses these files. It does no harm if a file cannot be removed. */
+/* Removes temporary files that killed processes left behind. The caller holds the lock, so no other
+ * process uses these files. Files that cannot be removed are harmless. */
 static void sweep_folder(const char *path, guint depth)
 {
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
@@ -258,7 +258,7 @@ static void sweep_folder(const char *path, guint depth)
     }
 }
 
-/* Makes the folder private, because it contains private code and answers. Ignores file systems
+/* Makes the folder private, because it contains private code and answers. Accepts file systems
  * without modes. */
 static bool make_private(const char *path, GError **error)
 {
@@ -279,7 +279,7 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     if (!take_lock(&folder, path, error))
         return false;
     g_clear_pointer(&folder.meta, acr_json_free);
-    /* meta.json is read again, because no other process can write it now */
+    /* read meta.json again: another process may have written it before this process had the lock */
     if (!read_meta(&folder, error))
         return false;
     if (!folder.meta && !hide(&folder, error))

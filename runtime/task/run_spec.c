@@ -1,4 +1,4 @@
-/* Sets options from strings and converts them to JSON, both according to the table of options.
+/* Sets options from strings and converts them to JSON, according to the table of options.
  * acr_run_spec_complete checks options that depend on each other. */
 #include "task/run_spec.h"
 
@@ -91,7 +91,7 @@ AcrRunSpec acr_run_spec_of(AcrForVerb verb)
     }
     if (verb & (ACR_FOR_REPRODUCE | ACR_FOR_VERIFY))
         spec.verify = ACR_VERIFY_ALWAYS;
-    if (verb == ACR_FOR_VERIFY) { /* calls no model, and judges only the given patch */
+    if (verb == ACR_FOR_VERIFY) { /* `verify` calls no model, and judges only the given patch */
         spec.models = g_new0(char *, 1);
         spec.attempts = spec.tries = 0;
     }
@@ -120,7 +120,7 @@ static bool refuse_value(GError **error, const AcrOption *option, const char *la
                      : acr_task_refuse(error, "%s must be %s, not '%s'", label, wanted, text);
 }
 
-/* Makes the path of a script absolute, so that it does not depend on the current folder. */
+/* Makes the path of a script absolute, so that it does not depend on the current folder; owned. */
 static char *absolute_script(const char *text)
 {
     if (!g_str_has_prefix(text, SCRIPT))
@@ -141,7 +141,7 @@ static void set_text(AcrRunSpec *spec, const AcrOption *option, const char *text
         *at = g_strdup(text);
 }
 
-/* Whether a header has a valid name (RFC 9110), a colon, and no control character. */
+/* Returns whether a header has a valid name (RFC 9110), a colon, and no control character. */
 static bool is_header(const char *line)
 {
     gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "!#$%&'*+-.^_`|~");
@@ -169,8 +169,8 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     return true;
 }
 
-/* Rejects several models in one option: each model needs its own option, because names may
- * contain commas. The path of a script may contain any character. */
+/* Rejects several models in one value: each model needs its own option, because names may contain
+ * commas. The path of a script may contain any character. */
 static bool check_model(const AcrRunSpec *spec, const char *label, const char *text, GError **error)
 {
     if (!strchr(text, ',') || g_str_has_prefix(text, SCRIPT))
@@ -276,7 +276,7 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         char *const *text = member(spec, option);
-        /* an unset variable in a user's script gives an empty string */
+        /* a script with an unset variable passes an empty string */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         bool is_unused = spec->verb == ACR_FOR_SWE_BENCH && option->type == ACR_OPTION_MODELS &&
                          (spec->sbfl_only || spec->extract_patches);
@@ -303,7 +303,7 @@ static bool check_conflicts(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Whether a string is valid UTF-8 without line breaks. */
+/* Returns whether a string is valid UTF-8 without control characters. */
 static bool is_label(const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -312,7 +312,7 @@ static bool is_label(const char *text)
     return g_utf8_validate(text, -1, NULL);
 }
 
-/* Checks `needs`, before defaults are set. If several verbs share a row, the other option is
+/* Checks `needs`, before defaults are set. If several verbs share a row, the needed option is
  * required only in verbs that have it. */
 static bool check_needs(const AcrRunSpec *spec, GError **error)
 {
@@ -341,7 +341,7 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     }
     bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
     if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
-        return true; /* the user only wants to see or clear the cache */
+        return true; /* the user wants only to see or clear the cache */
     if (spec->verb == ACR_FOR_VERIFY && !spec->candidates) {
         spec->candidates = g_strsplit(ACR_WORKING_TREE, "/", 1);
         spec->rev = spec->rev ? spec->rev : g_strdup("HEAD");
@@ -428,15 +428,15 @@ AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
     return json;
 }
 
-/* The bytes of a string or of {"base64"}; owned; NULL if the value is neither. */
+/* Returns the bytes of a string or of {"base64"}; owned; NULL if the value is neither. */
 static char *take_text(const AcrJson *value)
 {
     g_autoptr(GBytes) bytes = acr_json_bytes(value);
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Sets an option from JSON, in which numbers are in the units of the table and not in the form
- * that users write. */
+/* Sets an option from JSON, in which numbers are in the units of the table, not in those of
+ * users. */
 static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
                           GError **error)
 {
@@ -470,7 +470,7 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, 
     return true;
 }
 
-/* Writes each value of an option, preceded by `before`. */
+/* Writes each value of an option, preceded by `before`; owned. */
 static char *write_values(const AcrOption *option, const AcrJson *value, const char *before)
 {
     bool is_list = acr_json_type(value) == ACR_JSON_ARRAY,

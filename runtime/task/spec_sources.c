@@ -1,5 +1,5 @@
-/* Sources of options besides the command line: the environment and the user's configuration
- * file. Each sets only options that no earlier source has set. The file cannot set options that
+/* Sources of options besides the command line: the environment and the user's configuration file.
+ * Each source sets only options that no earlier source has set. The file cannot set options that
  * belong to one provider (key, headers, address), because these would be sent to the provider of
  * any model that the user names. No file of a repository is ever read as a configuration file. */
 #include "task/run_spec.h"
@@ -11,13 +11,13 @@
 
 #define MAX_CONFIG_BYTES ((gsize)1024 * 1024)
 
-/* Whether the option, or another option with the same meaning, is already set. */
+/* Returns whether the option, or an option that conflicts with it, is already set. */
 static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
 {
     return acr_run_spec_is_given(spec, option) || acr_option_conflict(spec, option);
 }
 
-/* Inserts the lines in the variable before the values of the option. */
+/* Inserts the lines of the variable before the values that the option already has. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
     g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);
@@ -38,7 +38,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
-    AcrRunSpec before = *spec; /* the spec as it was before this source; its members are borrowed */
+    AcrRunSpec before = *spec; /* the spec before this source; its members are borrowed */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -68,7 +68,7 @@ char *acr_user_path(const char *variable, const char *in_home, const char *name)
     return NULL; /* a path must never be relative to the current folder */
 }
 
-/* Quotes only the word of a line that may be an option's name, because the rest may be a secret. */
+/* Rejects a line. Quotes only the word that may be an option's name; the rest may be a secret. */
 static bool refuse_line(GError **error, const char *name, const char *why)
 {
     bool is_name = *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz-")];
@@ -86,7 +86,7 @@ static bool refuse_option(GError **error, const AcrOption *option)
     return refuse_line(error, option->name, why);
 }
 
-/* The option with that name that a configuration file may set, if the verb has it (0: any verb);
+/* Returns the option `name` that a configuration file may set, if the verb has it (0: any verb);
  * otherwise NULL. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
@@ -97,8 +97,8 @@ static const AcrOption *find_for_file(const char *name, guint verb)
     return NULL;
 }
 
-/* Sets the option of one line in `out`, unless `before` (the spec without the file) already has
- * it. A line that sets an option of other verbs only is ignored. */
+/* Sets the option of one line in `out`, unless `before` (the spec without the file) already has it.
+ * Ignores options that only other verbs have. */
 static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -145,11 +145,11 @@ static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
         g_clear_pointer(&spec->models[i], g_free);
 }
 
-/* The lines of the file, owned; empty if there is no file. Errors: USAGE. */
+/* Returns the lines of the file, owned; empty if there is no file. Errors: USAGE. */
 static char **read_file_lines(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    /* If the file is missing, its folder may be missing too. */
+    /* Check the file itself, because its folder may be missing, too. */
     if (!g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
         return g_new0(char *, 1);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);

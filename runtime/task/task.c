@@ -1,7 +1,7 @@
 /* Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
- * attempts with a model that is wrapped by the journal. If the folder's run is finished, it
- * returns the saved result, unless the patch must be applied. A replay runs the same code with
- * only the journal, and compares artifacts instead of writing them. */
+ * attempts with models that the journal wraps. If the folder's run is finished, returns the saved
+ * result, and applies the patch if requested. A replay runs the same code with only the journal,
+ * and compares artifacts instead of writing them. */
 #include "task/live.h"
 #include "task/recorded.h"
 
@@ -15,7 +15,7 @@ typedef struct {
     AcrFolder folder;
     AcrPrompts *prompts;
     GPtrArray *given;  /* array of GBytes: the patches given with --candidate; NULL in a replay */
-    AcrLimits limits;  /* declared before the models that use it, so that it outlives them */
+    AcrLimits limits;  /* task_clear frees `models`, which use the limits, first */
     GPtrArray *models; /* live models before they are wrapped; NULL in a replay */
     AcrWorkspace workspace;
     char *git_dir; /* the repository's git folder when the run began; NULL before its snapshot */
@@ -49,7 +49,7 @@ static bool save_texts(Task *task, GError **error)
     return true;
 }
 
-/* Checks that there is a Python file, before a folder is created for an empty snapshot. */
+/* Checks that there is a Python file, so that no folder is created for an empty snapshot. */
 static bool check_code(const Task *task, GError **error)
 {
     return acr_workspace_n_code_files(task->workspace.snapshot) > 0 ||
@@ -57,15 +57,15 @@ static bool check_code(const Task *task, GError **error)
                          "'%s' has no Python files outside tests", task->spec->repo);
 }
 
-/* The folder to which --apply writes, borrowed: the working tree, or the plain folder; NULL for
- * a bare repository. */
+/* Returns the folder to which --apply writes, borrowed: the working tree, or the plain folder; NULL
+ * for a bare repository. */
 static const char *work_tree(const Task *task)
 {
     return task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : task->git_dir;
 }
 
-/* Checks that --apply would write to the given repository, because the run folder may belong to
- * another one. */
+/* Checks that --apply would write to the run's repository, because the run folder may belong to
+ * another repository. */
 static bool check_repository(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
@@ -96,7 +96,7 @@ static void warn_user(void *ctx, const char *line)
     acr_progress_warn(ctx, line);
 }
 
-/* Loads extensions, whose calls the journal records. A replay starts no extension process. */
+/* Loads the extensions. The journal records their calls, so a replay starts no extension. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
     AcrChoices choices = acr_choices_read(task->spec, task->folder.meta);
@@ -124,8 +124,8 @@ static bool check_named(Task *task, GError **error)
            load_extensions(task, NULL, &unused, error);
 }
 
-/* Before a folder is created, finds errors in the task itself: repository, revision, models,
- * programs. */
+/* Finds errors in the task itself (repository, revision, models, programs) before a folder is
+ * created. */
 static bool prepare_task(Task *task, GError **error)
 {
     const char *rev = task->spec->rev;
@@ -175,7 +175,7 @@ static bool take_up(Task *task, GError **error)
     if (task->folder.meta && !acr_meta_check(task->folder.meta, bound, task->spec->out, error))
         return false;
     if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
-        /* another run has begun in the folder, so its snapshot is used */
+        /* another run has begun in the folder; use its snapshot */
         acr_workspace_clear(&task->workspace);
         return true;
     }
@@ -184,8 +184,8 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- The contents of the folder ---- */
 
-/* Opens the run's repository at the given path, which has the working tree, if this is still the
- * same repository. */
+/* Opens the run's repository at the given path, which has the working tree, if the path still leads
+ * to the same repository; otherwise, at the recorded git folder. */
 static AcrRepo *open_recorded(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, NULL);
@@ -236,7 +236,7 @@ static bool index_workspace(Task *task, GError **error)
 
 /* ---- The attempts ---- */
 
-/* The run's models, wrapped by the journal; takes ownership of the live models. */
+/* Wraps the run's models with the journal; owned. Takes the live models from `task`. */
 static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
 {
     GPtrArray *models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
@@ -259,8 +259,7 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Wraps executions and tests by the journal. In a replay there is no sandbox behind these
- * wrappers. */
+/* Wraps executions and tests with the journal. In a replay, the wrappers have no sandbox. */
 static void init_code_runs(Task *task, AcrJournal *journal, AcrRecordedExecutor *executor,
                            AcrRecordedTests *tests)
 {
@@ -391,7 +390,7 @@ static bool apply_found(const Task *task, AcrRunResult *result, GError **error)
            acr_overlay_apply(found->overlay, work_tree(task), &result->was_applied, error);
 }
 
-/* Returns the saved result of a finished run, and applies its patch if --apply requests that. */
+/* Reads the saved result of a finished run, and applies its patch if --apply requests that. */
 static bool take_saved(Task *task, AcrRunResult *out, GError **error)
 {
     if (!acr_result_read(&task->folder, out, error))
@@ -408,8 +407,8 @@ static bool take_saved(Task *task, AcrRunResult *out, GError **error)
            apply_found(task, out, error);
 }
 
-/* Performs all steps after the folder is ready: index, journal, attempts, result. If the run
- * ends before the end of its journal, keeps the saved result, because it comes from more work. */
+/* Performs all steps after the folder is ready: index, journal, attempts, result. If the run ends
+ * before the end of its journal, keeps the saved result, because it comes from more work. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     g_autoptr(AcrJournal) journal =
@@ -453,8 +452,9 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
            work_in_folder(task, out, error);
 }
 
-/* If an earlier command stopped at a ceiling and this command fails, keeps the earlier result in
- * result.json and *out, with the new error. A usage error is not a result of the run. */
+/* Keeps the result of an earlier command that stopped at a ceiling if this command fails:
+ * result.json and *out have the earlier result with the new error. A usage error is no result of
+ * the run. */
 static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 {
     AcrExit code = acr_exit_of(reason, task->host->interrupt);
@@ -463,7 +463,7 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
     if (!is_of_run || !task->folder.lock || task->folder.state != ACR_FOLDER_READY ||
         !acr_result_read(&task->folder, &saved, NULL))
         return;
-    saved.was_finished = out->cost.calls == 0; /* all calls had already been made */
+    saved.was_finished = out->cost.calls == 0; /* no further call was made */
     if (out->cost.calls > saved.cost.calls)
         saved.cost = out->cost;
     acr_run_result_clear(out);
@@ -475,11 +475,11 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
         acr_progress_warn(task->host->progress, late->message);
 }
 
-/* Sets *out if the run failed before it had a result, or after it was finished. */
+/* Frees the overlay and, if the run failed, sets the error in *result. Returns `ok`. */
 static bool finish_task(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                         GError **error)
 {
-    /* the overlay uses the task's snapshot, which is freed with the task */
+    /* the overlay uses the snapshot of the task, which is freed */
     g_clear_pointer(&result->found.overlay, acr_overlay_free);
     if (ok)
         return true;
@@ -504,7 +504,7 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
     bool ok = run_in_folder(&task, out, &reason);
     if (!ok) {
         keep_saved(&task, reason, out);
-        if (live.top) /* the command was not refused; a refused one changes nothing */
+        if (live.top) /* the command began its work; a rejected command changes nothing */
             acr_folder_keep_error(&task.folder, acr_message_of(reason, host->interrupt));
     }
     if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
@@ -535,7 +535,7 @@ static char *read_text(const AcrFolder *folder, const char *name, GError **error
     return bytes ? acr_utf8_repair_bytes(bytes) : NULL;
 }
 
-/* Reads the spec of the recorded run; its issue is in the folder. */
+/* Reads the spec of the recorded run, and its issue, which is a file of the folder. */
 static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
     g_autofree char *issue = read_text(folder, ACR_FILE_ISSUE, error);
@@ -550,7 +550,7 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
            (out->script_text = read_text(folder, ACR_FILE_SCRIPT, error));
 }
 
-/* A run folder may be untrusted, so none of its prompts may be a link. */
+/* Checks that no prompt in the folder is a link, because the folder may be untrusted. */
 static bool check_prompt_files(const Task *task, GError **error)
 {
     for (guint i = 0; i < ACR_PROMPTS; i++) {

@@ -1,6 +1,6 @@
-/* task: works on one issue in one run folder. Opens repository, snapshot and index, wraps the
- * model with the journal, runs the attempts, and writes the artifacts. Resume and replay run the
- * same code, with a journal that already has records. */
+/* task: works on one issue in one run folder. Opens repository, snapshot and index, wraps the model
+ * with the journal, runs the attempts, and writes the artifacts. Resume and replay run the same
+ * code, with a journal that already has records. */
 #pragma once
 
 #include "base/base.h"
@@ -18,18 +18,18 @@ typedef enum {
     /* options are wrong, or differ from those of the folder's first run */
     ACR_TASK_ERROR_USAGE,
     ACR_TASK_ERROR_ENVIRONMENT, /* an error with the folder, the repository or the disk */
-    ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends, but the run is not complete */
-    ACR_TASK_ERROR_DIFFERENT,   /* replay: the result differs from the recorded one */
+    ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run is complete */
+    ACR_TASK_ERROR_DIFFERENT,   /* replay: the result differs from the recorded result */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
-/* Sets a USAGE error; always returns false. */
+/* Sets a USAGE error and returns false. */
 #define acr_task_refuse(error, ...)                                                                \
     acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, __VA_ARGS__)
 
 /* Exit codes. Scripts rely on them, so they never change. */
 typedef enum {
-    ACR_EXIT_OK = 0,   /* there is a patch (or another result), and nothing rejected it */
+    ACR_EXIT_OK = 0,   /* there is a patch (or another result), which nothing rejected */
     ACR_EXIT_NONE = 1, /* the work ended without a result, or the patch was rejected */
     ACR_EXIT_USAGE = 2,
     ACR_EXIT_ENVIRONMENT = 3, /* a tool, key or repository is missing, or a disk is full */
@@ -37,10 +37,10 @@ typedef enum {
     ACR_EXIT_CEILING = 4,
     ACR_EXIT_INTERRUPTED = 130,
 } AcrExit;
-/* The exit code for an error (NULL is allowed after a signal); always 130 after a signal, 4
- * after the time limit. */
+/* Returns the exit code for an error (may be NULL after a signal): 130 after a signal, 4 after the
+ * time limit. */
 AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
-/* The message of an error, which may have several lines; borrowed from the error, or static. */
+/* Returns the message of an error (may have several lines); borrowed from the error, or static. */
 const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 
 /* The program's own files and settings. All members are borrowed. */
@@ -50,17 +50,17 @@ typedef struct {
     /* path of this program, which is also started as outliner; NULL: files are outlined in this
      * process */
     const char *exe;
-    const char *cache;       /* file that caches outlines; NULL if there is none */
+    const char *cache;       /* path of the outline cache; NULL if there is none */
     guint jobs;              /* number of outliner processes; 0: one for each processor */
-    AcrInterrupt *interrupt; /* set by the signal handlers */
+    AcrInterrupt *interrupt; /* the signal handlers set it */
     /* the command line that resumes the run in its folder; NULL if the user named the folder */
     const char *command;
     const AcrProgress *progress;
 } AcrHost;
-#define ACR_OUTLINE_VERB "outline-worker" /* the verb with which an outliner is started */
+#define ACR_OUTLINE_VERB "outline-worker" /* the verb that starts an outliner */
 #define ACR_REFEREE_VERB "referee-worker"
-#define ACR_BATCH_TASK_VERB "batch-task" /* the verb with which a task of a batch is started */
-/* The path of a cache in $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL if neither is an
+#define ACR_BATCH_TASK_VERB "batch-task" /* the verb that starts a task of a batch */
+/* Returns the path of a cache in $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL if neither is an
  * absolute path. */
 char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 #define ACR_CACHE_OUTLINES "outlines.sqlite"
@@ -69,46 +69,46 @@ char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 /* ---- Workspace ---- */
 
 /* A snapshot with its index, for search, patch, index and every task. All members are owned, and
- * cleared together. */
+ * acr_workspace_clear frees them together. */
 typedef struct {
     AcrRepo *repo; /* NULL if a saved snapshot needs no repository */
     AcrSnapshot *snapshot;
     AcrPython *python;
-    AcrRefereeWorker *referee; /* acr_workspace_referee */
+    AcrRefereeWorker *referee; /* set by acr_workspace_referee */
     AcrIndex *index;
     AcrSearch *search;
     char *remark; /* a message about the cache for the user, or NULL */
     gint64 snapshot_ms, index_ms;
 } AcrWorkspace;
 
-/* Takes a snapshot of `rev` or, if that is NULL, of the working tree (in a bare repository, of
- * HEAD). Owned. */
+/* Takes a snapshot of `rev` or, if `rev` is NULL, of the working tree (in a bare repository, of
+ * HEAD); owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/* The number of Python files in the snapshot that are not tests. */
+/* Returns the number of Python files in the snapshot that are not tests. */
 gsize acr_workspace_n_code_files(const AcrSnapshot *snapshot);
-/* {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot and its repository; owned. */
+/* Returns {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot; owned. */
 AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
-/* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL if the
+/* Makes the message that quotes the repository's AGENTS.md to the patch writer; owned; NULL if the
  * file is missing, empty or a link. */
 char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts) ACR_MUST_USE;
 /* Opens `repo` at `rev` without index and search. Meanwhile starts Python, which takes a quarter of
- * the time of a short call: in the referee's process if `for_patches`, in this one if `for_calls`
- * that are written as text. Errors: those of vcs and py. */
+ * the time of a short call: in the referee's process if `for_patches`, in this process if
+ * `for_calls` (calls are parsed by Python). Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
                          bool for_calls, AcrWorkspace *out, GError **error) ACR_MUST_USE;
-/* The workspace's Python, which is started if there is none; borrowed. Errors: those of py. */
+/* Returns the workspace's Python, and starts it if necessary; borrowed. Errors: those of py. */
 AcrPython *acr_workspace_python(AcrWorkspace *workspace, const AcrHost *host,
                                 GError **error) ACR_MUST_USE;
 /* Starts Python and indexes the snapshot in `workspace`. `refused` is as in AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
-/* Like acr_workspace_index, but without Python in this process, so that calls written as text
- * cannot be parsed. The host must have `exe`. */
+/* Indexes the snapshot like acr_workspace_index, but without Python in this process, so that calls
+ * written as text cannot be parsed. `host->exe` must be set. */
 bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                                GError **error) ACR_MUST_USE;
-/* Whether the workspace is indexed and its snapshot has the same files as this one. */
+/* Returns whether the workspace is indexed and its snapshot has the same files as `snapshot`. */
 bool acr_workspace_has_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot);
-/* The referee for edited code, in a separate process; borrowed. */
+/* Returns the referee for edited code, which runs in a separate process; borrowed. */
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
@@ -121,15 +121,15 @@ typedef struct {
     gint64 charged_pico; /* the amount that counts for ceilings */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
-    /* numbers of calls that these service tiers served */
+    /* numbers of calls served by each service tier */
     guint64 flex_calls, priority_calls, batch_calls;
     gint64 standard_pico; /* the known costs, at the prices of the standard tier */
     /* Number of calls that did not fit into the model's context, and the size of the context in
-     * tokens (0 if unknown). Not saved in files. */
+     * tokens (0 if unknown). Files do not contain these members. */
     guint64 overflows;
     gint64 context;
 } AcrCostSum;
-/* The share of sent tokens that came from a cache, from 0 to 1. */
+/* Returns the share of sent tokens that came from a cache, from 0 to 1. */
 double acr_cost_cached_share(const AcrCostSum *sum);
 
 /* The verdict on a patch, from best to worst. */
@@ -143,25 +143,24 @@ typedef enum {
 } AcrVerdict;
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
-/* The result of a run that has ended in any way. It is in result.json of the run folder, in the
- * output of `--json`, and in the output of a batch's task. Zero-initialise; all members are
- * owned. */
+/* The result of a run, however it ended. It is saved in result.json of the run folder, and printed
+ * by `--json` and by a batch's task. Zero-initialise the struct; all members are owned. */
 typedef struct {
     AcrOutcome found; /* set by the loops; found.overlay is freed when the run ends */
     AcrVerdict verdict;
-    bool is_reproduction; /* the result is that of `reproduce` */
-    bool was_finished;    /* the folder already had the result, so nothing was run */
+    bool is_reproduction; /* the run was `reproduce` */
+    bool was_finished;    /* the folder already had the result, so no step was run */
     bool was_applied;     /* --apply found the patch already in the files, so it wrote nothing */
     AcrCostSum cost;      /* cost of the whole run, including calls that the journal answered */
     int exit_code;        /* an AcrExit */
-    char *error;          /* why the run ended early; NULL if it did not */
+    char *error;          /* why the run ended early; NULL if it ended normally */
     char *tag;            /* --tag of the spec, or NULL */
     char *error_class;    /* acr_llm_error_name of the error, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
 AcrJson *acr_run_result_to_json(const AcrRunResult *result) ACR_MUST_USE; /* owned */
-/* Reads a result. Returns false if the JSON is not one. */
+/* Reads a result. Returns false if the JSON is not a result. */
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out) ACR_MUST_USE;
 
 /* Sets the result of a run that failed with an error. */
@@ -170,44 +169,43 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
 /* ---- Runs ---- */
 
 /* Performs `run` or `reproduce` as `spec` says (the issue is in `issue_text`). Starts or resumes
- * the run, or returns the result if the run is finished. *out is always set; after an error, the
- * same call resumes the run. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm,
- * journal, loops, agents. */
+ * the run, or reads the result of a finished run. *out is always set; after an error, the same call
+ * resumes the run. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal, loops,
+ * agents. */
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
-/* The models of a run or a batch, with their keys and prices, and the limits; the members "models"
- * and "limits" of acr_task_plan. Calls no model. Errors: those of acr_model_new (a key or a file is
- * missing), USAGE. */
+/* Describes the models of a run or a batch, with their keys and prices, and the limits, as in the
+ * members "models" and "limits" of acr_task_plan; owned. Calls no model. Errors: those of
+ * acr_model_new (a key or a file is missing), USAGE. */
 bool acr_task_plan_models(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
                           GError **error) ACR_MUST_USE;
-/* The plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"}
- * (owned); see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of
- * a run before its first call, as far as they can be detected. */
+/* Makes the plan of acr_task_run: {"folder", "repository", "models", "limits", "loops", "code"}
+ * (owned); see plan.c. Calls no model, and writes only to the sandbox's cache. Errors: those of a
+ * run before its first call, as far as they can be detected. */
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
                    GError **error) ACR_MUST_USE;
 
 /* Repeats the run of a folder from its journal, without network, script or working tree; writes
- * nothing. Every artifact and the patch must equal the recorded ones. *out is always set. Errors:
+ * nothing. All artifacts and the patch must equal the recorded ones. *out is always set. Errors:
  * UNFINISHED, DIFFERENT, ENVIRONMENT. */
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
-/* Reads a run folder: the options that a resumed run must repeat, and its result.
- * *out_has_result is set if the run finished, or stopped at a limit with a patch. Errors: USAGE
- * (not a run folder), ENVIRONMENT (the options or the result are damaged; *out_spec is set
- * nevertheless). */
+/* Reads a run folder: the options that a resumed run must repeat, and the result. *out_has_result
+ * is true if the run finished, or stopped at a limit with a patch. Errors: USAGE (not a run
+ * folder), ENVIRONMENT (the options or the result are damaged; *out_spec is set nevertheless). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 
 /* ---- Options in the form that other libraries take ---- */
 
-/* Checks that --python and the first programs of --test-cmd and --validate can be used.
- * `work_tree` is the repository's folder; NULL if unknown. Errors: USAGE. */
+/* Checks that --python and the first programs of --test-cmd and --validate exist. `work_tree` is
+ * the repository's folder; NULL if unknown. Errors: USAGE. */
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
                           GError **error) ACR_MUST_USE;
 
-/* The options for models; borrowed from the arguments. Address, key and headers are omitted,
+/* Returns the options for models; borrowed from the arguments. Omits address, key and headers,
  * because they are only for the provider of the first model. */
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
                                      const AcrInterrupt *interrupt);
@@ -215,21 +213,21 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
  * provider. Errors: those of acr_model_new. */
 AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
                        GError **error) ACR_MUST_USE;
-/* The options for running code; borrowed from the arguments. `work_tree` and `cache` may be
+/* Returns the options for running code; borrowed from the arguments. `work_tree` and `cache` may be
  * NULL. */
 AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
                                          AcrSnapshot *snapshot, const char *work_tree,
                                          const char *cache);
-/* The options for running the project's tests, except for the place; borrowed from the
+/* Returns the options for running the project's tests, without the sandbox; borrowed from the
  * arguments. */
 AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
-/* Whether a run compares the project's tests. It does only if the user requests it, because a
- * test suite may take long. */
+/* Returns whether a run compares the project's tests: only if the user requests it, because a test
+ * suite may take long. */
 AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
-/* Whether a run traces the project's tests to rank code. */
+/* Returns whether a run traces the project's tests to rank code. */
 AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
-/* A string made of all inputs on which a baseline depends, besides the tree and the Python;
+/* Returns a string of all inputs on which a baseline depends, besides the tree and the Python;
  * owned. */
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
-/* The folder for cached baselines; owned; NULL if there is none. */
+/* Returns the folder for cached baselines; owned; NULL if there is none. */
 char *acr_task_baselines(void) ACR_MUST_USE;

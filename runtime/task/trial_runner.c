@@ -8,7 +8,7 @@
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
 #define VERSION_WALL_MS ((gint64)30 * 1000)
 #define PROBE_WALL_MS ((gint64)10 * 1000)
-#define PROBE_BYTES ((gsize)16 * 1024) /* models see fewer bytes of an output than this */
+#define PROBE_BYTES ((gsize)16 * 1024) /* larger than the part of an output that models see */
 #define TRACER "acr/project/inside/call_tracer.py"
 #define TRACER_BYTES ((gsize)1024 * 1024)
 /* this program imports none of the project's modules */
@@ -16,12 +16,12 @@
 
 /* ---- The sandbox ---- */
 
-/* If the run's time limit interrupts a set-up, this is not recorded as a failure, because it
- * says nothing about the project. */
+/* Opens the sandbox and sets it up. A set-up that the run's time limit interrupts is not recorded
+ * as a failure, because it says nothing about the project. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    /* in a replay, the journal has answered before this, or the run has ended */
+    /* a replay never gets here: the journal has answered, or the run has ended */
     g_assert(self->budget);
     if (!acr_loops_in_time(self->budget, error))
         return NULL;
@@ -57,7 +57,7 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* The PYTHONPATH from which a project that is not installed can be imported; owned. */
+/* Returns the PYTHONPATH from which a project that is not installed can be imported; owned. */
 static char *python_path(const AcrTrialRunner *self)
 {
     GString *path = g_string_new(NULL);
@@ -84,8 +84,8 @@ static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
     return g_byte_array_free_to_bytes(out);
 }
 
-/* If this trial's copy has another path, replaces that path in the output by the usual path of
- * the tree, so that tracebacks can be parsed and equal trials have equal outputs. */
+/* Replaces the path of the trial's own copy in the output by the usual path of the tree, so that
+ * tracebacks can be parsed and equal trials have equal outputs. */
 static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
 {
     if (!executed->dir || !*executed->dir)
@@ -98,7 +98,7 @@ static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
     }
 }
 
-/* The environment of a trial; owned. The trial's own variables override the others. */
+/* Makes the environment of a trial; owned. The trial's own variables override the others. */
 static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
 {
     g_autofree char *path = python_path(self);
@@ -139,7 +139,7 @@ static char *make_host_name(void)
     for (char *at = name; *at; at++)
         *at = (char)g_random_int_range(
             'g',
-            /* the first letter is not a hexadecimal digit, so that the name does not look like a
+            /* letters from 'g' on are not hexadecimal digits, so that the name does not look like a
              * container's id */
             'z' + 1);
     return g_strdup(name);
@@ -166,7 +166,7 @@ static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const ch
     return run_in_time(self, trial, &execution, out, error);
 }
 
-/* Runs the script as a file of the tree, or the command. */
+/* Runs the trial's script as a file of the tree, or the trial's command. */
 static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
                       AcrExecuted *out, GError **error)
 {
@@ -182,8 +182,8 @@ static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *p
                               .argv = script ? test : command,
                               .input = trial->input,
                               .tell_changed = script != NULL,
-                              /* a script gets no git folder, because it could read the patch
-                               * from it */
+                              /* a script gets no git folder, because it could read the patch from
+                               * git */
                               .has_git = !script};
     return run_in_time(self, trial, &execution, out, error);
 }

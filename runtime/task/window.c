@@ -1,22 +1,22 @@
-/* Checks in advance whether a conversation fits into the model's context; if it does not, it is
- * not sent. The user gives the size of the context, or it is learnt from an error that states
- * it. The number of tokens is estimated from bytes by the ratio in past calls, and at first by a
- * cautious ratio. If the estimate is too low, the server rejects the request. All values are
- * learnt from data in the journal, so that a resumed run learns the same. */
+/* Checks in advance whether a conversation fits into the model's context, and rejects it if not.
+ * The user gives the size of the context, or it is learnt from an error that states it. The number
+ * of tokens is estimated from bytes by the ratio in past calls, and at first by a cautious ratio.
+ * If the estimate is too low, the server rejects the request. All values are learnt from data in
+ * the journal, so that a resumed run learns the same values. */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MESSAGE_TOKENS 8u /* number of tokens that each message has in addition to its text */
-/* initial sums for the estimate, as if a call had shown 3 bytes per token */
+#define MESSAGE_TOKENS 8u /* estimated number of tokens of a message in addition to its text */
+/* initial sums for the estimate, as if a call had used 3 bytes per token */
 #define FIRST_BYTES 3000.0
-#define FIRST_TOKENS 1000.0 /* tokens of these initial sums, which set their weight */
+#define FIRST_TOKENS 1000.0 /* tokens of the initial sums; more give them more weight */
 #define LEAST_BYTES 1     /* lower limit of bytes per token, because some servers count absurdly */
 #define MOST_BYTES 8      /* upper limit of bytes per token */
 #define LEAST_WINDOW 1024 /* an error that states a smaller context is ignored */
 #define MARGIN 1.05
-#define MAX_ROOM_TOKENS 4096 /* number of tokens for the answer, if the request does not limit it */
-#define ROOM_PART 4          /* the answer gets at most a quarter of the window */
+#define MAX_ROOM_TOKENS 4096 /* tokens kept for the answer, unless the request limits it */
+#define ROOM_PART 4          /* at most a quarter of the window is kept for the answer */
 
 void acr_window_init(AcrWindow *window, gint64 tokens)
 {
@@ -49,8 +49,8 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
     gint64 holds = is_told ? tokens : window->tokens;
     if (is_told && !window->is_given)
         window->tokens = tokens;
-    /* The request was too long although the estimate said that it fits, so there are more tokens
-     * per byte than estimated. */
+    /* The request was too long although the estimate said that it fits, so the real ratio of tokens
+     * to bytes is higher. */
     if (holds > 0 && acr_window_estimate(window, conversation) < holds)
         learn_ratio(window, conversation, holds);
 }

@@ -3,12 +3,12 @@
 #include "task/run_folder.h"
 
 #define NOTES "AGENTS.md"
-/* maximum number of bytes of the notes that are read; fewer are quoted */
+/* maximum number of bytes of the notes that are read; fewer bytes are quoted */
 #define MAX_NOTES_BYTES ((gsize)64 * 1024)
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
-    /* an empty string comes from an unset variable in a user's script, and must not mean HEAD */
+    /* an unset variable in a user's script gives an empty string, which must not mean HEAD */
     if (rev && !*rev) {
         return ACR_NULL(acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
                                       "--rev is empty; give a revision of '%s'",
@@ -24,9 +24,9 @@ char *acr_host_default_cache(const char *name)
     return acr_user_path("XDG_CACHE_HOME", ".cache", name);
 }
 
-/* Checks that git has all objects of Python files. An object that is missing now could exist
- * later; then the index would differ, and the run could not be repeated. (A file that is too
- * large or cannot be parsed will not change.) */
+/* Checks that git has all objects of Python files. A missing object could exist later; then the
+ * index would differ, and the run could not be repeated. (A file that is too large or cannot be
+ * parsed will not change.) */
 static bool check_readable(const AcrIndex *index, GError **error)
 {
     for (gsize i = 0; i < acr_index_n_files(index); i++) {
@@ -119,8 +119,7 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
-    /* Python starts in the background; with a warm cache, repository and index do not need
-     * Python. */
+    /* Start Python in the background: with a warm cache, repository and index do not need it. */
     if (for_patches) {
         (void)acr_workspace_referee(&workspace, host);
         acr_referee_worker_start(workspace.referee);

@@ -6,7 +6,7 @@
 
 #include "serve/acp.h"
 
-/* Shown to a person who starts the verb by hand. */
+/* The text for a person who starts the verb by hand. */
 static const char connecting[] =
     "An editor starts acr-host acp and talks to it over the Agent Client Protocol (stdio). Set it "
     "up like this:\n"

@@ -12,7 +12,7 @@
 
 /* ---- The question ----- */
 
-/* Reads the question from the arguments, or from standard input. */
+/* Returns the question: `given`, or the text on standard input if `given` is NULL; owned. */
 static char *read_text(AcrHost *host, const char *given, GError **error)
 {
     if (given)
@@ -57,8 +57,8 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
                        acr_json_new_int(sent), "request_id", ACR_TEXT(answer->request_id), NULL);
 }
 
-/* The class of a failure. A failure without a class (such as an unreadable file of certificates)
- * counts as a network failure; an unreadable question is a bad request. */
+/* Returns the class of a failure. A failure without a class (such as an unreadable file of
+ * certificates) counts as a network failure; an unreadable question is a bad request. */
 static const char *class_of_failure(const GError *error, AcrExit exit)
 {
     if (exit == ACR_EXIT_INTERRUPTED)
@@ -70,7 +70,7 @@ static const char *class_of_failure(const GError *error, AcrExit exit)
     return acr_llm_error_name(code == ACR_LLM_ERROR_FAILED ? ACR_LLM_ERROR_NETWORK : code);
 }
 
-/* The try to which the failure belongs; NULL if the call failed before any try. */
+/* Returns the try to which the failure belongs; NULL if the call failed before any try. */
 static const AcrModelTry *failed_try(const AcrModelReport *report, const GError *error)
 {
     if (!report || !report->tries || report->tries->len == 0)
@@ -90,12 +90,12 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
     return acr_json_of("error", inside, NULL);
 }
 
-/* The exit code of a failure. If the key is missing, nothing was sent; a rejected key is a
- * different failure. */
+/* Returns the exit code of a failure: ENVIRONMENT if a key is missing, so that no request was sent,
+ * but NONE if the server rejected the key. */
 static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
-    /* an error with the ledger, the disk, or the certificates */
+    /* the error is about the ledger, the disk, or the certificates */
     if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
         error->code == ACR_LLM_ERROR_FAILED || error->code == ACR_LLM_ERROR_UNREACHABLE ||
         (error->code == ACR_LLM_ERROR_AUTH && sent == 0))
@@ -103,7 +103,7 @@ static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
     return ACR_EXIT_NONE;
 }
 
-/* Reports a failure. `report` is NULL if the model could not be made. */
+/* Reports a failure, and returns the exit code. `report` is NULL if the model could not be made. */
 static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
                         const GError *error)
 {
@@ -116,12 +116,12 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
     return acr_out_exit(acr_out_json(json), code);
 }
 
-/* Prints an answer, even an incomplete one. An incomplete answer is not a success. */
+/* Prints an answer, even an incomplete answer, which is not a success. Returns the exit code. */
 static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, guint sent)
 {
     const char *problem = acr_model_answer_problem(answer);
     AcrExit code = problem ? ACR_EXIT_NONE : ACR_EXIT_OK;
-    if (spec->json) { /* the member `finish` of the object says whether the answer is complete */
+    if (spec->json) { /* the member "finish" says whether the answer is complete */
         g_autoptr(AcrJson) json = describe_answer(answer, sent);
         return acr_out_exit(acr_out_json(json), code);
     }
@@ -133,8 +133,8 @@ static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, gui
     return acr_out_exit(out, code);
 }
 
-/* Calls the model. An answer without text is a failure, unless it calls tools or was truncated
- * at its limit. */
+/* Calls the model. An answer without text is a failure, unless it calls tools or was truncated at
+ * its limit. */
 static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *answer,
                       GError **error)
 {
@@ -162,9 +162,9 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
-    /* declared after the values that it borrows, so that it is freed first */
+    /* declared after the values that it borrows, so that it is freed before them */
     g_autoptr(AcrModel) model = NULL;
-    /* The time limit starts here, because reading standard input may have taken long. */
+    /* Start the time limit only now, because reading standard input may have taken long. */
     if (!acr_limits_init(&limits, spec, &error) ||
         !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);

@@ -1,5 +1,5 @@
-/* Grades the predictions of a batch as they arrive: the thread of a task grades its prediction
- * before it takes the next task, until the batch's time limit. */
+/* Grades the predictions of a batch as they arrive, until the batch's time limit: the thread of a
+ * task grades the task's prediction before it takes the next task. */
 #include "verbs/grading.h"
 
 struct AcrBatchGrading {

@@ -1,6 +1,6 @@
 /* Reads the rows of a batch with their hidden tests, which the processes of the tasks never get,
- * and decides where the code of each task runs: in its image or its environment. Grading uses
- * the same images and environments, so that they are created only once. */
+ * and decides where the code of each task runs: in its image or its environment. Grading uses the
+ * same images and environments, so each is created only once. */
 #include <string.h>
 
 #include "eval/images.h"
@@ -11,7 +11,7 @@
 
 /* ---- Choosing the place ---- */
 
-/* Whether --sandbox selects the tasks' own images or environments. */
+/* Returns whether --sandbox selects the tasks' own images or environments. */
 static bool is_of_tasks(const AcrRunSpec *spec)
 {
     const char *name = spec->sandbox ? spec->sandbox : "";
@@ -41,7 +41,8 @@ static bool check_place_options(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Makes the Python of a task's environment; owned. Fills in `plan`, which must be zeroed. */
+/* Creates the environment of a task; returns the path of its Python, owned. Fills in `plan`
+ * (zeroed). */
 static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 deadline_us,
                                    AcrGradingPlan *plan, GError **error)
 {
@@ -50,8 +51,8 @@ static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 dea
                : NULL;
 }
 
-/* The first place that works, unless grading has already chosen one: the environment of the
- * first task, or a container engine. */
+/* Returns the first place that works, and appends the reason to `why`: the environment of the first
+ * task, or a container engine. */
 static const char *find_first_place(AcrBatchRows *rows, GString *why)
 {
     g_auto(AcrGradingPlan) plan = {0};
@@ -103,8 +104,8 @@ static void choose_place(AcrBatchRows *rows)
 
 /* ---- The rows ---- */
 
-/* Reads the rows of the same instances in the same order, and makes an empty prediction for
- * each. */
+/* Reads the rows of the batch's instances in the same order, and makes an empty prediction for each
+ * row. */
 static bool read_rows(const AcrHost *host, AcrBatchRows *rows, GError **error)
 {
     const AcrRunSpec *spec = rows->spec;
@@ -224,7 +225,7 @@ void acr_batch_rows_free(AcrBatchRows *rows)
 
 /* ---- The place of a task ---- */
 
-/* Whether a finished task ran in the same place as this batch. */
+/* Returns whether a finished task ran in the place of this batch. */
 static bool fits_place(const AcrBatchRows *rows, const AcrRunSpec *kept)
 {
     return strcmp(acr_run_spec_place(kept), rows->place) == 0;

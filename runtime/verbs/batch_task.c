@@ -1,6 +1,6 @@
 /* acr-host batch-task: one task of a batch. Hidden, because users never call it. It reads the
  * options as JSON from standard input, and writes the result as JSON to standard output, even if
- * the task fails. Keys and ceilings never appear in arguments. */
+ * the task fails. No argument ever contains a key or a ceiling. */
 #include "verbs/verbs_private.h"
 
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 #define MAX_SPEC_BYTES ((gsize)256 * 1024 * 1024)
 
-/* If the batch is killed, the task must end, too, so that it does not spend money unnoticed and
- * keep its run folder locked. */
+/* Makes this process end when the batch is killed, so that the task does not spend money unnoticed
+ * and keep its run folder locked. */
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)

@@ -1,7 +1,7 @@
 /* The modes of swe-bench that call no model. Each mode runs another verb for each task of a data
- * set. `--sbfl-only` runs `localize` to rank code, `--extract-patches` runs `patch` to turn
- * saved answers into predictions. OUT/ID keeps the output for a task, so a rerun of the same
- * command skips these tasks. */
+ * set: `--sbfl-only` runs `localize` to rank code, `--extract-patches` runs `patch` to turn saved
+ * answers into predictions. OUT/ID keeps a task's output, so a rerun of the same command skips the
+ * task. */
 #include "verbs/batch_tools.h"
 
 #include <pthread.h>
@@ -10,16 +10,16 @@
 #include "layout/layout.h"
 
 #define MAX_OUTPUT ((gsize)256 * 1024 * 1024)
-#define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* prefix of a message from a task's process */
+#define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* prefix of messages from a task's process */
 
 typedef struct Tool Tool;
 
-/* The tasks, which several threads share. */
+/* The state of all tasks, shared by several threads. */
 typedef struct {
     const AcrHost *host;
     const AcrRunSpec *spec;
     const GPtrArray *instances;
-    AcrBatchRows *rows; /* NULL if the options say where the code runs */
+    AcrBatchRows *rows; /* NULL if the options say where code runs */
     const Tool *tool;
     GHashTable *answers; /* the answers for --extract-patches, otherwise NULL */
     AcrConsole *console;
@@ -36,8 +36,8 @@ struct Tool {
      * needs no process. */
     bool (*prepare)(const Tools *tools, guint i, AcrRunSpec *task, GPtrArray *arguments,
                     AcrTaskPlace *place, GError **error);
-    char *(*tell)(const AcrJson *outputs); /* makes one line about the outputs; owned */
-    /* whether the task succeeded; NULL if only the exit code decides */
+    char *(*tell)(const AcrJson *outputs); /* describes the outputs in one line; owned */
+    /* returns whether the task succeeded; NULL if only the exit code decides */
     bool (*is_good)(const AcrJson *outputs);
 };
 
@@ -116,7 +116,7 @@ static bool prepare_answers(const Tools *tools, guint i, AcrRunSpec *task, GPtrA
     return answers != NULL;
 }
 
-/* The output for the first applicable answer or, if there is none, for the first answer;
+/* Returns the output for the first applicable answer or, if there is none, for the first answer;
  * borrowed. */
 static const AcrJson *choose_answer(const AcrJson *outputs)
 {
@@ -126,8 +126,8 @@ static const AcrJson *choose_answer(const AcrJson *outputs)
     return acr_json_first(outputs);
 }
 
-/* Says how many edits were applied, or why the first edit was not. If there are no edits, gives
- * the first sentence of the reason. */
+/* Says how many edits were applied, or why the first edit was not applied; owned. If there are no
+ * edits, gives the first sentence of the message. */
 static char *tell_answers(const AcrJson *outputs)
 {
     const AcrJson *chosen = choose_answer(outputs);
@@ -158,7 +158,7 @@ static const Tool extraction = {ACR_FOR_PATCH,
 
 /* ---- One task ---- */
 
-/* The input for the process of a task. The options are borrowed from the other members. */
+/* The input for the process of a task. `spec` borrows from the other members. */
 typedef struct {
     AcrRunSpec spec;
     GPtrArray *arguments;
@@ -175,7 +175,7 @@ static void asked_clear(Asked *asked)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
 
-/* Prepares a task. Returns false without an error if there is no work for it. */
+/* Prepares a task. Returns false without an error if the task needs no process. */
 static bool prepare_task(const Tools *tools, guint i, Asked *out, GError **error)
 {
     const AcrInstance *instance = instance_of(tools, i);
@@ -205,7 +205,7 @@ static bool prepare_task(const Tools *tools, guint i, Asked *out, GError **error
     return true;
 }
 
-/* A digest of the options and of the contents of argument files; owned. */
+/* Returns a digest of the options and of the contents of argument files; owned. */
 static char *digest_asked(const Asked *asked)
 {
     g_autoptr(AcrJson) json = acr_run_spec_to_json(&asked->spec, 0);
@@ -219,7 +219,7 @@ static char *digest_asked(const Asked *asked)
     return acr_sha256_hex(text->str, text->len);
 }
 
-/* The kept output, if it was made with the same options and arguments; owned; otherwise NULL. */
+/* Returns the kept output if its options and arguments have this digest; owned; otherwise NULL. */
 static AcrJson *read_kept(const char *path, const char *digest)
 {
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_OUTPUT, NULL);
@@ -228,7 +228,7 @@ static AcrJson *read_kept(const char *path, const char *digest)
                                                                       : NULL;
 }
 
-/* The JSON lines that a process printed, as an array; owned. */
+/* Parses the JSON lines that a process printed; owned array. */
 static AcrJson *read_output(const AcrSpawnResult *ended)
 {
     g_autofree char *text = acr_bytes_text(ended->out);
@@ -255,7 +255,7 @@ static AcrJson *describe_end(const AcrSpawnResult *ended, const char *digest)
                        ACR_JSON("output", read_output(ended)), NULL);
 }
 
-/* Runs the verb for a task, or takes the kept output; owned. */
+/* Runs the verb for a task, or reads the kept output; owned. */
 static AcrJson *run_tool(const Tools *tools, guint i, GError **error)
 {
     const char *const argv[] = {tools->host->exe, ACR_BATCH_TASK_VERB,
@@ -340,8 +340,8 @@ static void *run_next_tools(void *data)
     }
 }
 
-/* Writes the predictions of all tasks with saved answers. If none of a task's answers applies,
- * writes an empty prediction. */
+/* Writes the predictions of all tasks with saved answers. The prediction is empty if none of the
+ * task's answers applies. */
 static bool write_patches(const Tools *tools, GError **error)
 {
     g_autoptr(AcrJson) patches = acr_json_new_object();
@@ -360,7 +360,7 @@ static bool write_patches(const Tools *tools, GError **error)
     return acr_predictions_write_texts(tools->spec->out, model, patches, error);
 }
 
-/* Prints how many tasks had each result; returns the exit code. */
+/* Prints how many tasks had each result, and returns the exit code. */
 static int report_tools(const Tools *tools)
 {
     const Tool *tool = tools->tool;

@@ -1,6 +1,6 @@
 /* Parses argv into a verb's spec, according to the table of options. Accepts "--name value",
- * "--name=value", "-n value", "-nvalue" and several flags "-nm"; after "--" everything is an
- * argument. */
+ * "--name=value", "-n value", "-nvalue" and several flags "-nm"; all words after "--" are
+ * arguments. */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
                            nearest ? "?" : "");
 }
 
-/* Takes the value of an option: `attached` or, if that is NULL, the next word. */
+/* Sets an option to its value: `attached` or, if `attached` is NULL, the next word. */
 static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option,
                        const char *attached, GError **error)
 {
@@ -70,7 +70,7 @@ static bool take_short(Parser *parser, AcrRunSpec *spec, const char *word, GErro
     const AcrOption *option = find_letter(word[0], parser->verb->takes);
     if (!option)
         return acr_task_refuse(error, "there is no option -%s", word);
-    if (option->type == ACR_OPTION_FLAG && word[1] && word[1] != '=') /* -iw is -i -w */
+    if (option->type == ACR_OPTION_FLAG && word[1] && word[1] != '=') /* "-iw" means "-i -w" */
         return take_value(parser, spec, option, NULL, error) &&
                take_short(parser, spec, word + 1, error);
     return take_value(parser, spec, option, word[1] ? word + 1 : NULL, error);
@@ -108,7 +108,7 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
     return ok;
 }
 
-/* Whether the user requests help: 0 no, 1 --help, 2 --help-all. */
+/* Returns whether the user requests help: 0 no, 1 --help, 2 --help-all. */
 static int asks_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -129,8 +129,8 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
-/* Enforces the time limits of the run and of its batch even if the program hangs. In a verb that
- * calls no model, the signal ends the program. */
+/* Starts the timer that enforces the time limits of the run and of its batch even if the program
+ * hangs. In verbs that call no model, SIGALRM ends the program. */
 static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
     static const guint by_signal = ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX | ACR_FOR_REPLAY;
@@ -158,8 +158,8 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
     return cache;
 }
 
-/* The command line that resumes the run in the folder that was chosen; owned. NULL if the user
- * named the folder, if there is none, or if headers may contain a secret. */
+/* Returns the command line that resumes the run in the folder that acr-host chose; owned. NULL if
+ * the user named the folder, if there is none, or if headers may contain a secret. */
 static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, bool has_folder)
 {
     if (has_folder || !spec->out || spec->headers)
@@ -197,7 +197,7 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (!acr_verb_fill_places(&spec, &error))
         return acr_verb_fail(host, error);
     if (verb->uses_network &&
-        !acr_http_global_init(&error)) /* must be called before threads are started */
+        !acr_http_global_init(&error)) /* must be called before threads start */
         return acr_verb_fail(host, error);
     g_autofree char *cache = acr_verb_take_host_options(host, &spec),
                     *command = continue_command(argc, argv, &spec, has_folder);
@@ -211,6 +211,6 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (verb->uses_network)
         acr_http_global_cleanup();
     if (!has_folder && spec.out)
-        (void)rmdir(spec.out); /* the folder is still empty */
+        (void)rmdir(spec.out); /* removes the folder only if it is still empty */
     return code;
 }

@@ -1,4 +1,4 @@
-/* acr-host config: prints the values of a verb's options, and their sources. */
+/* acr-host config: prints the values of a verb's options, and where each value comes from. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"
@@ -14,13 +14,13 @@ static const AcrVerb *find_verb(const char *name)
     return NULL;
 }
 
-/* Whether the option can be set in other places than the command line. */
+/* Returns whether the option can be set outside the command line. */
 static bool is_config_option(const AcrOption *option, guint verb)
 {
     return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
 }
 
-/* The value in the form in which a user would write it, without secrets; owned. */
+/* Formats the value as a user would write it, or as "(hidden)" if it is secret; owned. */
 static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int source)
 {
     g_autofree char *key = acr_option_key(option);
@@ -32,7 +32,7 @@ static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int s
     return acr_option_value(option, acr_json_get(all, key));
 }
 
-/* One row for each option: name, value (null if there is none), and source. */
+/* Makes a row for each option: name, value (null if there is none), source, variable; owned. */
 static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
 {
     AcrJson *rows = acr_json_new_array();
@@ -49,7 +49,7 @@ static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
     return rows;
 }
 
-/* Sets the source of options that are set now but were not before. */
+/* Sets the source of the options that this source has set. */
 static void note_source(const AcrRunSpec *spec, int source, guint8 *from)
 {
     for (guint i = 0; i < acr_n_options; i++)

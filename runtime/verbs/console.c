@@ -1,7 +1,7 @@
-/* Shows progress to people on stderr, and to programs as events. On a terminal, a block of lines
- * at the bottom shows the current state. One lock protects it. To print a line, one write erases
- * the block, prints the line and draws the block below; a thread redraws the block every second.
- * Without a terminal, each stage and each long wait is a line with its date. Verbs write
+/* Shows progress to people on stderr, and to programs as events. On a terminal, a block of lines at
+ * the bottom shows the current state. One lock protects the block. To print a line, one write
+ * erases the block, prints the line and draws the block below; a thread redraws the block every
+ * second. Without a terminal, each stage and each long wait is a line with its date. Verbs write
  * standard output after acr_console_end. */
 #include "verbs/screen.h"
 #include "verbs/verbs_private.h"
@@ -16,10 +16,10 @@
 
 #include "verbs/status_block.h"
 
-#define LONG_MS 30000  /* if a log has had no line for this long, it gets one */
+#define LONG_MS 30000  /* maximum time without a line in a log */
 #define FIRST_MS 500   /* delay before the block is first drawn */
 #define TICK_MS 1000   /* interval between redraws of the block */
-#define AWAITED_MS 400 /* a wait that takes longer than this gets a line in the log */
+#define AWAITED_MS 400 /* a longer wait gets a line in the log */
 
 struct AcrConsole {
     AcrProgress progress;
@@ -35,9 +35,9 @@ struct AcrConsole {
     bool has_ticker, is_over, has_line;
     AcrDoing doing;
     gint64 logged_ms;  /* when the last line was written */
-    char *status;      /* text that replaces the stage, for a verb that runs many tasks */
-    gint64 awaited_ms; /* when the wait that `status` describes began; 0 if it describes no wait */
-    bool is_awaiting;  /* the wait has not been printed as a line yet */
+    char *status;      /* text of a verb that runs many tasks, which replaces the stage */
+    gint64 awaited_ms; /* when the wait described by `status` began; 0 if `status` is no wait */
+    bool is_awaiting;  /* the wait was not yet printed as a line */
     AcrStatusBlock block;
 };
 
@@ -50,15 +50,15 @@ static struct winsize screen_size(void)
     return is_known ? size : (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
-/* The maximum number of lines of the block. Lines that scroll out of the terminal could not be
- * erased. */
+/* Returns the maximum number of lines of the block. Lines that scroll out of the terminal could not
+ * be erased. */
 static guint lines_of(const AcrConsole *console)
 {
     bool has_own = console->status && strchr(console->status, '\n');
     return has_own ? screen_size().ws_row - 1u : ACR_STATUS_LINES;
 }
 
-/* Adds the parts of a line; the first line begins the block. */
+/* Adds the parts of a line. Unless `is_first`, the line begins on its own row. */
 static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
 {
     g_auto(GStrv) words = g_strsplit(line, ACR_WORDS_BETWEEN, -1);
@@ -66,7 +66,7 @@ static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
         g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
 }
 
-/* The parts to show; each part stays on one line; NULL if there are none. */
+/* Returns the parts to show; owned; NULL if there are none. Each part stays on one line. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
     const AcrSpent *spent = acr_doing_spent(&console->doing);
@@ -132,7 +132,7 @@ static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
     put_console_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
 }
 
-/* The beginning of a line of progress: its date, if stderr is not a terminal; owned. */
+/* Returns the start of a line of progress: its date if stderr is not a terminal, or ""; owned. */
 static char *date_of_line(const AcrConsole *console)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
@@ -148,8 +148,8 @@ static void log_line(AcrConsole *console, const char *line)
 
 /* ---- The ticker ---- */
 
-/* If there is no block, prints a wait as a line (once), and prints the state whenever no line
- * has been printed for long. */
+/* Prints, if there is no block, a new wait as a line (once), and the state if no line was printed
+ * for a long time. */
 static void log_state(AcrConsole *console)
 {
     gint64 now_ms = acr_now_ms();
@@ -184,8 +184,8 @@ static void *tick_block(void *data)
     return NULL;
 }
 
-/* Starts the ticker thread with signals blocked, so that signals interrupt other threads, which
- * must notice them. */
+/* Starts the ticker thread with signals blocked, so that signals interrupt only the other threads,
+ * which react to them. */
 static void start_ticker(AcrConsole *console)
 {
     sigset_t all, before;
@@ -248,7 +248,7 @@ void acr_console_status(AcrConsole *console, const char *text)
 
 void acr_console_await(AcrConsole *console, const char *line)
 {
-    char *visible = line ? acr_one_line(line) : NULL; /* the ticker will draw the text */
+    char *visible = line ? acr_one_line(line) : NULL; /* the ticker will draw the line */
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;

@@ -1,5 +1,5 @@
 /* acr-host demo: performs `run` on a copy of the bundled sample with recorded answers, so that
- * users can try a new installation without key or network. Then removes the copy, unless the
+ * users can try a new installation without key or network. The copy is then removed, unless the
  * user named its folder. */
 #include "verbs/verbs_private.h"
 
@@ -30,7 +30,7 @@ static bool copy(const char *from, const char *to, GError **error)
     return ok;
 }
 
-/* Creates the folder that the user named, which must not exist, or a temporary one; owned. */
+/* Creates the folder that the user named, which must not exist, or a temporary folder; owned. */
 static char *make_demo_folder(const char *named, GError **error)
 {
     if (!named)
@@ -42,8 +42,8 @@ static char *make_demo_folder(const char *named, GError **error)
                                   "cannot create '%s': %s", named, why));
 }
 
-/* Copies the sample (installed, or from the source tree) to `sample` in a new folder. Returns
- * the path of the copy, owned. */
+/* Copies the sample (installed, or from the source tree) to the subfolder `sample` of a new folder.
+ * Returns the path of the new folder, owned. */
 static char *copy_sample(const AcrHost *host, const char *named, GError **error)
 {
     static const char *const places[] = {"../sample", "../tests/fixtures/sample"};
@@ -59,8 +59,8 @@ static char *copy_sample(const AcrHost *host, const char *named, GError **error)
                                   "the sample is missing: install acr-host again"));
 }
 
-/* Makes the kept sample a repository with one commit, because otherwise it could be taken for a
- * part of an enclosing repository. If git is not installed, it stays a plain folder. */
+/* Makes the kept sample a repository with one commit, because otherwise git could take it for a
+ * part of an enclosing repository. Without git, it stays a plain folder. */
 static bool commit_sample(const char *folder, GError **error)
 {
     g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
@@ -94,7 +94,7 @@ static int run_sample(AcrHost *host, const char *folder, bool is_kept)
                     *out = g_build_filename(folder, "out", NULL);
     const char *words[] = {"run", "--repo", repo, "--issue",   issue,     "--model",
                            model, "--out",  out,  "--verbose", "--apply", NULL};
-    if (is_kept) /* the user can keep the sample's issue, too */
+    if (is_kept) /* leave out --apply, so that the kept sample still has its bug */
         words[G_N_ELEMENTS(words) - 2] = NULL;
     g_auto(GStrv) argv = g_strdupv((char **)words);
     g_autofree char *command = g_strjoinv(" ", argv);

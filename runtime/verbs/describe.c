@@ -1,5 +1,5 @@
 /* acr-host describe: prints the verbs and their options as one JSON object, from which the build
- * makes the manual pages and shell completions. The verb is not listed. */
+ * makes the manual pages and shell completions. --help does not list the verb. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"

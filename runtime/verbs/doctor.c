@@ -1,5 +1,6 @@
-/* acr-host doctor: checks what works on this machine. It prints one row for each check, with a
- * remedy. If a row fails, `run` does not work; if a row warns, a part of `run` does not work. */
+/* acr-host doctor: checks the installation on this machine, and prints a row for each check, with a
+ * remedy. If a check fails, `run` does not work; if a check warns, a part of `run` does not
+ * work. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 /* time limit in milliseconds for the answer of a model's server, and of Python */
 #define ANSWER_MS 15000
-#define LITTLE_ROOM (1ull << 30) /* the check warns if a disk has fewer free bytes than this */
+#define LITTLE_ROOM (1ull << 30) /* fewer free bytes on a disk cause a warning */
 #define MAX_COUNTED 200000u      /* maximum number of the cache's files that are counted */
 #define MIB (1024.0 * 1024)
 
@@ -26,7 +27,7 @@ typedef struct {
     bool has_failed;
 } Doctor;
 
-/* Adds a row. `remedy` may be NULL. */
+/* Adds a row for a check. `remedy` may be NULL. */
 static void add_check(Doctor *doctor, const char *check, State state, const char *remedy,
                       const char *found)
 {
@@ -87,7 +88,7 @@ static void check_worker(Doctor *doctor)
 
 /* ---- Where code is run ---- */
 
-/* Takes a snapshot of an empty folder. The caller removes both. */
+/* Takes a snapshot of an empty folder. The caller removes the folder and frees the snapshot. */
 static AcrSnapshot *empty_snapshot(const char *folder, GError **error)
 {
     g_autoptr(AcrRepo) repo = acr_repo_open(folder, error);
@@ -204,8 +205,8 @@ static void count_bytes(const char *path, guint *n, guint64 *bytes)
     }
 }
 
-/* Whether files can be created in the nearest existing folder above `path`. *out_room is the
- * number of free bytes there. */
+/* Returns whether files can be created in `path` or its nearest existing parent folder. *out_room
+ * is the number of free bytes there. */
 static bool is_writable(const char *path, guint64 *out_room)
 {
     struct statvfs room;

@@ -1,4 +1,4 @@
-/* --dry-run: prints the plan of a run, as lines or as one JSON object, or of a batch, as lines. */
+/* --dry-run: prints the plan of a run (as lines or as one JSON object) or of a batch (as lines). */
 #include <string.h>
 
 #include "layout/layout.h"
@@ -137,7 +137,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
 
 /* ---- A batch ---- */
 
-/* The most that the batch can cost, in micro-USD: its own ceiling, or that of all tasks. */
+/* Returns the batch's maximum cost in micro-USD: its ceiling or that of all tasks; -1: no limit. */
 static gint64 most_of_batch(const AcrRunSpec *spec, guint tasks, gint64 most)
 {
     gint64 each = acr_microusd(spec->task_max_cost);
@@ -157,7 +157,7 @@ static void add_batch_limits(GString *text, const AcrRunSpec *spec, guint tasks,
                 (double)acr_microusd(spec->task_max_cost) / 1e6);
 }
 
-/* Says which tasks will run, and names the first of them. */
+/* Adds how many tasks there are, the first unfinished task, and how many run in parallel. */
 static void add_tasks(GString *text, const AcrRunSpec *spec, guint tasks, const GPtrArray *left)
 {
     const AcrInstance *first = left->len ? left->pdata[0] : NULL;
@@ -195,7 +195,7 @@ int acr_dry_run(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) plan = NULL;
-    /* this checks that the extensions can be loaded, as a run does */
+    /* load the extensions only to check them, as a run does */
     g_autoptr(AcrExtensions) unused = NULL;
     g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, &error);
     if (!repo || !acr_verb_load_extensions(host, spec, acr_repo_workdir(repo), &unused, &error) ||

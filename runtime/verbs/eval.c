@@ -62,7 +62,7 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     return report_grades(host, spec, &result, console);
 }
 
-/* Removes the predictions for all other tasks; returns how many it removed. */
+/* Removes the predictions for tasks outside `tasks`, and returns how many it removed. */
 static guint keep_predictions_of(const GPtrArray *tasks, GPtrArray *predictions)
 {
     guint all = predictions->len;
@@ -133,7 +133,7 @@ static bool check_grading_place(AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* If there are several shards, keeps only the tasks and predictions of this shard. */
+/* Keeps only the tasks and predictions of this shard, if there are several shards. */
 static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
                         GPtrArray *predictions, AcrLock **out_lock, GError **error)
 {

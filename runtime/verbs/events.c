@@ -1,6 +1,6 @@
-/* Progress events as JSON lines for programs, written to a descriptor that the caller opened or to
- * a file. After the reader has closed the pipe, or has not read for READ_MS, no more events are
- * written. The schema is runtime/schemas/events.json. */
+/* Writes progress events as JSON lines for programs, to a descriptor that the caller opened or to a
+ * file. Writing stops for good if the reader closes the pipe, or does not read for READ_MS. The
+ * schema is runtime/schemas/events.json. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #define READ_MS 5000
-#define FIRST_BYTES "{\"event\":" /* the beginning of a file of events */
+#define FIRST_BYTES "{\"event\":" /* beginning of each file of events */
 
 struct AcrEvents {
     AcrProgress progress;
-    int fd;  /* owned; -1 if no more events are written */
-    int err; /* errno of the failure after which no more events are written */
+    int fd;  /* owned; -1 if writing has stopped */
+    int err; /* errno of the failure that stopped writing */
     pthread_mutex_t lock;
 };
 
-/* Writes at most as many bytes as the pipe accepts; returns 0 or an errno. */
+/* Writes a line in pieces that the pipe accepts; returns 0 or an errno. */
 static int write_event_line(int fd, const char *at, gsize len)
 {
     while (len > 0) {
@@ -60,19 +60,19 @@ const AcrProgress *acr_events_progress(const AcrEvents *events)
     return &events->progress;
 }
 
-/* Duplicates a descriptor that this process inherited (our own are close-on-exec). Returns -1 if
- * nothing can be written to it. */
+/* Duplicates a descriptor that this process inherited (descriptors that it opened are
+ * close-on-exec). Returns -1 if the descriptor is not writable. */
 static int take_descriptor(gint64 number)
 {
     bool is_handed = number > STDIN_FILENO && fcntl((int)number, F_GETFD) == 0 &&
                      (fcntl((int)number, F_GETFL) & O_ACCMODE) != O_RDONLY;
     int fd = is_handed ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
     if (fd >= 0 && number > STDERR_FILENO)
-        close((int)number); /* child processes do not inherit the duplicate */
+        close((int)number); /* children do not inherit the duplicate */
     return fd;
 }
 
-/* Whether events may be appended to an existing file. If it has other contents, it belongs to
+/* Returns whether events may be appended to an existing file. A file with other contents belongs to
  * the user. */
 static bool holds_events(int fd)
 {
@@ -84,8 +84,8 @@ static bool holds_events(int fd)
            memcmp(first, FIRST_BYTES, sizeof first) == 0;
 }
 
-/* Opens the file of events; -1 with `error`. A regular file is opened for reading, too; a FIFO
- * only for writing, without waiting for a reader. */
+/* Opens the file of events; returns -1 with `error` on failure. A regular file is opened for
+ * reading, too; a FIFO only for writing, without waiting for a reader. */
 static int open_events_file(const char *where, GError **error)
 {
     const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

@@ -1,5 +1,5 @@
-/* acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes the
- * command's streams and exit code on, or prints them as one JSON object. */
+/* acr-host exec: runs a command on a private copy of a repository, in the sandbox. Passes on the
+ * command's streams and exit code, or prints them as one JSON object. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include "project/project.h"
 #include "sandbox/sandbox.h"
 
-/* The same exit codes as those of `timeout` and `docker run`. */
+/* The exit codes that `timeout` and `docker run` use, too. */
 #define EXIT_TIMED_OUT 124
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128
 
 #define MB ((gint64)1024 * 1024)
 
-/* Prints output as it arrives, until a stream has printed as many bytes as are kept of it. */
+/* Prints output as it arrives, up to the number of bytes that are kept of each stream. */
 typedef struct {
     gsize left[2]; /* number of bytes that each stream may still print */
     int failed;    /* errno of a failed write; 0 if the reader only closed the pipe */
@@ -121,7 +121,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_usage("%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say("%s", *at); /* the remarks now include those about the execution */
+        acr_verb_say("%s", *at); /* now with remarks about the execution */
     return code;
 }
 

@@ -36,8 +36,8 @@ bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
     return acr_extensions_locate(spec->extensions, &options, error);
 }
 
-/* Reads the issue from a source of an extension. Leaves the issue unset if no extension has a
- * source for its scheme. */
+/* Reads the issue from an extension's source. Leaves `issue_text` unset if no extension has a
+ * source for the scheme of --issue. */
 static bool take_issue(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     g_autoptr(AcrExtensions) all = NULL;

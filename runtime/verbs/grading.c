@@ -1,4 +1,4 @@
-/* Code that the verbs that grade predictions share: options, progress, and the final table. */
+/* Code shared by the verbs that grade predictions: options, progress, and the final table. */
 #include "verbs/grading.h"
 
 #define MAX_RECIPES_BYTES ((gsize)16 * 1024 * 1024)

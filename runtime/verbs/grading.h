@@ -1,4 +1,4 @@
-/* Private to verbs: functions that the verbs that grade share. */
+/* Private to verbs: functions shared by the verbs that grade. */
 #pragma once
 
 #include "eval/eval.h"
@@ -15,20 +15,20 @@ bool acr_verb_read_recipes(const AcrRunSpec *spec, char **out_recipes, GError **
 bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const char *recipes,
                             GError **error) ACR_MUST_USE;
 
-/* Prints the grades: a table or JSON on stdout, and, unless `is_quiet`, the totals on stderr. */
+/* Prints the grades: a table or JSON on stdout and, unless `is_quiet`, the totals on stderr. */
 AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json, bool is_quiet) ACR_MUST_USE;
 
-/* The exit code of a verb that would otherwise end with `code`. If no test could be run, reports
- * that and returns ENVIRONMENT. */
+/* Returns the exit code of a verb that would otherwise end with `code`. If no test could be run,
+ * reports the failure and returns ENVIRONMENT. */
 AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code);
 
-/* Like acr_verb_fail, but reports invalid input as a usage error. */
+/* Reports `error` like acr_verb_fail, but treats invalid input as a usage error. */
 int acr_verb_fail_grading(AcrHost *host, const GError *error);
 
 /* ---- The rows of a batch, and where its code runs (batch_rows.c) ----- */
 
 /* The complete rows of a batch's tasks. The processes of the tasks never get these rows, because
- * they contain the hidden tests. */
+ * the rows contain the hidden tests. */
 typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances; /* the rows without tests; borrowed */
@@ -43,17 +43,17 @@ typedef struct {
     AcrEvalOptions options;       /* the options for grading */
     AcrEvalOptions running;       /* the options for running the tasks' code */
     struct AcrEvalImages *images; /* NULL if no task needs an image */
-    const char *place; /* the word for the place of the tasks' code; NULL if the options decide */
+    const char *place; /* name of the place of the tasks' code; NULL if the options decide */
 } AcrBatchRows;
-/* Whether the batch needs the tasks' rows. */
+/* Returns whether the batch needs the complete rows of its tasks. */
 bool acr_batch_needs_rows(const AcrRunSpec *spec);
-/* Reads the rows, and decides where the code of the tasks runs. Owned. Errors: USAGE of task, those
+/* Reads the rows, and decides where the code of the tasks runs; owned. Errors: USAGE of task, those
  * of batch, eval and py. */
 AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
                                  GError **error) ACR_MUST_USE;
 /* Checks, before a model is paid, that the tasks of `left` (acr_batch_unfinished) can be run and
- * graded in their places, and that there is an engine if one of these places is a container.
- * Errors: USAGE of task, those of sandbox. */
+ * graded in their places, and that there is an engine if a place is a container. Errors: USAGE of
+ * task, those of sandbox. */
 bool acr_batch_rows_check(const AcrBatchRows *rows, const GPtrArray *left,
                           GError **error) ACR_MUST_USE;
 void acr_batch_rows_free(AcrBatchRows *rows);
@@ -61,8 +61,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
 /* Callback of AcrBatchOptions: creates the environment of a task, or finds its image. */
 bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                           AcrTaskPlace *out, GError **error);
-/* Callback of AcrBatchOptions for a batch that does not grade: the task no longer needs its
- * image. */
+/* Callback of AcrBatchOptions for a batch that does not grade: releases the image of a task. */
 void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
 
 /* ---- Grading the tasks of a batch as they end (batch_grading.c) ---- */
@@ -76,13 +75,13 @@ void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
 /* Callback of AcrBatchOptions: grades the prediction of a task. */
 void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
-/* Writes the final report and prints the grades. *out_code is `code` (of the batch), or the code
- * of a failure in this function. */
+/* Writes the final report and prints the grades. *out_code is `code` (of the batch), or the exit
+ * code of a failure in this function. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;
 
-/* The plan of a batch as lines (dry_run.c); owned. `left` are the unfinished ones of `tasks` tasks,
- * `place` is the word for where code runs (NULL: the options say it), `plan` that of
+/* Describes the plan of a batch in lines (dry_run.c); owned. `left` has the unfinished tasks of
+ * `tasks` in total, `place` names where code runs (NULL: as the options say), `plan` is that of
  * acr_task_plan_models. */
 char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray *left,
                            const char *place, const AcrJson *plan) ACR_MUST_USE;

@@ -1,5 +1,5 @@
-/* Shows the Markdown of the guides on a terminal. Supports only what the guides use: headings,
- * paragraphs, lists, tables, code blocks, and code, emphasis and links inside a line. */
+/* Shows the Markdown of the guides on a terminal. Supports only the elements that the guides use:
+ * headings, paragraphs, lists, tables, code blocks, and code, emphasis and links inside a line. */
 #include "verbs/screen.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 typedef struct {
     GString *out, *paragraph;
-    GPtrArray *rows; /* lines of a table (char *) */
+    GPtrArray *rows; /* lines (char *) of the current table */
     guint width;
     bool has_colour, is_code;
 } Guide;
@@ -24,8 +24,8 @@ static void put_styled(const Guide *self, GString *out, const char *style, const
     g_string_append(out, self->has_colour ? PLAIN : mark);
 }
 
-/* Appends the text of a link. If the link leads to another page, also says how to read that
- * page. */
+/* Appends the text of a link and, if the link leads to another page, the command or address for
+ * that page. Returns the end of the link; NULL if `at` is no link. */
 static const char *put_link(const char *at, GString *out)
 {
     const char *middle = strstr(at, "]("), *end = middle ? strchr(middle, ')') : NULL;
@@ -44,7 +44,7 @@ static const char *put_link(const char *at, GString *out)
     return end + 1;
 }
 
-/* The text of a line without marks; owned. */
+/* Returns the text of a line, with its marks replaced by styles; owned. */
 static char *inline_text(const Guide *self, const char *text)
 {
     GString *out = g_string_new(NULL);
@@ -85,7 +85,7 @@ static void end_paragraph(Guide *self)
 
 /* ---- Tables ---- */
 
-/* The cells of a row, without marks; owned. */
+/* Returns the cells of a row, without marks; owned. */
 static char **cells_of(const Guide *self, const char *row)
 {
     g_autoptr(GString) text = g_string_new(row + 1);
@@ -102,7 +102,7 @@ static char **cells_of(const Guide *self, const char *row)
     return cells;
 }
 
-/* A row whose cells stand below each other, with the headings of the table. */
+/* Prints the cells of a row below each other, each after the heading of its column. */
 static void put_stacked(Guide *self, char *const *cells, char *const *heads)
 {
     put_wrapped(self, cells[0]);
@@ -139,12 +139,12 @@ static void end_table(Guide *self)
     }
     for (guint k = 0; k + 1 < n; k++)
         before += widths[k] + BETWEEN;
-    /* the last column may be continued on other lines if there is room for it */
+    /* the last column may wrap if the other columns leave it enough room */
     bool fits =
         !self->width || before <= self->width / 2 || before + widths[n ? n - 1 : 0] <= self->width;
     for (guint i = fits || n == 1 ? 0 : 2; i < rows->len; i++) {
         char *const *cells = rows->pdata[i];
-        if (i == 1) /* the line below the headings */
+        if (i == 1) /* skip the line below the headings */
             continue;
         if (fits)
             put_aligned(self, cells, widths, n);

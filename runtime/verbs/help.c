@@ -1,5 +1,5 @@
-/* Prints `acr-host VERB --help` from the table of options, in groups. Prints common options,
- * which fit on a screen, or with --help-all all options. */
+/* Prints `acr-host VERB --help` from the table of options, in groups: the common options, which fit
+ * on a screen, or with --help-all all options. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"
@@ -38,7 +38,8 @@ static void add_option(GString *text, const AcrOption *option)
     add_option_row(text, left, help);
 }
 
-/* Adds the options of a group, either common ones or all. If `text` is NULL, only counts them. */
+/* Adds the options of a group, common ones or all; only counts if `text` is NULL. Returns the
+ * number. */
 static guint add_group(GString *text, const AcrVerb *verb, const AcrOptionGroup *group, bool is_all)
 {
     g_auto(GStrv) names = g_strsplit(group->names, " ", -1);

@@ -1,6 +1,6 @@
 /* acr-host help TOPIC|VERB: prints a guide of docs/ or, if a verb has no guide, its --help. The
- * topic `skill` is the file from which other agents learn to use the program; the rules of these
- * agents determine the file's name and folder. */
+ * topic `skill` is the file from which other agents learn to use the program; those agents require
+ * the file's name and folder. */
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-/* Peak memory of this process or of its largest child. */
+/* Returns the peak memory in KiB of this process or its largest child (`who`: see getrusage). */
 static gint64 peak_memory_kib(int who)
 {
     struct rusage usage;
@@ -62,7 +62,7 @@ static AcrOut print_counts(const AcrJson *json)
     return acr_out_text(text->str);
 }
 
-/* Clears the cache. If no repository is given, nothing else is done. */
+/* Clears the cache of outlines. Does nothing else if no repository is given. */
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;

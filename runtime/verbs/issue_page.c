@@ -8,15 +8,15 @@
 #include "http/http.h"
 #include "report/report.h"
 
-#define PAGE 100      /* number of comments in one answer; both servers allow no more */
-#define MAX_PAGES 100 /* maximum number of pages of comments, for issues with very many */
+#define PAGE 100      /* number of comments in one answer, the maximum of both servers */
+#define MAX_PAGES 100 /* maximum number of pages of comments to read */
 #define TIMEOUT_MS 60000
 #define MAX_MOVES 3
 
 /* The differences between the servers' APIs. */
 typedef struct {
     AcrForgeKind kind;
-    const char *api_path; /* path of the API, after the address of the user's own server */
+    const char *api_path; /* path of the API on the user's own server */
     /* path of the comments, between the issue's address and the page number */
     const char *comments;
     const char *text, *author, *handle;
@@ -34,7 +34,7 @@ static const Dialect dialects[] = {
 typedef struct {
     const Dialect *dialect;
     char *api;       /* URL of the issue in the API */
-    char *host;      /* for messages */
+    char *host;      /* name of the server, for messages */
     bool is_trusted; /* the user's token is meant for this host */
     guint moves;
 } Page;
@@ -50,8 +50,8 @@ bool acr_issue_is_page(const char *text)
     return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
 }
 
-/* Finds the dialect, project and number of a URL. Accepts URLs of pages (including GitLab's work
- * items and old form) and of APIs. */
+/* Finds the dialect, project and number in a URL. Accepts URLs of pages (also GitLab's work items
+ * and old form) and of APIs. */
 static const Dialect *find_dialect(const char *host, const char *path, char **out_project,
                                    char **out_number)
 {
@@ -120,7 +120,7 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-/* The new URL of a renamed repository, if the new URL is on the same server; owned. */
+/* Returns the redirected URL of a renamed repository, if it is on the same server; owned. */
 static char *moved_to(const char *url, const AcrHttpResponse *response)
 {
     const char *place = acr_http_header(response->headers, "location");
@@ -175,8 +175,8 @@ static void add_page_text(GString *text, const char *more)
         g_string_append_c(text, '\n');
 }
 
-/* Adds a comment of a person, if it was made before the given day or time. All times have the
- * same form (UTC), so they are compared as strings. */
+/* Adds a person's comment, if it was made before `before` (a day or time; NULL: always). All times
+ * have the same form (UTC), so they are compared as strings. */
 static void add_comment(const Dialect *dialect, const AcrJson *comment, const char *before,
                         GString *text)
 {

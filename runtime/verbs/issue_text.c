@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The issue's bytes as UTF-8. Rejects UTF-16; reads other bytes that are not UTF-8 as latin-1,
- * with a warning. */
+/* Returns the issue's bytes as UTF-8; owned. Rejects UTF-16; reads other bytes that are not UTF-8
+ * as latin-1, with a warning. */
 static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
 {
     gsize len;
@@ -34,8 +34,8 @@ static GBytes *read_issue(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
     return acr_file_read(spec->issue_file, ACR_ISSUE_MAX_BYTES, error);
 }
 
-/* The scheme of a reference such as "jira:ABC-12", which an extension could read; owned; NULL if
- * the option has another form. */
+/* Returns the scheme of a reference that an extension could read, such as "jira" of "jira:ABC-12";
+ * owned; NULL if `issue` has another form. */
 static char *issue_scheme(const char *issue)
 {
     gsize len = issue ? strspn(issue, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;

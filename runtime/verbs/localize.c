@@ -1,5 +1,5 @@
 /* acr-host localize: ranks the methods and lines that most likely cause a failure, by the tests
- * that run them. */
+ * that execute them. */
 #include "verbs/test_place.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *basel
         ACR_JSON("lines", acr_suspects_to_json(index, found->lines, MAX_LINES, false)), NULL);
 }
 
-/* Suspects with the same score share their ranks. */
+/* Appends the rank and score of a suspect. Suspects with the same score share their ranks. */
 static void append_rank(GString *text, const AcrSuspect *suspect)
 {
     g_autofree char *tied = suspect->rank.first < suspect->rank.last
@@ -60,7 +60,7 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 
 /* ---- Running ---- */
 
-/* Adds the hidden tests of a benchmark task to the tree. */
+/* Returns the tree with the hidden tests of a benchmark task; owned. */
 static AcrOverlay *add_hidden_tests(const AcrTestPlace *place, GError **error)
 {
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(place->workspace.snapshot);

@@ -6,7 +6,7 @@
 
 #include "serve/serve.h"
 
-/* Shown to a person who starts the verb by hand. */
+/* The text for a person who starts the verb by hand. */
 static const char connecting[] =
     "Other agents start acr-host mcp and talk to it over the Model Context Protocol (stdio). Set "
     "it up like this:\n"

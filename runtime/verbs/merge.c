@@ -11,8 +11,8 @@ static void tell_missing(const GPtrArray *missing)
         acr_verb_say("%u more shards are not complete", missing->len - MAX_LINES);
 }
 
-/* Merges the grades, if there are any. Returns `code` (of the merge of the batch), or the code
- * of a failure. */
+/* Merges the grades, if there are any. Returns `code` (of the batch's merge), or the exit code of a
+ * failure. */
 static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
                         AcrExit code)
 {
@@ -21,7 +21,7 @@ static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *sp
     g_auto(AcrEvalResult) result = {0};
     if (!acr_eval_merge(host, shards, spent_microusd, &missing, &result, &error))
         return acr_verb_fail_grading(host, error);
-    if (code == ACR_EXIT_OK) /* otherwise the missing shards were already listed */
+    if (code == ACR_EXIT_OK) /* otherwise the missing shards were listed before */
         tell_missing(missing);
     code = missing->len ? ACR_EXIT_NONE : code;
     return result.path ? acr_out_exit(acr_verb_tell_grades(&result, false, false), code) : code;

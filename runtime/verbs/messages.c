@@ -50,7 +50,7 @@ void acr_verb_say(const char *format, ...)
     complain(message, "");
 }
 
-/* Whether all lines after the first are a command's output. */
+/* Returns whether all lines of the message after the first are a command's output. */
 static bool ends_in_output(const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||

@@ -1,5 +1,5 @@
-/* Shows a long text in the user's pager ($PAGER; the default is less), but only on a terminal. A
- * text that fits on the screen is printed directly. */
+/* Shows a long text in the user's pager ($PAGER; default: less), but only on a terminal. Prints a
+ * text that fits on the screen directly. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Starts the pager in our process group, because the pager reads keys from the terminal. Returns
- * false if it cannot be started. */
+/* Starts the pager in the process group of acr-host, because the pager reads keys from the
+ * terminal. Returns false if it cannot be started. */
 static bool start_pager(int input, pid_t *out)
 {
     const char *command = g_getenv("PAGER");
@@ -40,12 +40,12 @@ AcrOut acr_out_paged(const char *text)
 {
     int fds[2];
     pid_t pid = 0;
-    bool has_keys = isatty(STDIN_FILENO); /* without a keyboard, nobody could leave the pager */
+    bool has_keys = isatty(STDIN_FILENO); /* without a keyboard, the pager could not be left */
     if (!has_keys || pipe2(fds, O_CLOEXEC) != 0)
         return acr_out_safe(text);
     bool ok = start_pager(fds[0], &pid);
     close(fds[0]);
-    /* the user may quit before the whole text is written */
+    /* ignore errors, because the user may quit before the whole text is written */
     if (ok)
         (void)!acr_fd_write_all(fds[1], text, strlen(text));
     close(fds[1]);

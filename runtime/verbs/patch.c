@@ -14,7 +14,7 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
         ACR_JSON("edits", acr_edits_to_json(result->edits, false)), NULL);
 }
 
-/* Shows the name of each file on a terminal. Piped output has no names, so it stays a patch. */
+/* Prints a diff or message. Only a terminal gets the file name, so that piped output is a patch. */
 static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json,
                          bool is_one_of_many)
 {
@@ -33,7 +33,7 @@ static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool js
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
-    AcrWorkspace *workspace; /* has no index until an answer needs one */
+    AcrWorkspace *workspace; /* not indexed until an answer needs an index */
 } Patching;
 
 static bool apply_text(const Patching *patching, const char *text, AcrPatchResult *out,
@@ -48,8 +48,8 @@ static bool apply_text(const Patching *patching, const char *text, AcrPatchResul
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
-/* Tries to apply an answer without an index, and indexes only if the result could differ with
- * one: an index helps to choose between several places and to explain refusals. */
+/* Applies an answer without an index first. Indexes only if the result could differ with an index,
+ * which helps to choose between several places and to explain rejections. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
     g_autofree char *saved = acr_utf8_repair_bytes(answer), *thoughts = NULL;
@@ -67,8 +67,8 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     return apply_text(patching, text, out, error);
 }
 
-/* Handles one answer from a file or, if `file` is NULL, from standard input. *out_more is set to
- * whether standard output accepts more. */
+/* Handles one answer from a file or, if `file` is NULL, from standard input, and returns the exit
+ * code. *out_more says whether standard output accepts more data. */
 static int handle(Patching *patching, const char *file, bool *out_more)
 {
     AcrHost *host = patching->host;

@@ -1,4 +1,4 @@
-/* Default places: the enclosing repository of the current folder, and a new run folder. */
+/* Default places: the repository that encloses the current folder, and a new run folder. */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -6,11 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* maximum number of run folders of one repository that begin in the same second */
+/* maximum number of run folders of a repository created in the same second */
 #define MOST_OF_A_SECOND 100
 
-/* Whether `folder` has a ".git". Another user's repository is used only if the user names it,
- * because an attacker may have put it there. */
+/* Returns whether `folder` has a ".git". *out_is_foreign: the repository belongs to another user,
+ * so it is used only if the user names it, because an attacker may have put it there. */
 static bool is_repository(const char *folder, bool *out_is_foreign)
 {
     struct stat status;
@@ -71,7 +71,7 @@ char *acr_verb_new_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
-/* For a verb without arguments: takes the latest run of the enclosing repository. */
+/* Adds the latest run of the enclosing repository as the argument, if the user gave none. */
 static void take_latest_run(AcrRunSpec *spec)
 {
     g_autofree char *repo = find_repository(NULL), *latest = repo ? acr_runs_latest(repo) : NULL;
@@ -96,7 +96,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
                        of_run = ACR_FOR_REPORT | ACR_FOR_REPLAY | ACR_FOR_PR | ACR_FOR_WATCH,
                        looks = issue | ACR_FOR_RUNS | ACR_FOR_SEARCH | ACR_FOR_PATCH |
                                ACR_FOR_INDEX | ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
-    /* an empty string comes from an unset variable in a user's script */
+    /* an unset variable in a user's script gives an empty string */
     if (spec->repo && !*spec->repo)
         return acr_task_refuse(error, "--repo is empty");
     if (spec->out && !*spec->out)
@@ -106,7 +106,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     bool is_list = (spec->verb & ACR_FOR_SEARCH) && spec->list;
     bool is_test = (spec->verb & ACR_FOR_EXTENSIONS) && g_strcmp0(spec->arguments[0], "test") == 0;
     if ((spec->verb & ACR_FOR_EXTENSIONS) && !spec->repo && !is_test)
-        spec->repo = find_repository(NULL); /* extensions must not be inside this repository */
+        spec->repo = find_repository(NULL); /* extensions must not be inside this folder */
     if (((spec->verb & looks) || is_test) && !spec->repo && !is_about_cache && !is_task &&
         !is_list && !(spec->repo = find_repository(error)))
         return false;

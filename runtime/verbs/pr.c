@@ -10,7 +10,7 @@ static const char *state_of(const AcrJson *out, const char *step)
     return acr_json_get_string(acr_json_get(out, step), "state");
 }
 
-/* Adds the steps that a dry run would perform. */
+/* Adds the steps that a dry run leaves out. */
 static void add_plan(GString *text, const AcrJson *out)
 {
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
@@ -59,8 +59,7 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
         acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
 }
 
-/* Names the repository's policy on patches by programs, and prints it before anything is
- * written. */
+/* Prints the repository's policy on patches by AI, before anything is written. */
 static void say_policy(const AcrRunSpec *spec)
 {
     g_autoptr(AcrJson) policy = acr_pull_policy(spec);

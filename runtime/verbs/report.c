@@ -14,8 +14,8 @@ static const char *form_of(const AcrRunSpec *spec)
     return spec->json ? "json" : forms[spec->report_form];
 }
 
-/* The file for the report; owned; NULL means standard output. By default, a page is written to
- * the folder. */
+/* Returns the path of the report; owned; NULL means standard output. By default, a page is written
+ * to the folder. */
 static char *report_place(const AcrRunSpec *spec)
 {
     if (spec->report_file)
@@ -37,7 +37,7 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(AcrPython) python = error ? NULL : acr_python_new(host->python_dir, &error);
     g_autofree char *note = NULL, *run_id = NULL,
                     *dir = acr_report_folder_of(spec->arguments[0], &run_id);
-    if (dir) { /* the evaluation itself was named */
+    if (dir) { /* the user named the folder of an evaluation */
         g_free(spec->arguments[0]);
         spec->arguments[0] = g_steal_pointer(&dir);
         spec->run_id = spec->run_id ? spec->run_id : g_steal_pointer(&run_id);

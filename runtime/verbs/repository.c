@@ -52,7 +52,7 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
                           GError **error)
 {
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    if (!spec->verbose) /* the lines would only name files that cannot be parsed */
+    if (!spec->verbose) /* with --verbose, lines about the files follow instead */
         await_index(workspace, console);
     bool ok = acr_workspace_index_alone(workspace, host, NULL, error);
     acr_console_end(console);

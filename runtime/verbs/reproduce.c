@@ -1,5 +1,5 @@
-/* acr-host reproduce: writes and runs a script that fails as long as the issue is not fixed, and
- * does nothing else. Prints the script on stdout, and writes it to the run folder. */
+/* acr-host reproduce: writes and runs a script that fails as long as the issue is not fixed; writes
+ * no patch. Prints the script on stdout, and saves it in the run folder. */
 #include "verbs/verbs_private.h"
 
 const AcrVerb acr_verb_reproduce = {

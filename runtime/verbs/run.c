@@ -1,16 +1,16 @@
-/* acr-host run: fixes one issue of one repository. Prints the patch on stdout, and writes it to
- * the run folder. */
+/* acr-host run: fixes one issue of one repository. Prints the patch on stdout, and saves it in the
+ * run folder. */
 #include <string.h>
 
 #include "verbs/test_place.h"
 
-/* Whether to load the issue. A dry run does not fetch it from a URL. */
+/* Returns whether to load the issue: always, except that a dry run fetches nothing from a URL. */
 static bool needs_issue(const AcrRunSpec *spec)
 {
     return !spec->dry_run || !spec->issue_file || !acr_issue_is_page(spec->issue_file);
 }
 
-/* If the project's tests will run, says how long they took last time. */
+/* Logs how long the project's tests took last time, if that is known. */
 static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
 {
     g_autofree char *baselines = acr_task_baselines();
@@ -20,12 +20,12 @@ static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
         acr_console_log(console, "the project's tests took %s last time", time);
 }
 
-/* Prints the path of the new run folder only once the run uses it: a run that cannot begin leaves no
- * folder. */
+/* Prints the path of the new run folder when the run begins to use it, because a run that cannot
+ * begin leaves no folder. */
 typedef struct {
     AcrProgress progress;
     AcrConsole *console;
-    const char *folder; /* NULL if it was already named, or if the user chose the folder */
+    const char *folder; /* NULL if it was already printed, or if the user chose the folder */
 } FolderNote;
 
 static void take_folder_note(void *ctx, const AcrProgressEvent *event)

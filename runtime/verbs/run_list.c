@@ -1,6 +1,6 @@
-/* acr-host runs: lists the run folders of a repository in the user's state folder, beginning
- * with the latest. Also finds the run for a verb without arguments. All data come from the
- * folders; a damaged folder is skipped. */
+/* acr-host runs: lists the run folders of a repository in the user's state folder, beginning with
+ * the latest. Also finds the run for a verb without arguments. All data come from the folders;
+ * damaged folders are skipped. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 44      /* maximum width of a title: without the folder, a line fits 80 columns */
-#define BEFORE_FOLDER 36u /* columns of a line besides the folder and the title */
+#define MAX_TITLE 44      /* maximum width; without the folder, a line then fits 80 columns */
+#define BEFORE_FOLDER 36u /* columns of a line without folder and title */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
@@ -22,7 +22,7 @@ typedef struct {
     char *path, *title;
     AcrJson *meta, *result; /* `result` is NULL if the run is not finished */
     const char *state;      /* "running", "finished", "unfinished" */
-    gint64 changed_s;       /* when its state last changed, in seconds since 1970 */
+    gint64 changed_s;       /* when `state` last changed, in seconds since 1970 */
 } Run;
 
 static void free_run(gpointer data)
@@ -41,7 +41,7 @@ static gint compare_runs(gconstpointer a, gconstpointer b)
                                               : strcmp(other->path, one->path);
 }
 
-/* The first line of the issue that contains a word, without Markdown's "#"; owned. */
+/* Returns the first line of the issue that has text, without Markdown's "#"; owned. */
 static char *read_title(const AcrFolder *folder)
 {
     g_autoptr(GBytes) issue = acr_folder_read_file(folder, ACR_FILE_ISSUE, MAX_ISSUE_BYTES, NULL);
@@ -56,8 +56,8 @@ static const char *repo_of(const AcrJson *meta)
     return acr_json_get_string(acr_json_get(meta, "options"), "repo");
 }
 
-/* Reads the run in a folder; owned; NULL if it cannot be read, or belongs to another repository
- * than `repo` (NULL: any). */
+/* Reads the run in a folder; owned; NULL if the run cannot be read, or belongs to another
+ * repository than `repo` (NULL: any). */
 static Run *read_run(const char *path, const char *repo)
 {
     g_auto(AcrFolder) folder = {0};
@@ -81,7 +81,7 @@ static Run *read_run(const char *path, const char *repo)
     return run;
 }
 
-/* The runs (array of Run) of one repository (NULL: of all), beginning with the latest; owned. */
+/* Reads the runs (array of Run) of a repository (NULL: of all), latest first; owned. */
 static GPtrArray *read_runs(const char *repo)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(free_run);
@@ -152,7 +152,7 @@ AcrJson *acr_runs_list(const char *repo)
     return describe_runs(runs);
 }
 
-/* The age as "3 d", "2 h", "5 min"; owned. */
+/* Formats an age as "3 d", "2 h" or "5 min"; owned. */
 static char *age_text(gint64 seconds)
 {
     return seconds >= DAY_S  ? g_strdup_printf("%d d", (int)(seconds / DAY_S))
@@ -186,8 +186,8 @@ static char *list_text(const AcrJson *rows)
 
 /* ---- Pruning ---- */
 
-/* Whether --prune removes a run. It does if the run ended without a patch, or has not changed
- * for KEPT_DAYS, and is not running. */
+/* Returns whether --prune removes a run: the run is not running, and it ended without a patch or
+ * has not changed for KEPT_DAYS. */
 static bool is_prunable(const Run *run)
 {
     bool is_old = g_get_real_time() / G_USEC_PER_SEC - run->changed_s > KEPT_DAYS * DAY_S,

@@ -1,10 +1,10 @@
-/* Prints the result of a run, for all verbs that perform or replay one. */
+/* Prints the result of a run, for all verbs that perform or replay a run. */
 #include <string.h>
 
 #include "layout/layout.h"
 #include "verbs/verbs_private.h"
 
-/* Adds the number of calls in each service tier, and their cost at the standard tier. */
+/* Adds the number of calls in each service tier, and the cost at the standard tier. */
 static void add_tiers(GString *line, const AcrCostSum *cost)
 {
     static const char *const names[] = {"flex", "priority", "batch"};
@@ -18,7 +18,7 @@ static void add_tiers(GString *line, const AcrCostSum *cost)
                                (double)acr_microusd(cost->standard_pico) / 1e6);
 }
 
-/* The usage of the run in one line; owned; NULL if nothing is known. */
+/* Describes the usage of the run in one line; owned; NULL if the usage is unknown. */
 static char *cost_line(const AcrCostSum *cost)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
@@ -69,7 +69,7 @@ static const char *const hints[] = {
     [ACR_APPLICABLE_PATCH] = "more --attempts",
 };
 
-/* Why a run ended without a patch, as a sentence; owned. */
+/* Says in a sentence why a run ended without a patch; owned. */
 static char *missing_words(const AcrRunResult *result)
 {
     const AcrCostSum *cost = &result->cost;
@@ -86,7 +86,7 @@ static char *missing_words(const AcrRunResult *result)
     return g_strdup_printf("%s%s%s; try %s", what, *why ? ": " : "", why, hints[status]);
 }
 
-/* Prints the last line of a run without a result. */
+/* Prints the last line for a run without a result. */
 static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     g_autofree char *words = result->is_reproduction
@@ -102,8 +102,8 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
              result->is_reproduction ? "not reproduced: " : "no patch: ", line);
 }
 
-/* Prints the verdict on a patch and the reason. Prints nothing if the user did not want code to
- * be run. */
+/* Prints the verdict on a patch and its reason. Prints nothing if the user did not want code to be
+ * run. */
 static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     static const char *const words[] = {"verified: yes", "validated: yes", "verified: no",
@@ -137,8 +137,8 @@ static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool 
         say_missing(spec, result, console);
 }
 
-/* The result for programs: as in result.json, and with the run folder if the run has begun;
- * owned. */
+/* Describes the result for programs, as in result.json and with the run folder if the run has
+ * begun; owned. */
 static AcrJson *describe_run_result(const AcrRunSpec *spec, const AcrRunResult *result)
 {
     AcrJson *json = acr_run_result_to_json(result);
@@ -150,7 +150,7 @@ static AcrJson *describe_run_result(const AcrRunSpec *spec, const AcrRunResult *
     return json;
 }
 
-/* The table of experiments; with `is_long`, each with what was changed and expected; owned. */
+/* Formats the table of experiments; if `is_long`, with the changes and expectations; owned. */
 static char *experiments_text(const AcrRunResult *result, bool is_long)
 {
     GString *text = g_string_new(NULL);
@@ -179,7 +179,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
         return acr_out_text(table);
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
-        return ACR_OUT_WRITTEN; /* the run folder has all results */
+        return ACR_OUT_WRITTEN; /* the results are in the run folder */
     g_autoptr(GBytes) script = result->found.script
                                    ? g_bytes_new(result->found.script, strlen(result->found.script))
                                    : NULL;
@@ -214,7 +214,7 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
     acr_console_command(console, "or", replay);
 }
 
-/* Prints which files changed, where the patch is, and what to do next. */
+/* Prints which files changed, where the patch is, and the next steps. */
 static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                         bool is_over, AcrConsole *console)
 {
@@ -263,7 +263,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     g_autofree char *meta = error && host->command && spec->out
                                 ? g_build_filename(spec->out, ACR_FILE_META, NULL)
                                 : NULL;
-    if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* the run had begun */
+    if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* meta.json exists: the run had begun */
         acr_console_command(console, "to resume", host->command);
     if (error)
         acr_verb_fail(host, error);

@@ -9,8 +9,8 @@
 
 #define MIN_WIDTH 20
 #define MAX_WIDTH 10000
-#define MESSAGE_HANG                                                                               \
-    2 /* indentation of the further lines of a message that begins with the program's name and a colon */
+/* indentation of the continued lines of a message that begins with the program's name */
+#define MESSAGE_HANG 2
 
 guint acr_screen_width(int fd)
 {
@@ -24,7 +24,7 @@ guint acr_screen_width(int fd)
     return width ? (guint)CLAMP(width, MIN_WIDTH, MAX_WIDTH) : 0;
 }
 
-/* Columns that a character takes. */
+/* Returns the width of a character in columns. */
 static guint letter_width(gunichar letter)
 {
     return g_unichar_iszerowidth(letter) ? 0 : g_unichar_iswide(letter) ? 2 : 1;
@@ -37,7 +37,7 @@ bool acr_has_colour(int fd)
            *term && strcmp(term, "dumb") != 0;
 }
 
-/* The end of the character or colour at `at`; adds the columns that it takes. */
+/* Returns the end of the character or colour sequence at `at`; adds its columns to *width. */
 static const char *next_letter(const char *at, guint *width)
 {
     const char *end = at[0] == '\033' && at[1] == '[' ? strchr(at, 'm') : NULL;
@@ -62,7 +62,7 @@ char *acr_text_fit(const char *text, guint most)
     for (; *at && width <= most; at = g_utf8_next_char(at)) {
         width += letter_width(g_utf8_get_char(at));
         if (width < most)
-            cut = g_utf8_next_char(at); /* leave room for the ellipsis */
+            cut = g_utf8_next_char(at); /* keep room for the ellipsis */
     }
     g_autofree char *kept = g_strndup(text, (gsize)(cut - text));
     return width <= most ? g_strdup(text) : g_strconcat(kept, "…", NULL);
@@ -76,7 +76,7 @@ guint acr_list_mark(const char *text)
     return digits && g_str_has_prefix(text + digits, ". ") ? digits + 2 : 0;
 }
 
-/* The column where a continued line begins. */
+/* Returns the column at which a continued line begins. */
 static guint hang_of(const char *line, guint width)
 {
     guint column = (guint)strspn(line, " ");
@@ -101,7 +101,7 @@ static guint hang_of(const char *line, guint width)
 static void wrap_line(GString *out, const char *line, guint width)
 {
     guint hang = MIN(hang_of(line, width), width / 2), column = 0;
-    bool is_begun = false; /* whether the current line has a word */
+    bool is_begun = false; /* the current line has a word */
     while (*line) {
         guint spaces = (guint)strspn(line, " ");
         gsize len = strcspn(line + spaces, " ");

@@ -1,7 +1,5 @@
-/*
- * acr-host search: answers search calls and questions of people, from arguments, at a prompt, or
- * from lines of standard input (as they arrive).
- */
+/* acr-host search: answers search calls, and questions of people, from arguments, at a prompt, or
+ * from lines of standard input (as they arrive). */
 #include "verbs/search_input.h"
 
 #include <string.h>
@@ -12,21 +10,21 @@ typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
     AcrWorkspace *workspace;
-    AcrSnapshot *latest; /* for use at a prompt: the last snapshot of the working tree; owned */
+    AcrSnapshot *latest; /* at a prompt: the last snapshot of the working tree; owned */
     const AcrCalls *calls;
     guint answered;
     bool has_missed, is_prompt;
-    char *wrong; /* what is wrong with an argument that should be a call; owned */
+    char *wrong; /* owned; why an argument that should be a call is invalid */
 } Search;
 
 /* How to parse a call and how to show its answer. */
 typedef struct {
-    const AcrRunSpec *spec; /* its options */
+    const AcrRunSpec *spec; /* options of the call */
     bool is_words;          /* a person wrote the call in words, not in the form that models use */
     bool is_exact;          /* accept only results of the requested kind */
     guint width;            /* where to search: IN_CODE, … */
-    guint from, to;         /* only these lines are shown; 0: all */
-    char *mark;             /* the text that the person searches for, which is emphasised; owned */
+    guint from, to;         /* first and last line to show; 0: all lines */
+    char *mark;             /* owned; the text that the person searches for, which is emphasised */
 } Manner;
 static void manner_clear(Manner *manner)
 {
@@ -57,7 +55,7 @@ static bool is_mistake(const GError *error)
            error->domain == G_SHELL_ERROR;
 }
 
-/* Parses the call in a text. *out_wrong (owned) says why it is not a valid call, or is NULL. */
+/* Parses the call in `text`. *out_wrong (owned) says why the call is invalid, or is NULL. */
 static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner *manner,
                       char **out_wrong, GError **error)
 {
@@ -113,7 +111,7 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
     return is_paged ? acr_out_paged(text->str) : acr_out_safe(text->str);
 }
 
-/* Whether the results are printed without their context. */
+/* Returns whether the results are printed without their context. */
 static bool is_list(const AcrRunSpec *spec)
 {
     return spec->files_only || spec->counts_only || spec->vimgrep;
@@ -147,7 +145,7 @@ static bool run_call(Search *self, const AcrCall *call, const Manner *manner, Ac
     return acr_search_run(self->workspace->search, call, out, error);
 }
 
-/* Says where the results are, if they are not in the place that is searched first. */
+/* Tells the user that the results come from tests or other files, if only those have results. */
 static void tell_width(const Manner *manner)
 {
     if (manner->width == IN_TESTS && !manner->spec->with_tests)
@@ -156,7 +154,7 @@ static void tell_width(const Manner *manner)
         acr_verb_say("found in no Python file; these are files of other types");
 }
 
-/* The widest search that can find more than the first search. */
+/* Returns the widest place in which the call can find more than in IN_CODE. */
 static guint widest(const AcrCall *call, const Manner *manner)
 {
     const char *name = call->spec->name;
@@ -166,7 +164,8 @@ static guint widest(const AcrCall *call, const Manner *manner)
     return g_str_has_prefix(name, "search_code") ? IN_ALL_FILES : IN_TESTS;
 }
 
-/* Runs a call. If nothing is found, searches tests and other files, too. Keeps the first miss. */
+/* Runs a call. If nothing is found, searches tests and other files, too. Keeps the first answer if
+ * these have no results either. */
 static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAnswer *out,
                        GError **error)
 {
@@ -189,8 +188,8 @@ static bool run_widely(Search *self, const AcrCall *call, Manner *manner, AcrAns
     return true;
 }
 
-/* Prints the answer to the call in `text`, in the form for people if a person wrote it or stdout
- * is a terminal. */
+/* Prints the answer to the call in `text`, in the form for people if a person wrote the call or
+ * stdout is a terminal. */
 static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, const Manner *manner)
 {
     const AcrRunSpec *spec = manner->spec;
@@ -212,7 +211,7 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     return out;
 }
 
-/* Answers a call. If its text was invalid, the call has no row. */
+/* Answers a call. If its text was invalid, prints the reason `wrong` as the answer. */
 static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
                           Manner *manner, GError **error)
 {
@@ -279,7 +278,7 @@ static bool ask_name(Search *self, const char *word, const char *name, Manner *m
     return true;
 }
 
-/* Searches for classes and functions with that name; if there are none, for other kinds. */
+/* Searches for classes and functions named `name`; if there are none, for similar definitions. */
 static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *named, GError **error)
 {
     bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');
@@ -292,7 +291,7 @@ static bool ask_kinds(Search *self, const char *name, Manner *manner, Named *nam
            ask_name(self, is_class ? "class" : "method", name, manner, named, error);
 }
 
-/* Answers a bare name with its definitions or, if there are none, with lines that contain it. */
+/* Answers a bare name with its definitions or, if there are none, with lines that have the name. */
 static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
 {
     g_auto(Named) named = {.out = ACR_OUT_WRITTEN};
@@ -321,7 +320,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
         return print_answer(self, named.missed_call, &named.missed, manner);
     if (is_text)
         acr_search_tell_text(name, manner->width);
-    else if (!named.found.notes || !*named.found.notes) /* otherwise the notes say it */
+    else if (!named.found.notes || !*named.found.notes) /* else notes say it */
         tell_width(manner);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
 }
@@ -343,7 +342,7 @@ static AcrOut ask_question(Search *self, const AcrQuestion *question, const AcrR
 static AcrOut answer_question(Search *self, const AcrQuestion *question, const AcrRunSpec *spec,
                               GError **error)
 {
-    AcrRunSpec asked = *spec; /* borrows its members */
+    AcrRunSpec asked = *spec; /* borrows the members of `spec` */
     bool had_missed = self->has_missed;
     asked.in_file = question->where ? question->where : spec->in_file;
     self->has_missed = false;
@@ -360,7 +359,7 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
     return out;
 }
 
-/* Chooses the exit code. `left` is the number of calls that were not answered. */
+/* Returns the exit code. `left` is the number of calls that were not answered. */
 static AcrExit exit_code(const Search *self, guint left)
 {
     if (!acr_interrupted(self->host->interrupt))
@@ -385,14 +384,14 @@ static AcrOut answer_line(Search *self, const char *text, GError **error)
     return answer_call(self, text, &call, wrong, &manner, error);
 }
 
-/* Ends the verb; returns its exit code. `error` (may be NULL) is taken. */
+/* Ends the verb, and returns its exit code. `error` (may be NULL) is taken. */
 static int end_search(const Search *self, AcrOut out, guint left, GError *error)
 {
     g_autoptr(GError) reason = error;
     return reason ? acr_verb_fail(self->host, reason) : acr_out_exit(out, exit_code(self, left));
 }
 
-/* Answers a call whose name is the first argument and whose values are the others. */
+/* Answers a call whose name is the first argument; the other arguments are its values. */
 static AcrOut answer_plain(Search *self, GError **error)
 {
     g_auto(AcrCall) call = {0};
@@ -403,7 +402,7 @@ static AcrOut answer_plain(Search *self, GError **error)
     return answer_call(self, text, &call, NULL, &manner, error);
 }
 
-/* Answers a question in arguments: a text to search for, and places. */
+/* Answers a question from arguments: a text to search for, and places. */
 static AcrOut answer_words(Search *self, char *const *words, GError **error)
 {
     g_auto(AcrQuestion) question = {0};
@@ -464,7 +463,7 @@ static bool answer_command(const Search *self, const char *line, bool *out_quits
     return true;
 }
 
-/* At a terminal, --max-time limits each answer instead of the session. */
+/* Stops or starts the timer, because --max-time limits each answer at a prompt, not the session. */
 static void pause_time(const Search *self, bool is_paused)
 {
     struct itimerval timer = {.it_value.tv_sec = is_paused ? 0 : self->spec->max_ms / 1000 + 1};
@@ -542,7 +541,7 @@ static int answer_input(Search *self, AcrSearchInput *input)
     return end_search(self, out, left, error);
 }
 
-/* Checks everything that can be checked before the repository is opened. */
+/* Checks the arguments as far as possible before the repository is opened. */
 static bool check_request(const AcrRunSpec *spec, GError **error)
 {
     char **words = spec->arguments;

@@ -16,14 +16,14 @@
 #define MAX_BYTES (64u * 1024 * 1024) /* maximum size of unread input, and of a line, in bytes */
 #define READ_BYTES 65536
 #define WAIT_MS 200
-#define QUIET_MS 300 /* after a pause of this length, the writer probably waits for an answer */
+#define QUIET_MS 300 /* after such a pause, the writer probably waits for an answer */
 #define HISTORY_LINES 1000
 
 /* ---- Readline ---- */
 
 typedef char *Generator(const char *text, int state);
 
-/* The functions of readline that we call, under their own names. */
+/* The functions of readline that are called, under their own names. */
 static struct {
     char *(*readline)(const char *prompt);
     void (*add_history)(const char *line);
@@ -38,7 +38,7 @@ static struct {
     int (*rl_variable_bind)(const char *name, const char *value);
 } library;
 
-static const AcrInterrupt *watched; /* global, because readline's hooks get no argument for it */
+static const AcrInterrupt *watched; /* global, because hooks of readline have no argument for it */
 
 static bool load_readline(void)
 {
@@ -70,7 +70,7 @@ static bool load_readline(void)
     return handle;
 }
 
-/* Name n of the words and calls that may begin a line; NULL if there are no more. */
+/* Returns the i-th of the words and calls that may begin a line; NULL if there are no more. */
 static const char *name_at(gsize i)
 {
     static const char *const others[] = {"help", "list", "quit"};
@@ -84,7 +84,7 @@ static const char *name_at(gsize i)
     return i < n ? specs[i].name : i - n < G_N_ELEMENTS(others) ? others[i - n] : NULL;
 }
 
-/* The next name that begins with the text, for completion; malloc'd. */
+/* Returns the next name that begins with `text`, for completion; malloc'd; NULL at the end. */
 static char *next_name(const char *text, int state)
 {
     static gsize at;
@@ -122,7 +122,7 @@ static void prepare_readline(AcrSearchInput *input)
         (void)library.read_history(input->history);
 }
 
-/* Whether Ctrl-C ended the line. Forgets the signal, so that the session continues. */
+/* Returns whether Ctrl-C ended the line. Resets the signal, so that the session continues. */
 static bool takes_interrupt(AcrSearchInput *input)
 {
     if (input->interrupt->signal != SIGINT)
@@ -134,7 +134,7 @@ static bool takes_interrupt(AcrSearchInput *input)
 
 static char *read_typed(AcrSearchInput *input)
 {
-    char *typed = library.readline(PROMPT); /* allocated with malloc */
+    char *typed = library.readline(PROMPT); /* malloc'd */
     if (takes_interrupt(input)) {
         free(typed);
         (void)!write(STDOUT_FILENO, "\n", 1);
@@ -151,7 +151,7 @@ static char *read_typed(AcrSearchInput *input)
 
 /* ---- Lines ---- */
 
-/* Takes the first line of the input so far; NULL if there is none. */
+/* Consumes the first line of the unread input; owned; NULL if there is no whole line. */
 static char *take_input_line(AcrSearchInput *input)
 {
     const guint8 *data = input->waiting->data + input->taken;
@@ -166,7 +166,7 @@ static char *take_input_line(AcrSearchInput *input)
     return acr_utf8_repair(data, len);
 }
 
-/* Waits for more input. *out_quiet is set to whether none arrived in that time. */
+/* Waits at most `wait_ms` for more input. *out_quiet is true if no input arrived in this time. */
 static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GError **error)
 {
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -3,8 +3,7 @@
 
 #include "verbs/verbs_private.h"
 
-/* The places that are searched for the answer to a question, one after the other until something is
- * found. */
+/* Places to search for the answer to a question, in this order, until something is found. */
 enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
 
 /* ---- Words (search_words.c) ---- */
@@ -12,97 +11,97 @@ enum { IN_CODE, IN_TESTS, IN_ALL_FILES };
 /* number of lines before and after the line in "line FILE:NUMBER" */
 #define ACR_SEARCH_WORD_WINDOW "10"
 
-/* Whether the word begins a call in words: "class", "method", "code" or "line". */
+/* Returns whether the word begins a call in words: "class", "method", "code", "line", …. */
 bool acr_search_is_word(const char *word);
 /* Makes the call that the words and the options --in and --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
-/* Whether an option is given that applies only to a search for text. */
+/* Returns whether an option is given that applies only to a search for text. */
 bool acr_search_is_text(const AcrRunSpec *spec);
-/* The number of lines of context, where `own` is the option for one side. */
+/* Returns the number of lines of context; `own` is the value of the option for one side. */
 guint acr_search_context(const AcrRunSpec *spec, gint64 own);
 /* The file and lines in "FILE:NUMBER" or "FILE:FROM-TO". */
 typedef struct {
     gsize file_len; /* length of FILE in bytes, at the beginning of the text */
-    guint from, to; /* these are equal if the text names one line */
+    guint from, to; /* equal if the text names one line */
     bool is_range;
 } AcrSearchLines;
-/* Parses a text in one of these forms; returns false if it has neither. */
+/* Parses "FILE:NUMBER" or "FILE:FROM-TO"; returns false if `text` has another form. */
 bool acr_search_word_lines(const char *text, AcrSearchLines *out);
-/* The words that begin a call, in order; NULL after the last. */
+/* Returns the i-th word that begins a call; NULL after the last word. */
 const char *acr_search_word(guint i);
-/* Whether the text is a call in the form that models write, `name(...)`, with a known name or
- * one similar to it. */
+/* Returns whether the text is a call in the form that models write, `name(...)`. The name must be
+ * known or similar to a known name, unless `with_unknown`. */
 bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unknown);
-/* Whether the text is the name of a call and its arguments in the form of a shell, "name 'a b'
+/* Returns whether the text is the name of a call and its arguments, as in a shell: "name 'a b'
  * 3". */
 bool acr_search_is_plain(const AcrCalls *calls, const char *text);
-/* The call that these words express; words[0] is the name of the call. Errors: BAD_CALL of
+/* Makes the call that `words` express; words[0] is the name of the call. Errors: BAD_CALL of
  * search. */
 bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out,
                            GError **error) ACR_MUST_USE;
-/* Whether a line has the form of a call in words. *out_word is owned; *out_text is a part of the
- * line. */
+/* Splits a line if it is a call in words; otherwise returns false. *out_word is owned; *out_text is
+ * a part of the line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
 
-/* A question that a person asks. Its word is one of those that begin a call, or ACR_SEARCH_NAME
- * if only a name was given. */
+/* A question of a person. Its word is a word that begins a call, or ACR_SEARCH_NAME if only a name
+ * was given. */
 #define ACR_SEARCH_NAME "name"
 typedef struct {
     const char *word;
-    char *text, *where; /* owned; where: files, folders or patterns, a line each; NULL: all */
+    char *text, *where; /* owned; where: files, folders or patterns, one per line; NULL: all */
 } AcrQuestion;
 void acr_question_clear(AcrQuestion *question);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
-/* Makes a question of words: [WORD] TEXT [WHERE]..., at least one; --in adds to WHERE. */
+/* Makes a question of words: [WORD] TEXT [WHERE]..., at least one word; --in adds to WHERE. */
 void acr_search_question(AcrSearch *search, char *const *words, const AcrRunSpec *spec,
                          AcrQuestion *out);
-/* Checks that each place matches a file. Errors: USAGE of task, with the first that does not. */
+/* Checks that each place matches a file. Errors: USAGE of task (names the first other place). */
 bool acr_search_check_places(AcrSearch *search, const char *where, const char *first_word,
                              GError **error) ACR_MUST_USE;
 /* Splits a typed line into words (owned) and options. Errors: USAGE of task, those of
  * g_shell_parse_argv. */
 bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
                             char ***out_words, GError **error) ACR_MUST_USE;
-/* The search calls with their signatures, one on each line; owned. */
+/* Lists the search calls with their signatures, one on each line; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 
-/* The same as JSON: name, usage, summary, and the schema of the arguments; owned. */
+/* Lists the search calls as JSON: name, usage, summary, and the schema of the arguments; owned. */
 AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
 
 /* ---- Answers for people (search_print.c) ---- */
 
-/* Prints the results in the form that the options select. Prints notes, or that there are no
- * results, on stderr. `mark` (may be NULL) is emphasised on a terminal. */
+/* Prints the results in the form that the options select. Notes, or that there are no results, go
+ * to stderr. `mark` (may be NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
 
-/* Says that the results are lines with a text that is not the name of a definition. */
+/* Tells the user that the results are lines with a text that is not the name of a definition. */
 void acr_search_tell_text(const char *name, guint width);
-/* Prints that no name and no line matches, and what the answer suggests instead. */
+/* Tells the user that no name and no line matches, and suggests what `missed` suggests. */
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 
 /* ---- Lines (search_input.c) ---- */
 
 typedef struct {
-    AcrInterrupt *interrupt; /* borrowed; Ctrl-C at the prompt only drops the line */
+    AcrInterrupt *interrupt; /* borrowed; Ctrl-C at the prompt discards only the line */
     bool is_terminal;        /* input is read with a prompt, editing and history */
     char *history;           /* the history file; owned; NULL if there is none */
-    GByteArray *waiting;     /* input that has arrived; owned */
+    GByteArray *waiting;     /* input that was read but not yet returned; owned */
     gsize taken;             /* number of bytes of `waiting` that were already returned */
     gsize searched;          /* `waiting` has no line end before this byte */
     bool is_ended;
 } AcrSearchInput;
 
-/* Reads standard input. At a terminal it uses readline, if that is installed. Otherwise it reads
- * until the end of the input, or until the writer seems to wait for an answer. Errors: TOO_BIG,
- * FAILED of base. */
+/* Opens standard input. At a terminal, lines are read with readline, if that is installed.
+ * Otherwise reads until the end of the input, or until the writer seems to wait for an answer.
+ * Errors: TOO_BIG, FAILED of base. */
 bool acr_search_input_open(AcrInterrupt *interrupt, AcrSearchInput *out,
                            GError **error) ACR_MUST_USE;
 void acr_search_input_clear(AcrSearchInput *input);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchInput, acr_search_input_clear)
-/* The next non-empty line, stripped, as UTF-8. *out is owned; NULL if the input has ended, or a
- * signal arrived. Errors: TOO_BIG, FAILED of base. */
+/* Reads the next non-empty line, stripped, as UTF-8. *out is owned; NULL if the input has ended, or
+ * a signal arrived. Errors: TOO_BIG, FAILED of base. */
 bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error) ACR_MUST_USE;
 /* Consumes the remaining non-empty lines and returns their number; 0 if more input may follow. */
 guint acr_search_input_left(AcrSearchInput *input);

@@ -36,7 +36,7 @@ static void put_number(Printer *self, guint number)
     put_text(self, "\033[32m", text);
 }
 
-/* Emphasises the searched text; with --word-regexp, only whole words. */
+/* Appends a line in which the searched text is emphasised; with --word-regexp, only whole words. */
 static void put_marked(Printer *self, const char *text)
 {
     gsize len = self->mark && self->has_colour ? strlen(self->mark) : 0;
@@ -65,7 +65,7 @@ static void put_heading(Printer *self, const AcrShownLine *line, bool is_block)
                    : line->place != self->last_place && (is_block || self->was_block)) {
         g_string_append(self->out, "--\n");
     } else if (line->place == self->last_place && line->line > self->last_line + 1) {
-        g_string_append(self->out, "…\n"); /* separates signatures */
+        g_string_append(self->out, "…\n"); /* separates the signatures of definitions */
     }
 }
 
@@ -100,8 +100,8 @@ static bool is_definition(const char *line)
            g_str_has_prefix(text, "class ");
 }
 
-/* The line that represents the lines from..to of a result: the definition of the searched name,
- * otherwise a line with the text, otherwise the line of any definition (not of a decorator). */
+/* Returns the line that represents lines `from`..`to` of a result: the definition of the searched
+ * name, otherwise a line with the text, otherwise any definition's line (not a decorator's). */
 static const AcrShownLine *line_of_place(const Printer *self, guint from, guint to)
 {
     const AcrShownLine *definition = NULL, *holder = NULL;
@@ -116,7 +116,7 @@ static const AcrShownLine *line_of_place(const Printer *self, guint from, guint 
     return holder ? holder : definition ? definition : g_ptr_array_index(self->lines, from);
 }
 
-/* Prints the results; returns how many of them were shown only by their first line. */
+/* Prints the results. Returns how many results were shown only by one line. */
 static guint put_results(Printer *self, guint limit, guint in_full)
 {
     guint n = 0, shortened = 0;
@@ -135,7 +135,7 @@ static guint put_results(Printer *self, guint limit, guint in_full)
     return shortened;
 }
 
-/* Prints the path of each file with results, and with --count also the number of results. */
+/* Prints the path of each file with results and, with --count, the number of results. */
 static void put_files(Printer *self, guint limit)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
@@ -161,8 +161,8 @@ static void put_files(Printer *self, guint limit)
     }
 }
 
-/* Converts a text for models to a text for people, without tags: "CLASS.NAME" for a class and
- * its method; owned. */
+/* Converts a text for models to a text for people, without tags: a class and its method become
+ * "CLASS.NAME"; owned. */
 static char *without_tags(const char *told)
 {
     static const char *const tags[] = {"<file>",  "<class>",  "<func>",  "<code>",

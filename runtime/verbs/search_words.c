@@ -4,8 +4,8 @@
 
 #include "verbs/search_input.h"
 
-/* A kind of search: its word, and the calls for which the word stands. The list shows `usage`
- * after the word. */
+/* A kind of search: its word, and the calls that the word stands for. The list shows `usage` after
+ * the word. */
 typedef struct {
     const char *word, *usage, *call, *call_in_file, *call_in_class;
 } Kind;
@@ -65,9 +65,8 @@ bool acr_search_word_lines(const char *text, AcrSearchLines *out)
     return true;
 }
 
-/* Makes the call for the lines around one line, or around the middle of a range. If a person reads
- * the answer, the call begins at the first line of the range, because the end may lie beyond the
- * file. */
+/* Makes the call for the lines around one line, or around the middle of a range. For a person, the
+ * window begins at the first line of the range, because the end may lie beyond the file. */
 static bool line_call(const Kind *kind, const char *text, bool is_json, AcrCall *out,
                       GError **error)
 {
@@ -86,8 +85,8 @@ static bool line_call(const Kind *kind, const char *text, bool is_json, AcrCall 
     return true;
 }
 
-/* Makes the call for "CLASS.NAME" if no file is named. Otherwise makes the call for NAME, in the
- * file or anywhere. */
+/* Makes the call for "CLASS.NAME" if no file is named; otherwise for NAME, in the file or
+ * anywhere. */
 static AcrCall named_call(const Kind *kind, const char *text, const char *file)
 {
     const char *dot = kind->call_in_class && !file ? strrchr(text, '.') : NULL;
@@ -160,7 +159,7 @@ static const char *nearest_word(const char *word)
     return acr_search_is_word(word) ? NULL : acr_nearest_name(word, words);
 }
 
-/* The name of a call in a model's form (the end of the call may be missing), or NULL; owned. */
+/* Returns the name of a call in a model's form (the call's end may be missing), or NULL; owned. */
 static char *name_of_call(const char *text)
 {
     gsize len = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
@@ -197,7 +196,7 @@ bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *o
         bool fits = i <= ACR_CALL_MAX_PARAMS && spec->params[i - 1].name;
         acr_json_set_string(arguments, fits ? spec->params[i - 1].name : words[i], words[i]);
         if (!fits)
-            break; /* the call is rejected later, because of an unknown argument */
+            break; /* the caller rejects the call later, because of an unknown argument */
     }
     return acr_call_from_json(spec, arguments, NULL, out, error);
 }
@@ -210,7 +209,7 @@ void acr_question_clear(AcrQuestion *question)
     *question = (AcrQuestion){0};
 }
 
-/* Whether the text is a name, which may be dotted. */
+/* Returns whether the text is a name, which may be dotted. */
 static bool is_dotted_name(const char *text)
 {
     bool is_start = true;
@@ -281,7 +280,7 @@ bool acr_search_check_places(AcrSearch *search, const char *where, const char *f
     return true;
 }
 
-/* Whether a typed word is an option, and not a part of a text, such as "->". */
+/* Returns whether a typed word is an option, and not part of a text, such as "->". */
 static bool is_typed_option(const char *word)
 {
     return word[0] == '-' &&
@@ -290,7 +289,7 @@ static bool is_typed_option(const char *word)
                 : word[1] == '-' && g_ascii_isalpha(word[2]));
 }
 
-/* Whether the last words of several can only be places (WHERE). */
+/* Returns whether a word at the end of several words can only be a place (WHERE). */
 static bool is_typed_place(const char *word)
 {
     return word[0] != '/' && (g_str_has_suffix(word, "/") || g_str_has_suffix(word, ".py"));

@@ -1,13 +1,13 @@
 /* Lays out parts of text in lines that fit a terminal, with the control sequences that draw and
- * erase the lines (ECMA-48). It writes only to a buffer, so that tests can read what a terminal
- * would get. */
+ * erase the lines (ECMA-48). Writes only to a buffer, so that tests can read what a terminal would
+ * get. */
 #include "verbs/status_block.h"
 
 #include "loops/progress.h"
 #include "verbs/screen.h"
 
 #define BETWEEN_COLUMNS 3
-#define FREE_COLUMNS 3 /* columns that stay free at the right, so that "^C" does not wrap */
+#define FREE_COLUMNS 3 /* columns kept free at the right, so that "^C" does not wrap */
 #define MIN_COLUMNS 8
 
 void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
@@ -19,7 +19,7 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
         g_string_append_c(out, '\r');
     if (rows > 1)
         g_string_append_printf(out, "\033[%uA", rows - 1);
-    /* in another order, tmux would keep an erased character in the corner */
+    /* with another order of sequences, tmux would keep an erased character in the corner */
     if (rows > 0)
         g_string_append(out, "\033[K\033[C\033[J\r");
     block->n = 0;

@@ -13,12 +13,11 @@ typedef struct {
     guint n, widths[ACR_STATUS_MAX_LINES]; /* number of lines, and their widths in columns */
 } AcrStatusBlock;
 
-/* Appends the bytes that erase the block from a terminal with that number of columns. (If a
- * terminal became narrower, it has wrapped the lines.) */
+/* Appends the bytes that erase the block from a terminal with `columns` columns. (A terminal that
+ * became narrower has wrapped the lines.) */
 void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out);
-/* Appends the block made of these parts (char *, UTF-8 without control characters): each line
- * gets as many parts as fit, and there are at most `lines` lines (up to ACR_STATUS_MAX_LINES). A
- * part that begins with a line feed begins a new line. Call it only while no block is on the
- * screen. */
+/* Appends the block made of `parts` (char *, UTF-8 without control characters): each line gets as
+ * many parts as fit, and there are at most `lines` lines (up to ACR_STATUS_MAX_LINES). A part that
+ * begins with a line feed begins a new line. Call only while no block is on the screen. */
 void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
                            guint lines, bool has_colour, GString *out);

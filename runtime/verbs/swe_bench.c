@@ -19,8 +19,8 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
         acr_console_say(console, ACR_TONE_BAD, "warning: %s", warning);
 }
 
-/* Warns if the tasks' code ran in another place than grading uses, because code may pass in one
- * place and fail in the other. */
+/* Warns if the tasks' code ran in another place than the one that grading uses, because code may
+ * pass in one place and fail in the other. */
 static void warn_of_place(const AcrHost *host, const AcrRunSpec *spec, const AcrBatchRows *rows)
 {
     bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
@@ -37,7 +37,7 @@ static void warn_of_place(const AcrHost *host, const AcrRunSpec *spec, const Acr
         acr_progress_warn(host->progress, line);
 }
 
-/* Reports the result of the batch; returns its exit code. */
+/* Reports the result of the batch, and returns its exit code. */
 static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *result,
                         AcrConsole *console)
 {
@@ -75,7 +75,7 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
                                                 : ACR_EXIT_NONE;
 }
 
-/* Checks that each task has a repository, and that the programs in options can be used. */
+/* Checks that each task has a repository, and that the programs and extensions in options exist. */
 static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
                                   GError **error)
 {
@@ -92,8 +92,8 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* Reports names of models that would make every task fail, before anything is written.
- * *out_digest (owned) is a digest of the options that all tasks share. */
+/* Rejects names of models that would make every task fail, before anything is written. *out_digest
+ * (owned) is a digest of the options that all tasks share. */
 static bool check_names(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
                         GError **error)
 {
@@ -111,7 +111,7 @@ static bool check_names(const AcrHost *host, const AcrRunSpec *spec, char **out_
     return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
 }
 
-/* Reports models that no task could use (a missing key, a missing file of answers), before the
+/* Rejects models that no task could use (a missing key, a missing file of answers), before the
  * first task starts. A batch without unfinished tasks needs no model. */
 static bool check_batch_models(const AcrHost *host, const AcrRunSpec *spec, const GPtrArray *left,
                                GError **error)
@@ -120,7 +120,7 @@ static bool check_batch_models(const AcrHost *host, const AcrRunSpec *spec, cons
     return left->len == 0 || acr_task_plan_models(spec, host, &unused, error);
 }
 
-/* Reports the grades when they are complete. */
+/* Prints the grades, unless the batch was interrupted, and returns the exit code. */
 static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *console, int code)
 {
     g_autoptr(GError) error = NULL;
@@ -155,7 +155,7 @@ static AcrBatchBroker *start_broker(AcrHost *host, AcrRunSpec *spec, AcrConsole 
     return broker;
 }
 
-/* Runs the tasks, and grades their predictions. */
+/* Runs the tasks, grades their predictions, and returns the exit code. */
 static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
                      const GPtrArray *left, char **ids)
 {
@@ -209,8 +209,8 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     return report_grades(host, grading, console, code);
 }
 
-/* Ends a shard that has no tasks to run. Writes earlier or empty results, so that merging does
- * not miss the shard. */
+/* Ends a shard that has no tasks to run. Writes earlier or empty results, so that the shard is not
+ * missing in a merge. */
 static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances)
 {
     g_autoptr(GError) error = NULL;
@@ -223,8 +223,8 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
     return ACR_EXIT_OK;
 }
 
-/* Rejects options that the first task with a folder was not started with, before anything is
- * written. */
+/* Rejects options that differ from those of the first task that has a run folder, before anything
+ * is written. */
 static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)
 {
     g_autoptr(AcrJson) meta = NULL;
@@ -238,7 +238,7 @@ static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances
     return !meta || acr_meta_check_batch(meta, spec, error);
 }
 
-/* Prints what the batch would do, after the checks that it makes itself. */
+/* Prints the plan of the batch, after the same checks as for a real batch. */
 static int dry_run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
                          const GPtrArray *left)
 {

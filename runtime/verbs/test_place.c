@@ -1,4 +1,4 @@
-/* Decides where a project's tests run, for `tests` and `localize`: on a repository, or on the tree
+/* Decides where a project's tests run, for `tests` and `localize`: in a repository, or in the tree
  * of a benchmark task, in the task's environment. */
 #include "verbs/test_place.h"
 
@@ -82,7 +82,7 @@ bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error)
     if (!spec->quiet)
         acr_verb_say("--environment: %s, with Python %s", name, plan.python);
     spec->setup = *plan.install ? g_strdup(plan.install) : NULL;
-    /* only an option on the user's own command line can enable this */
+    /* a recipe's test command must not enable regression checks; only the user's options do */
     if (!spec->test_command && spec->regressions == ACR_UNSET)
         spec->regressions = ACR_VERIFY_NEVER;
     if (!spec->test_command)

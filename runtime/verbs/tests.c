@@ -1,8 +1,8 @@
 /* acr-host tests: runs a project's tests, and compares their outcomes with and without a patch. */
 #include "verbs/test_place.h"
 
-#define SHOWN 20u /* maximum number of test names in a list for a person */
-/* maximum number of failing tests that are named if there is no patch; --list names all */
+#define SHOWN 20u /* maximum number of tests in a list for a person */
+/* maximum number of failing tests listed without a patch; --list lists all */
 #define FAILING 10u
 
 /* ---- Printing ---- */
@@ -51,7 +51,7 @@ static AcrJson *describe_tests(const AcrRunSpec *spec, const AcrBaseline *baseli
         acr_test_comparison_to_json(found, true, json);
     }
     acr_json_set(json, "not_run",
-                 /* this lists the names of the tests, not only their number */
+                 /* the names of the tests, not only their number */
                  acr_json_new_texts(last->not_run));
     return json;
 }
@@ -99,8 +99,8 @@ static void add_run(GString *text, const char *name, const AcrTestRun *run)
     add_list(text, "not run", run->not_run, SHOWN);
 }
 
-/* Why it is unknown whether the patch breaks tests; owned; NULL if it is known as far as tests run
- * without the patch in the same time. */
+/* Says why it is unknown whether the patch breaks tests; owned; NULL if the results are complete,
+ * or as complete as the baseline. */
 static char *find_doubt(const AcrBaseline *baseline, const AcrTestComparison *found)
 {
     if (found->compared == 0)

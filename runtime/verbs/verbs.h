@@ -5,32 +5,33 @@
 #include "base/base.h"
 #include "task/task.h"
 
-/* Seconds within which the program must end after an interrupt or timeout. */
+/* Seconds within which the program ends after an interrupt or timeout. */
 #define ACR_GRACE_S 10
 
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
-    const char *name, *short_name; /* short_name: NULL if the verb has none */
+    const char *name, *short_name; /* short_name is NULL if there is none */
     /* one line for the list of verbs; NULL if the verb is not listed */
     const char *summary;
-    /* the verb's bit in the table of options; 0 if `start` gets the arguments unparsed */
+    /* the verb's bit in the table of options; 0 if `start` parses the arguments itself */
     AcrForVerb takes;
     /* the arguments besides options, as text for --help; NULL if there are none */
     const char *arguments;
     bool is_command; /* the arguments are a command after "--" */
     bool uses_network;
-    /* `host` has the program's own files and settings, with the cache and jobs from the options;
-     * the verb sets host->progress. Returns an AcrExit, or for `exec` the command's exit code. */
+    /* Performs the verb; returns an AcrExit, or for `exec` the command's exit code. `host` has the
+     * program's files and settings, with the cache and jobs from the options; the verb sets
+     * host->progress. */
     int (*run)(AcrHost *host, AcrRunSpec *spec);
     int (*start)(AcrHost *host, int argc, char **argv);
 };
 
-/* All verbs in the order of the list; NULL-terminated. */
+/* All verbs in the order of --help; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
-/* The verb of that name, which may be the short one; NULL if there is none. */
+/* Finds a verb by its name or short name. Returns NULL if there is none. */
 const AcrVerb *acr_verb_find(const char *name);
-/* The verb that a user may have meant by `name`; NULL if there is none. */
+/* Returns the name of the verb most similar to a mistyped `name`; NULL if none is similar. */
 const char *acr_verb_nearest(const char *name);
 /* Prints --version: one line, or one JSON object with the libraries' versions. Returns an
  * AcrExit. */

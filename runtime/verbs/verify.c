@@ -10,7 +10,7 @@ static bool load_script(AcrRunSpec *spec, GError **error)
     if (!acr_utf8_is_text(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes)))
         return acr_task_refuse(error, "--script: '%s' is not UTF-8 text", spec->script_file);
     spec->script_text = acr_bytes_text(bytes);
-    if (!spec->issue_file && !spec->issue_text) /* the title of the run in lists and reports */
+    if (!spec->issue_file && !spec->issue_text) /* the title of the run in lists */
         spec->issue_text = g_strdup_printf("Verify a patch with %s", name);
     return true;
 }

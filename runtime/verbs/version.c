@@ -1,4 +1,4 @@
-/* --version: the program's version; with --json also those of the libraries. */
+/* --version: prints the program's version; with --json, also the versions of the libraries. */
 #include "http/http.h"
 #include "http/server.h"
 #include "verbs/verbs_private.h"

@@ -1,5 +1,5 @@
-/* acr-host watch: shows a running batch or run from the files in its folder. It writes and locks
- * nothing. */
+/* acr-host watch: shows a running batch or run from the files in its folder, without writing or
+ * locking any of them. */
 #include <string.h>
 
 #include "verbs/verbs_private.h"
@@ -7,14 +7,14 @@
 
 #define EVERY_MS 500
 #define STEP_MS 50
-#define LINGER_MS 5000 /* how long browsers can still fetch the last state */
+#define LINGER_MS 5000 /* time in which browsers can still fetch the last state */
 
-/* What was already shown. */
+/* The output of `watch`, and what it has already shown. */
 typedef struct {
     AcrConsole *console;
     AcrWatchPage *page; /* NULL if no page is served */
-    GHashTable *ended;  /* set of the ids of the tasks that have ended */
-    GHashTable *lines;  /* name of a shard, or id of a task -> the last line shown about it */
+    GHashTable *ended;  /* set of ids of ended tasks */
+    GHashTable *lines;  /* name of a shard, or id of a task -> the last line about it */
     bool is_first;
 } Shown;
 
@@ -27,7 +27,7 @@ static void shown_clear(Shown *shown)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
 
-/* Shows a line (taken), unless it equals the last line with that name. */
+/* Shows a line (taken), unless it equals the last line for `name`. */
 static void tell_line(Shown *shown, const char *name, char *line)
 {
     if (g_strcmp0(g_hash_table_lookup(shown->lines, name), line) != 0)
@@ -40,7 +40,7 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
     const GPtrArray *parts = state->parts, *running = state->running;
     for (guint i = 0; i < parts->len; i++) {
         const AcrBatchPart *part = parts->pdata[i];
-        /* if there is a single part, the verb ends after the part's last state */
+        /* a single part's last state is the verb's final output */
         bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER;
         if (!is_last)
             tell_line(shown, part->name, acr_watched_process(state, part));
@@ -99,7 +99,8 @@ static bool wait_a_moment(const AcrHost *host, const Shown *shown)
     return true;
 }
 
-/* Waits until no browser has the page open any more or, if `until_signal`, until Ctrl-C. */
+/* Waits for Ctrl-C if `until_signal`, otherwise until no browser has the page (at most
+ * LINGER_MS). */
 static void linger(const AcrHost *host, const Shown *shown, bool until_signal)
 {
     if (until_signal)

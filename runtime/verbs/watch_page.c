@@ -8,7 +8,7 @@
 #include "http/server.h"
 #include "report/report.h"
 
-#define KEPT_MS 1000 /* a page that is not older than this is sent again */
+#define KEPT_MS 1000 /* maximum age of a page that is sent again */
 
 struct AcrWatchPage {
     AcrHttpServer *server;
@@ -16,10 +16,10 @@ struct AcrWatchPage {
     char *out, *url;
     GBytes *made; /* the last page; NULL if none was made yet */
     gint64 made_ms;
-    guint ended;          /* number of tasks that had ended in the state that was last sent */
+    guint ended;          /* number of ended tasks in the last state that was sent */
     pthread_mutex_t lock; /* protects all following members */
     GPtrArray *asked, *streams;
-    char *state; /* the state that was last sent */
+    char *state; /* the last state that was sent */
 };
 
 static void refuse_request(AcrHttpIncoming *incoming, int status, const char *why)
@@ -27,7 +27,7 @@ static void refuse_request(AcrHttpIncoming *incoming, int status, const char *wh
     acr_http_incoming_answer(incoming, status, "text/plain", why, strlen(why));
 }
 
-/* Records a request. Called in the server's thread. */
+/* Records a request. The server's thread calls this function. */
 static void take_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrWatchPage *page = ctx;
@@ -86,8 +86,8 @@ const char *acr_watch_page_url(const AcrWatchPage *page)
     return page->url;
 }
 
-/* Sends `data` (may be NULL) to all clients, and drops clients that have disconnected. The
- * caller holds the lock. */
+/* Sends `data` (may be NULL) to all browsers, and drops those that have disconnected. The caller
+ * holds the lock. */
 static void send_all(AcrWatchPage *page, const char *data)
 {
     for (guint i = page->streams->len; i-- > 0;)

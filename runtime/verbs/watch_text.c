@@ -1,4 +1,4 @@
-/* Writes the state of a batch or run as text and as JSON. The folder's files are untrusted, so
+/* Formats the state of a batch or run as text and as JSON. The folder's files are untrusted, so
  * each string from them is first converted to one safe line. */
 #include "verbs/watch.h"
 
@@ -8,13 +8,13 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_SHOWN 40u /* maximum number of running tasks that are shown */
-#define MAX_WORDS 8u  /* maximum number of different counts in a line */
+#define MAX_WORDS 8u  /* maximum number of counts in a line */
 #define MAX_NAME 80u  /* maximum length of a task's name in bytes */
 #define MAX_WHY 300u
 
 /* ---- Words ---- */
 
-/* An untrusted string as one safe line of at most `max` bytes. */
+/* Converts an untrusted string to one safe line of at most `max` bytes; owned. */
 static char *line_of(const char *text, gsize max)
 {
     g_autofree char *line = acr_one_line(text);
@@ -28,8 +28,8 @@ static gint by_count(gconstpointer a, gconstpointer b)
     return n != m ? (n < m ? 1 : -1) : strcmp(acr_json_key(one), acr_json_key(other));
 }
 
-/* Adds "2 patch, 1 failed", beginning with the most frequent word; `between` separates the
- * parts. */
+/* Adds counts such as "2 patch, 1 failed", beginning with the most frequent word; `between`
+ * separates the parts. */
 static void add_word_counts(GString *text, const AcrJson *counts, const char *between)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
@@ -106,7 +106,7 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
 
 /* ---- The block ---- */
 
-/* The state of a running task: "round 2: search · 34 s", with the time since the state began;
+/* Describes the state of a running task and the time since it began: "round 2: search · 34 s";
  * owned. */
 static char *doing_of(const AcrBatchRunning *running)
 {
@@ -117,7 +117,7 @@ static char *doing_of(const AcrBatchRunning *running)
                : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
 }
 
-/* Adds a running task in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
+/* Adds a line about a running task: "bill-1 · round 2: search · 34 s · $0.0123". */
 static void add_running(GString *text, const AcrBatchRunning *running, bool with_cost)
 {
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
@@ -183,7 +183,7 @@ static void add_spent(GString *text, const AcrBatchState *state)
                                (double)ceiling / 1e6);
 }
 
-/* Adds how a single run has ended: "patch" and the verdict, or the error. */
+/* Adds how a single run ended: "patch" and the verdict, or the error. */
 static void add_run_end(GString *text, const AcrBatchState *state)
 {
     const AcrJson *const counts[] = {state->by_status, state->by_verdict, state->by_error_class};
