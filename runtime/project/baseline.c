@@ -1,11 +1,11 @@
-/* Finds the baseline, that is, the outcomes of the tests without a patch. Tries plans in order
- * until some tests pass, and then runs failing tests a second time. The cache key is a digest of
- * all inputs on which the results depend. */
+/* Makes the baseline, the outcomes of the tests without a patch. Tries plans in order until some
+ * tests pass, and then runs failing tests a second time. The cache key is a digest of all inputs on
+ * which the results depend. */
 #include "project/project_private.h"
 
 #include <string.h>
 
-#define MAX_LAST_BYTES 32 /* maximum size of the note with the duration of the tests */
+#define MAX_LAST_BYTES 32 /* maximum size of the note with the duration of the tests, in bytes */
 #define VERSION 1
 #define MAX_TRIED 5u
 #define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
@@ -33,7 +33,7 @@ static void take_plan(AcrBaseline *baseline, const AcrJson *plan)
 
 /* ---- The cache ---- */
 
-/* The baseline's path in the cache; owned; NULL without an error if it is not cached. */
+/* Returns the baseline's path in the cache; owned; NULL without an error if it is not cached. */
 static char *baseline_path(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
                            GError **error)
 {
@@ -50,7 +50,7 @@ static char *baseline_path(const AcrProject *project, const AcrProbe *probe, con
     return g_build_filename(project->cache, name, NULL);
 }
 
-/* The path in the cache of the note with the duration of the tests; owned. */
+/* Returns the path in the cache of the note with the duration of the tests; owned. */
 static char *last_path(const char *cache, const char *place)
 {
     g_autofree char *real = acr_path_real(place), *key = acr_sha256_hex(real, strlen(real));
@@ -77,7 +77,7 @@ static void keep_time(const AcrProject *project, const AcrBaseline *baseline)
         (void)!acr_file_write_atomic(path, ms, strlen(ms), 0600, &error);
 }
 
-/* Caches the baseline. If that fails, the next run makes the baseline again. */
+/* Caches the baseline. If caching fails, the next run makes the baseline again. */
 static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline, const char *path)
 {
     g_autoptr(GError) error = NULL;
@@ -93,7 +93,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
         g_debug("cannot save the baseline: %s", error->message);
 }
 
-/* Takes a cached baseline, unless it timed out and the timeout is now longer. */
+/* Reads a cached baseline, unless it timed out and the time limit is higher now. */
 static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *out)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
@@ -116,8 +116,8 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
     return true;
 }
 
-/* Takes a cached baseline, or waits for the process that is making it. If no process is making it,
- * or if locking fails, this process must make it. */
+/* Reads a cached baseline, or waits for the process that is making it. Returns false if this
+ * process must make the baseline, because no process is making it or locking failed. */
 static bool take_or_lock(const AcrProject *project, const char *path, AcrBaseline *out,
                          AcrLock **out_lock)
 {
@@ -134,7 +134,7 @@ static bool take_or_lock(const AcrProject *project, const char *path, AcrBaselin
 
 /* ---- Trying plans ---- */
 
-/* A program that the plan needs and the environment lacks; NULL if there is none. */
+/* Says which program the plan needs and the environment lacks; NULL if none is missing. */
 static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
 {
     g_autoptr(GPtrArray) found = acr_texts_from_json(probe->modules);
@@ -143,7 +143,7 @@ static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
     return is_pytest && !has_pytest ? "pytest is not installed for the project's Python" : NULL;
 }
 
-/* The error in a message or log, shortened: the exception that pytest marks (the first of the
+/* Finds the error in a message or log, shortened: the exception that pytest marks (the first of the
  * last lines that begin with "E"), otherwise the last non-empty line; owned; NULL if there is
  * none. */
 static char *find_exception(const char *text)
@@ -163,9 +163,9 @@ static char *find_exception(const char *text)
     return last ? acr_text_shorten(last, SHOWN_BYTES) : NULL;
 }
 
-/* Why no test passes: the message of one test, preferably of an error (a fixture that raises, a
- * file that cannot be imported), otherwise of a failure. If there is neither, the end of the
- * log. Owned. */
+/* Says why no test passes: the message of one test, preferably of an error (a fixture that raises,
+ * a file that cannot be imported), otherwise of a failure; without either, the end of the log;
+ * owned. */
 static char *explain_run(const AcrTestRun *run)
 {
     static const AcrTestOutcome outcomes[] = {ACR_TESTED_ERROR, ACR_TESTED_FAILED};
@@ -225,7 +225,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
     return true;
 }
 
-/* Runs failing tests again. The tests that now pass are flaky. */
+/* Runs failing tests again. Tests that now pass are flaky. */
 static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError **error)
 {
     g_autoptr(GPtrArray) failed = g_ptr_array_new();

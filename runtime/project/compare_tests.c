@@ -1,31 +1,31 @@
 /* Finds the effect of a patch on the tests, within the time for one check. A test whose outcome
- * differs from the baseline is a suspect. Suspects of one kind are run again on both trees:
- * several times together, and then the first few alone, each in its own process, unless there was
- * only one. If one of these behaves differently alone, all others are run alone, too. One run that contradicts the
- * suspicion clears a suspect. So a test that fails half of the time by chance is taken for a
- * regression with a probability of at most 4^-(rounds + 1). A run that was stopped at a failure
- * needs a quick verdict, so two rounds together and one alone suffice. */
+ * differs from the baseline is a suspect. Suspects of one kind are run again on both trees: several
+ * times together, and then the first few alone, each in its own process, unless there was only one
+ * suspect. If one of these behaves differently alone, all others are run alone, too. A single run
+ * that contradicts the suspicion clears a suspect. So a test that fails half of the time by chance
+ * is taken for a regression with a probability of at most 4^-(rounds + 1). After a run that was
+ * stopped at a failure, a quick verdict is needed, so two rounds together and one alone suffice. */
 #include "project/project_private.h"
 
 #include <string.h>
 
-/* How often all suspects are run together, without and with the patch, for broken and for fixed
- * tests. */
+/* How often all suspects are run together, without and with the patch (for broken tests, or for
+ * fixed tests). */
 #define ROUNDS(work, bad_with) (!(bad_with) ? 1u : (work)->run->is_stopped ? MIN_ROUNDS : 4u)
-#define MIN_ROUNDS 2u /* after this number of rounds, half of the time is kept for runs alone */
+#define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
 /* number of suspects that are run alone even if all rounds together agree */
 #define FIRST_ALONE(work) ((work)->run->is_stopped ? 1u : 3u)
 /* time kept for confirming suspects, but at most half of the whole time */
 #define CONFIRM_MS 120000
 #define ALONE(work, bad_with) ((bad_with) && !(work)->run->is_stopped ? 2u : 1u)
-#define SLOWER 4 /* a run with the patch may take this many times as long as the baseline */
+#define SLOWER 4 /* limit: times the duration of the baseline, plus SLACK_MS */
 #define SLACK_MS 60000
 /* maximum number of suspects to confirm; further suspects stay unconfirmed */
 #define MAX_AGAIN 20u
 #define PYTEST_FAILURES 1 /* exit code of pytest and unittest after failed tests */
-#define MAX_STOPPED 3u    /* the same maximum after a run that was stopped at a failure */
+#define MAX_STOPPED 3u    /* maximum number of suspects after a run that was stopped at a failure */
 
-/* The state of a check, for the searches for broken and for fixed tests. */
+/* The state of the check of one patch, for broken and for fixed tests. */
 typedef struct {
     const AcrProject *project;
     const AcrBaseline *baseline;
@@ -35,7 +35,7 @@ typedef struct {
     GPtrArray *gone;        /* tests that the patch hides, but does not remove; borrowed ids */
     AcrTestComparison *out;
     gint64 deadline_us;
-    bool ends_early; /* two runs broke off with the patch, so the tests that they omit say little */
+    bool ends_early; /* two runs with the patch ended early; tests that they omit are no evidence */
 } Work;
 
 static bool is_in(const GPtrArray *texts, const char *text)
@@ -48,8 +48,8 @@ static gint64 left_ms(const Work *work)
     return (work->deadline_us - g_get_monotonic_time()) / 1000;
 }
 
-/* The time limit of a run, derived from the baseline's time, because a patch may make a test
- * hang. */
+/* Returns the time limit of a run, derived from the baseline's time, because a patch may make a
+ * test hang. */
 static gint64 bound_ms(const Work *work)
 {
     const AcrTestRun *before = &work->baseline->run;
@@ -59,8 +59,8 @@ static gint64 bound_ms(const Work *work)
 
 /* ---- Running suspects again ---- */
 
-/* Whether a test is bad in a run. A missing test is bad if the run reports an error for it, if no
- * test ended with the patch, or if the patch hides the test. */
+/* Returns whether a test is bad in a run. A missing test is bad if the run reports an error for it,
+ * if no test ended with the patch, or if the patch hides the test. */
 static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, const char *id)
 {
     AcrTestOutcome outcome = acr_test_run_outcome(run, id);
@@ -70,7 +70,7 @@ static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, con
            (with_patch && (work->run->ids->len == 0 || is_in(work->gone, id)));
 }
 
-/* Runs suspects on one tree, and removes those whose outcome differs from the expected one
+/* Runs suspects on one tree, and removes suspects whose outcome differs from the expected one
  * (`bad`). */
 static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
                  GPtrArray *suspects, GError **error)
@@ -93,7 +93,7 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
                           : acr_test_is_good(acr_test_run_outcome(&run, id));
         if (agrees)
             continue;
-        /* a hidden test that the command line names may run, and proves nothing */
+        /* a hidden test runs if the command line names it, which proves nothing */
         bool is_late =
             is_named || (run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT);
         g_ptr_array_add(is_late ? work->out->unconfirmed : work->out->unstable, g_strdup(id));
@@ -102,8 +102,8 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
     return true;
 }
 
-/* Runs the suspects on both trees. With `bad_with`, they are expected to be bad with the patch
- * and good without it. */
+/* Runs the suspects on both trees. If `bad_with`, they are expected to be bad with the patch and
+ * good without it; otherwise the opposite. */
 static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrArray *suspects,
                       GError **error)
 {
@@ -118,7 +118,7 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
 
 /* Runs the first suspects alone; if one of them behaves differently, runs the others alone, too.
  * Adds confirmed suspects to `confirmed`. `rounds` is the number of rounds in which they ran
- * together; `was_alone`: these rounds had only one suspect. */
+ * together; with `was_alone`, there was only one suspect in these rounds. */
 static bool confirm_alone(Work *work, bool bad_with, guint rounds, bool was_alone,
                           GPtrArray *suspects, GPtrArray *confirmed, GError **error)
 {
@@ -128,7 +128,7 @@ static bool confirm_alone(Work *work, bool bad_with, guint rounds, bool was_alon
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
         if (are_alike && (was_alone || i >= FIRST_ALONE(work) ||
-                          left_ms(work) <= 0)) { /* this number of rounds together is enough */
+                          left_ms(work) <= 0)) { /* the rounds together are enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
         }
@@ -165,7 +165,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     return confirm_alone(work, bad_with, rounds, was_alone, suspects, confirmed, error);
 }
 
-/* Whether a test failed that does not fail without the patch. A runner that is told to stop at the
+/* Returns whether a test failed that passes without the patch. A runner that is told to stop at the
  * first failure ends after such a test. */
 static bool has_new_failure(const AcrTestRun *before, const AcrTestRun *run)
 {
@@ -178,8 +178,8 @@ static bool has_new_failure(const AcrTestRun *before, const AcrTestRun *run)
     return false;
 }
 
-/* Whether a run ended before all tests had run, and neither a limit nor a failing test ended it. A
- * timeout counts if no test was running, because a running test is a suspect of its own, and if
+/* Returns whether a run ended before all tests had run, and neither a limit nor a failing test
+ * ended it. A timeout counts if no test was running (a running test is a suspect of its own) and
  * the run had much more time than the baseline needed. */
 static bool broke_off(const AcrTestRun *before, const AcrTestRun *run)
 {
@@ -190,8 +190,8 @@ static bool broke_off(const AcrTestRun *before, const AcrTestRun *run)
     return run->running || run->exit_code != PYTEST_FAILURES || !has_new_failure(before, run);
 }
 
-/* The test to blame if two runs with the patch broke off: the one that was running in both, or the
- * first that neither of them reached; borrowed; NULL if there is none. */
+/* Returns the test to blame if two runs with the patch ended early: the test that was running in
+ * both, or the first test that neither run reached; borrowed; NULL if there is none. */
 static const char *find_end(const AcrTestRun *before, const AcrTestRun *one,
                             const AcrTestRun *other)
 {
@@ -207,7 +207,7 @@ static const char *find_end(const AcrTestRun *before, const AcrTestRun *one,
     return NULL;
 }
 
-/* If two runs break off with the patch, it breaks a test, even if each test passes alone. */
+/* Adds a regression if two runs with the patch end early, even if each test passes alone. */
 static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 {
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
@@ -224,8 +224,8 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
     return true;
 }
 
-/* Removes the tests that a run omitted because it ended early. Whether they behave differently
- * alone says nothing about them. */
+/* Removes the tests that a run omitted because it ended early. How they behave alone says nothing
+ * about the patch. */
 static void forget_omitted(const AcrTestRun *run, GPtrArray *ids)
 {
     for (guint i = ids->len; i > 0; i--)
@@ -235,16 +235,16 @@ static void forget_omitted(const AcrTestRun *run, GPtrArray *ids)
 
 /* ---- Suspects ---- */
 
-/* Whether the timeout came before the test could run. A test whose file cannot be imported does not
- * count as left out. */
+/* Returns whether the timeout came before the test could run. A test whose file cannot be imported
+ * is not left out. */
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
            g_strcmp0(run->running, id) != 0 && !acr_test_ids_are_about(errors, id);
 }
 
-/* Ids (borrowed from the baseline) of the tests that the patch seems to break (`bad_with`) or to
- * fix. */
+/* Returns the ids (borrowed from the baseline) of the tests that the patch seems to break
+ * (`bad_with`) or to fix. */
 static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
@@ -261,7 +261,7 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
             continue;
         bool is_skipped =
             now ? now->outcome == ACR_TESTED_SKIPPED : acr_test_ids_are_about(skipped, id);
-        /* this is listed, because a patch may skip tests that it would break */
+        /* list skipped tests, because a patch may skip tests that it would break */
         if (is_skipped && bad_with && acr_test_is_good(result->outcome))
             g_ptr_array_add(work->out->skipped, g_strdup(id));
         if (is_skipped)
@@ -276,7 +276,7 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
     return suspects;
 }
 
-/* Those of the tests `gone` that the patch itself removes or renames; owned. */
+/* Returns the tests in work->gone that the patch itself removes or renames; owned. */
 static GPtrArray *find_removed(const Work *work, GError **error)
 {
     g_autoptr(GBytes) diff = acr_overlay_diff(work->overlay, error);
@@ -290,9 +290,9 @@ static GPtrArray *find_removed(const Work *work, GError **error)
     return removed ? acr_texts_from_json(removed) : NULL;
 }
 
-/* Takes the tests that the runner no longer finds from `broken`. Lists those that the patch itself
- * removes. The others are regressions if a second run does not find them either; it collects all
- * files, because a test that the command line names may run all the same. */
+/* Moves the tests that the runner no longer finds from `broken` to work->gone. Lists tests that the
+ * patch itself removes. Other tests are regressions if a second run does not find them either. It
+ * collects all files, because a test that the command line names may run all the same. */
 static bool confirm_gone(Work *work, GPtrArray *broken, GError **error)
 {
     const AcrTestRun *run = work->run;
@@ -365,7 +365,7 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
                                .compared = count_good(baseline, NULL)};
 }
 
-/* Says how the run with the patch ended, if it ended early. */
+/* Says how the run with the patch ended early; owned. */
 static char *describe_end(const AcrTestRun *run)
 {
     const AcrTested *error = g_hash_table_lookup(run->tests, ACR_PYTEST_ITSELF);
@@ -405,7 +405,7 @@ static void describe_runs(const Work *work)
     }
 }
 
-/* The tests that always pass without the patch; borrowed ids. */
+/* Returns the tests that always pass without the patch; borrowed ids. */
 static GPtrArray *find_good(const AcrBaseline *baseline)
 {
     GPtrArray *good = g_ptr_array_new();

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define ASK_TIMEOUT_MS 60000
-/* maximum size of a file that is read for hints on how tests are run, in bytes */
+/* maximum size in bytes of a file that is read for hints on how to run tests */
 #define MAX_TEXT_BYTES ((gsize)256 * 1024)
 /* number of bytes of a file that are read for its imports */
 #define IMPORT_BYTES ((gsize)12 * 1024)
@@ -22,8 +22,8 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
     return acr_json_parse_bytes(answer, error);
 }
 
-/* Adds a file's path and text (with `max`, only that number of bytes). Returns false if the file
- * was skipped. */
+/* Adds a file's path and text to `texts`. A file of more than `max` bytes is cut if `is_cut`, and
+ * otherwise skipped. Returns false if the file was skipped. */
 static bool add_snapshot_text(const AcrProject *project, gsize index, gsize max, bool is_cut,
                               AcrJson *texts, gsize *total)
 {

@@ -6,17 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READY "acr-host-ready" /* name of a file that marks a complete environment */
+#define READY "acr-host-ready" /* name of the file that marks a complete environment */
 #define BUILD_MS ((gint64)1800 * 1000)
 #define WAIT_US 200000
-#define SHOWN_BYTES 400u /* maximum number of bytes of pip's last output in an error */
+#define SHOWN_BYTES 400u /* maximum number of bytes of pip's output in an error */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
 
 /* ---- Choosing the Python ---- */
 
-/* The newest of pyenv's Pythons whose version is, for example, "3.9". */
+/* Returns pyenv's newest Python of a version such as "3.9"; owned; NULL if there is none. */
 static char *find_pyenv(const char *version)
 {
     const char *given = g_getenv("PYENV_ROOT"), *home = g_get_home_dir();
@@ -38,8 +38,8 @@ static char *find_pyenv(const char *version)
     return best && access(best, X_OK) == 0 ? g_steal_pointer(&best) : NULL;
 }
 
-/* Finds pyenv's Python or, if there is none, the Python in PATH. pyenv comes first because the
- * Python in PATH may be a pyenv shim. */
+/* Returns pyenv's Python or, if there is none, the Python in PATH; owned. pyenv comes first because
+ * the Python in PATH may be a pyenv shim. */
 static char *find_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
@@ -60,8 +60,8 @@ static void add_bind(GPtrArray *argv, const char *how, const char *path)
     g_ptr_array_add(argv, g_strdup(path));
 }
 
-/* Mounts the system, that Python, and the network settings that the installation of packages
- * needs. */
+/* Mounts the system, the Python `base`, and the network settings that are needed to install
+ * packages. */
 static void add_sight(GPtrArray *argv, const char *base, const char *folder)
 {
     static const char system[] =
@@ -81,7 +81,7 @@ static void add_sight(GPtrArray *argv, const char *base, const char *folder)
     add_bind(argv, "--bind", folder);
 }
 
-/* Passes on the variables of pip, certificates and proxies. */
+/* Makes the environment of pip: the user's variables for pip, certificates and proxies; owned. */
 static char **make_build_environment(void)
 {
     static const char *const kept[] = {"PIP_",        "SSL_CERT_",   "REQUESTS_CA_",
@@ -168,8 +168,8 @@ AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterru
     }
 }
 
-/* Whether an environment is complete and its Python still exists. The Python disappears with the
- * Python from which it was made. */
+/* Returns whether an environment is complete and its Python still exists. The Python disappears if
+ * the base Python is removed. */
 static bool is_made(const char *ready, const char *python)
 {
     return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;

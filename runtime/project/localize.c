@@ -1,6 +1,6 @@
-/* Ranks code by the tests that run it: numbers the traced lines, makes a spectrum of the numbers,
- * and converts its ranks to lines and methods of the index. Ignores test files, and files that are
- * not in the index. */
+/* Ranks code by the tests that execute it: numbers the traced lines, makes a spectrum of the
+ * numbers, and converts its ranks to lines and methods of the index. Ignores test files, and files
+ * that are not in the index. */
 #include "project/project_private.h"
 
 #include <string.h>
@@ -12,9 +12,9 @@ typedef struct {
 typedef struct {
     const AcrIndex *index;
     GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
-    GArray *lines;       /* array of Line, indexed by number */
-    GArray *run;         /* array of guint32: numbers of the lines that the current test ran */
-    /* number of lines that are still accepted; limited, because untrusted tests report the lines */
+    GArray *lines;       /* array of Line; the index is the line's number */
+    GArray *run;         /* array of guint32: numbers of the lines that the current test executed */
+    /* how many more lines are accepted; limited, because untrusted tests report the lines */
     guint64 left;
 } Numbering;
 
@@ -36,10 +36,10 @@ void acr_localized_clear(AcrLocalized *localized)
 
 /* ---- Numbers of lines ---- */
 
-/* maximum number of line numbers that are read, over all tests */
+/* maximum number of line numbers read from all tests together */
 #define MAX_LINES ((guint64)400 * 1000 * 1000)
 
-/* The last line of a file according to the index. */
+/* Returns the last line of a file's last symbol in the index; 0 if the file has no symbols. */
 static guint32 last_line(const AcrIndex *index, guint32 file)
 {
     const AcrIndexFile *row = acr_index_file(index, file);
@@ -80,7 +80,7 @@ static void add_ranges(Numbering *numbering, guint32 file, const char *text)
     }
 }
 
-/* Sets numbering->run to the lines that a test ran. */
+/* Sets numbering->run to the lines that a test executed. */
 static void add_test(Numbering *numbering, const AcrJson *files)
 {
     g_array_set_size(numbering->run, 0);
@@ -93,7 +93,7 @@ static void add_test(Numbering *numbering, const AcrJson *files)
 
 /* ---- Tests ---- */
 
-/* Whether the id is `name`, or ends in it after a character that cannot be part of a name. */
+/* Returns whether the id is `name`, or ends in `name` after a non-name character. */
 static bool is_named(const char *id, const char *name)
 {
     gsize len = strlen(id), tail = strlen(name);
@@ -112,7 +112,7 @@ static bool is_wanted(const AcrLocalizing *localizing, const char *id)
     return !localizing->failing || g_strv_contains(localizing->failing, id);
 }
 
-/* Counts the tests, and lists those that count as failing. */
+/* Counts the passing tests, and lists the tests that count as failing. */
 static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localizing,
                        AcrLocalized *out, GError **error)
 {
@@ -136,7 +136,7 @@ static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localiz
            acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE, "no test fails");
 }
 
-/* Numbers all lines first, and adds the tests only then, because the numbers must not change. */
+/* Makes the spectrum; numbers all lines before adding tests, because numbers must not change. */
 static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *localized)
 {
     const AcrJson *lines = localized->run.lines;
@@ -161,8 +161,8 @@ static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *loca
 #define SCRIPT_MODULE "test_acr_script"
 #define SCRIPT_TEST "Script", "test_script"
 
-/* The folder of the first test's file, derived from an id of pytest ("a/b.py::C::f") or unittest
- * ("a.b.C.f", if a/b.py exists); owned; NULL for other kinds of ids. */
+/* Returns the folder of the first test's file, derived from an id of pytest ("a/b.py::C::f") or
+ * unittest ("a.b.C.f", if a/b.py exists); owned; NULL for other kinds of ids. */
 static char *folder_of_tests(const AcrBaseline *baseline, const AcrOverlay *overlay, bool *out_path)
 {
     const char *id = baseline->run.ids->len ? baseline->run.ids->pdata[0] : "";
@@ -244,8 +244,8 @@ static GArray *find_lines(const Numbering *numbering, const AcrSpectrum *spectru
     return found;
 }
 
-/* The outermost function or method that contains a line, otherwise the class; -1 if there is
- * neither. */
+/* Returns the outermost function or method that contains a line, otherwise the class; -1 if there
+ * is neither. */
 static gint32 find_owner(const AcrIndex *index, const Line *line)
 {
     gint32 class_id, owner;

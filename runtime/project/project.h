@@ -1,6 +1,6 @@
-/* project: runs a project's own tests. python/acr/project/ finds out from the project's files,
- * in a confined process, how to run the tests. The tests run only in the sandbox, and their
- * results without a patch are cached. */
+/* project: runs a project's own tests. python/acr/project/ finds out from the project's files, in a
+ * confined process, how to run the tests. The tests run only in the sandbox, and their results
+ * without a patch are cached. */
 #pragma once
 
 #include "base/base.h"
@@ -22,39 +22,39 @@ GQuark acr_project_error_quark(void);
 
 /* ---- The project ---- */
 
-/* The project, and where its tests run. All members are borrowed. */
+/* The project, and how to run its tests. All members are borrowed. */
 typedef struct {
     AcrSandbox *sandbox;
     AcrSnapshot *snapshot;
-    /* changes that belong to the project (tests); if there are any, no baseline is cached; NULL:
+    /* changes that belong to the project (tests); with changes, no baseline is cached; NULL:
      * none */
     const AcrOverlay *overlay;
     AcrRefereeWorker *worker; /* reads the project's files and logs */
     const char *python_dir;   /* the folder that contains the package acr */
-    const char *cache;        /* folder for cached baselines; NULL: none are cached */
-    /* the repository's path, under which the duration is cached; NULL: the duration is not
+    const char *cache;        /* folder for cached baselines; NULL: baselines are not cached */
+    /* the repository's path, under which the duration of the tests is cached; NULL: it is not
      * cached */
     const char *place;
-    const char *command; /* the user's test command; NULL: it is detected */
-    /* an interrupt ends the wait for another process's baseline; may be NULL */
+    const char *command; /* the user's test command; NULL: the command is detected */
+    /* ends the wait for another process's baseline; may be NULL */
     const AcrInterrupt *interrupt;
-    /* a string for the cache's key that describes set-up and image; may be NULL */
+    /* describes set-up and image, as a part of the cache's key; may be NULL */
     const char *environment;
     /* end the check of a patch soon after its first confirmed regression */
     bool is_first_enough;
-    const GPtrArray *only; /* array of ids (char *) of the tests that are compared; NULL: all */
+    const GPtrArray *only; /* array of ids (char *) of the tests to compare; NULL: all */
     /* Changed files, NULL-terminated. Tests near these files run first; NULL: tests near the
      * files that each patch changes. */
     const char *const *near;
     gint64 time_ms;          /* time limit of the baseline, and of the check of a patch */
     AcrSandboxLimits limits; /* all limits except the time */
     bool network;
-    /* Called before the tests run, with their command; may be NULL. */
+    /* Called before the tests run, with the command that runs them; may be NULL. */
     void (*on_run)(void *ctx, const char *command);
     void *ctx;
 } AcrProject;
 
-/* The folders from which a project's modules are imported if the project is not installed:
+/* Returns the folders from which a project's modules are imported if the project is not installed:
  * [path], relative to the tree, without the root; owned. Errors: those of py. */
 AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot,
                                     GError **error) ACR_MUST_USE;
@@ -63,20 +63,20 @@ AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snaps
 
 /* value of AcrSandboxOptions.setup: find the set-up command in the project's files */
 #define ACR_SETUP_AUTO "auto"
-/* The set-up command that was found. All members are owned. Zero-initialise. */
+/* The set-up command that was chosen. All members are owned. Zero-initialise the struct. */
 typedef struct {
-    char *command; /* NULL if no command was searched for, or if the project needs none */
+    char *command; /* NULL if no command was searched for, or if the project needs no set-up */
     char *why;     /* the project file that names the command */
 } AcrSetUp;
 #define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* message for the user */
 void acr_set_up_clear(AcrSetUp *set_up);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
 /* Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries the commands that the project's files
- * name, beginning with the one that worked before for the same list. Uses the first command that
- * succeeds and after which all modules exist that test files import; if there is none, the
- * command after which the fewest are missing. Sets `options->setup` to that command, borrowed
- * from `out`, which must outlive the sandbox. Errors: those of acr_sandbox_open and py; SETUP
- * (no command succeeds). */
+ * name, beginning with the command that worked before for the same list. Uses the first command
+ * that succeeds and provides all modules that test files import; if there is none, the command that
+ * leaves the fewest modules missing. Sets `options->setup` to the command, borrowed from `out`,
+ * which must outlive the sandbox. Errors: those of acr_sandbox_open and py; SETUP (no command
+ * succeeds). */
 AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
                                      AcrSetUp *out, GError **error) ACR_MUST_USE;
 
@@ -91,7 +91,7 @@ typedef enum {
     /* the test failed outside of its assertions: in a set-up, or because a file cannot be
      * imported */
     ACR_TESTED_ERROR,
-    ACR_TESTED_ABSENT, /* no such test */
+    ACR_TESTED_ABSENT, /* the run has no such test */
 } AcrTestOutcome;
 #define ACR_TESTED_N_OUTCOMES ACR_TESTED_ABSENT
 const char *acr_test_outcome_name(AcrTestOutcome outcome); /* "passed", … */
@@ -110,44 +110,44 @@ typedef struct {
     char *message; /* owned; the message of the failure; NULL if unknown */
 } AcrTested;
 
-/* The outcomes of a run of tests. All members are owned. Zero-initialise. */
+/* The outcomes of a run of tests. All members are owned. Zero-initialise the struct. */
 typedef struct {
     GHashTable *tests; /* id (char *) -> AcrTested * */
-    GPtrArray *ids;    /* the ids in the order in which the tests ran; borrowed */
+    GPtrArray *ids;    /* the ids in the order in which the tests ran; borrowed from `tests` */
     /* array of char *: tests that were collected, but did not run before the run ended */
     GPtrArray *not_run;
-    char *running;  /* the test that was running when the run broke off; NULL if there was none */
-    AcrJson *lines; /* for a traced run, the lines: test -> file -> "1-3,7"; otherwise NULL */
-    /* false if the lines of some passing tests were omitted, because there were too many */
+    char *running;  /* the test that was running when the run ended early; NULL if there was none */
+    AcrJson *lines; /* in a traced run: test -> file -> executed lines, "1-3,7"; otherwise NULL */
+    /* false if the lines of some passing tests were omitted, because there were too many lines */
     bool has_all_lines;
     char *log; /* the end of the output */
     gint64 wall_ms;
     int exit_code;
     bool timed_out;
-    /* the run was ended on purpose after a failure; `timed_out` is then set too */
+    /* the run was ended on purpose after a failure; `timed_out` is then also true */
     bool is_stopped;
     const char *limit; /* the sandbox limit that was exceeded; NULL if none was */
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
-/* Whether the run was complete, that is, it exceeded no limit, and the test process did not end
+/* Returns whether the run was complete: it exceeded no limit, and the test process did not end
  * early. */
 bool acr_test_run_is_whole(const AcrTestRun *run);
-/* The outcome of a test; ABSENT if the run lacks it. The outcome of a file is the worst of its
- * tests. O(1) except for files. */
+/* Returns the outcome of a test; ABSENT if the run has no such test. The outcome of a file is the
+ * worst outcome of its tests. O(1) except for files. */
 AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id);
-/* The number of tests that have that outcome. */
+/* Returns the number of tests with an outcome. */
 guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome);
 
 /* ---- The baseline ---- */
 
-/* The outcomes of the tests without a patch. All members are owned. Zero-initialise. */
+/* The outcomes of the tests without a patch. All members are owned. Zero-initialise the struct. */
 typedef struct {
     AcrJson *plan; /* how to run the tests; see python/acr/project/commands.py */
     char *runner, *command, *why;
     char *version;    /* version of the project's Python */
     char *missing;    /* modules that could not be imported, in one line; NULL if there were none */
-    GPtrArray *tried; /* array of char *: plans that were tried before, and why each was rejected */
+    GPtrArray *tried; /* array of char *: plans tried before, each with why it was rejected */
     GPtrArray *flaky; /* array of char *: tests that failed and then passed in the second run */
     AcrTestRun run;
     bool is_kept; /* the results were taken from the cache */
@@ -161,7 +161,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
 
-/* How long the tests of the repository `place` took in their last run without a patch, in
+/* Returns how long the tests of the repository `place` took in their last run without a patch, in
  * milliseconds, according to `cache` (may be NULL); -1 if unknown. */
 gint64 acr_project_last_ms(const char *cache, const char *place);
 
@@ -174,9 +174,8 @@ typedef struct {
     char *excuse;  /* why the issue expects the failure; NULL if the failure is a regression */
 } AcrBrokenTest;
 
-/* The lists of ids in a comparison: the name of the member (also in JSON), and the list's
- * heading in text. To add a list, add a row here, and code in compare_tests.c that fills the
- * list. */
+/* The lists of ids in a comparison: the name of the member (also in JSON), and the list's heading
+ * in text. To add a list, add a row here, and code in compare_tests.c that fills the list. */
 #define ACR_COMPARISON_LISTS(ROW)                                                                  \
     ROW(fixed, "fixed")                                                                            \
     ROW(unstable, "flaky with the patch")                                                          \
@@ -186,9 +185,9 @@ typedef struct {
 
 /* The effect of a patch on the project's tests. One codec converts this value for the journal,
  * result.json, regression_N.json, `tests --json` and texts for people. All members are owned.
- * Zero-initialise. */
+ * Zero-initialise the struct. */
 typedef struct {
-    /* why nothing was compared (all other members are then empty); otherwise NULL */
+    /* why no tests were compared (all other members are then empty); otherwise NULL */
     char *why;
     char *command; /* the command that ran the tests */
     /* number of tests that pass without the patch, and that ran with the patch */
@@ -208,7 +207,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTestComparison, acr_test_comparison_free)
 AcrTestComparison *acr_test_comparison_copy(const AcrTestComparison *comparison) ACR_MUST_USE;
 /* Adds a failing test; `message` may be NULL. */
 void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message);
-/* Adds what a later comparison found about the tests `ids`. This replaces what was unconfirmed. */
+/* Adds the results of a later comparison of the tests `ids`, which replace unconfirmed results. */
 void acr_test_comparison_merge(AcrTestComparison *into, const AcrTestComparison *later,
                                const GPtrArray *ids);
 /* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids),
@@ -216,19 +215,19 @@ void acr_test_comparison_merge(AcrTestComparison *into, const AcrTestComparison 
  * request "messages" (by id). */
 void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_messages,
                                  AcrJson *json);
-/* Reads a comparison back; owned. NULL for NULL. */
+/* Converts JSON back to a comparison; owned. Returns NULL for NULL. */
 AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_USE;
-/* The number of failing tests that the issue does not expect to fail. */
+/* Returns the number of failing tests that the issue does not expect to fail. */
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
-/* Appends ": ID, ID and 3 more". Appends nothing if the list is empty. */
+/* Appends the ids of regressions: ": ID, ID and 3 more". Appends nothing if there are none. */
 void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
-/* Why it is unknown whether the patch breaks tests: they were not compared, or not all ended with
- * the patch; owned; NULL if all ended. */
+/* Says why it is unknown whether the patch breaks tests: the tests were not compared, or not all
+ * ended with the patch; owned; NULL if all ended. */
 char *acr_test_comparison_doubt(const AcrTestComparison *comparison) ACR_MUST_USE;
-/* The comparison as one line for people; owned. */
+/* Describes the comparison in one line for people; owned. */
 char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;
-/* Gets row `i` of the lists, with its name and heading (each may be NULL); borrowed. Returns
- * false after the last row. */
+/* Gets list `i` of the comparison, with its name and heading (the ids may be NULL); borrowed.
+ * Returns false after the last list. */
 bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
                               const char **out_heading, const GPtrArray **out_ids);
 /* Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
@@ -238,7 +237,7 @@ bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, cons
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
                          GError **error) ACR_MUST_USE;
-/* Makes the comparison for a run without a patch: only counts the passing tests of the baseline. */
+/* Makes the comparison of a run without a patch: only counts the passing tests of the baseline. */
 void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *out);
 
 /* ---- Ranking suspicious code ---------- */
@@ -252,14 +251,14 @@ typedef struct {
     AcrRanked rank;
 } AcrSuspect;
 
-/* All owned. Zero-initialise. */
+/* All members are owned. Zero-initialise the struct. */
 typedef struct {
     AcrTestRun run;     /* all tests, traced */
     GPtrArray *failing; /* array of char *: the tests that count as failing */
     guint passing;
-    bool is_whole; /* true if all tests ran and all lines that they ran are counted */
-    /* array of AcrSuspect, beginning with the most suspicious; adjacent lines with equal scores
-     * are one element */
+    bool is_whole; /* all tests ran, and all lines that they executed are counted */
+    /* array of AcrSuspect, beginning with the most suspicious; adjacent lines with equal scores are
+     * one element */
     GArray *lines;
     /* array of AcrSuspect, beginning with the most suspicious: methods, functions, and the other
      * code of classes */
@@ -274,45 +273,45 @@ typedef struct {
     /* Ids of tests, NULL-terminated; only these tests count as failing. NULL: all failing tests
      * count. */
     const char *const *failing;
-    /* Like `failing`, but some of the tests may pass, and it suffices to give the end of an id.
-     * May be NULL. */
+    /* Like `failing`, but some of the tests may pass, and the end of an id is enough. May be
+     * NULL. */
     const char *const *expected;
     AcrSpectrumFormula formula;
-    bool has_imports; /* if code runs while a test imports it, it counts as run by that test */
+    bool has_imports; /* code that runs while a test imports it counts as executed by the test */
 } AcrLocalizing;
 /* Runs all tests once more under the tracer, and ranks the code of the index by the tests that
- * run it. Errors: NO_FAILURE (a given test does not fail, no test fails, or no line of a failing
- * test is known), those of sandbox and py. */
+ * execute it. Errors: NO_FAILURE (a given test does not fail, no test fails, or no line of a
+ * failing test is known), those of sandbox and py. */
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
                           const AcrLocalizing *localizing, AcrLocalized *out,
                           GError **error) ACR_MUST_USE;
-/* The first `most` methods or lines, in the form of `localize --json`; owned. */
+/* Converts the first `most` methods or lines to the form of `localize --json`; owned. */
 AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
                               bool is_methods) ACR_MUST_USE;
-/* Adds to `overlay` a test that runs the tree's script `script`, in the folder of the baseline's
- * first test. Returns the test's id, owned; NULL if this kind of tests is unknown. */
+/* Adds a test to `overlay`, in the folder of the baseline's first test. The test runs `script`, a
+ * file of the tree. Returns the test's id, owned; NULL if this kind of tests is unknown. */
 char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
                              GError **error) ACR_MUST_USE;
 
 /* ---- Environments of benchmark tasks, and of checkouts of their projects ---- */
 
-/* The milliseconds until a deadline (0: none), between 1 and `most`. */
+/* Returns the milliseconds until a deadline (0: none), between 1 and `most`. */
 static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
 {
     return deadline_us ? CLAMP((deadline_us - g_get_monotonic_time()) / 1000, 1, most) : most;
 }
 
-/* The path of the Python in a plan's environment, owned. The environment is a virtual
- * environment in `cache`, which all tasks with the same Python and packages share. Creates it if
- * it does not exist. Packages are installed in bubblewrap, which has network access but no
- * access to the user's files. Errors: FAILED (there is no such Python; a package cannot be
- * installed), those of base. */
+/* Returns the path of the Python in a plan's environment, owned. The environment is a virtual
+ * environment in `cache`, shared by all tasks with the same Python and packages. Creates it if it
+ * does not exist. Packages are installed in bubblewrap, with network access but without access to
+ * the user's files. Errors: FAILED (there is no such Python; a package cannot be installed), those
+ * of base. */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
-/* The plan of a recipe for a checkout. *out has the environment and test command, *out_name
- * (owned) the recipe's full name and version. `recipe` is OWNER/NAME or NAME, either of which
- * may have @VERSION, or "auto", which recognises the project by its files. Errors: NO_RECIPE,
- * those of py and vcs. */
+/* Makes a checkout's plan from a recipe. *out has the environment and test command, *out_name
+ * (owned) the recipe's full name and version. `recipe` is OWNER/NAME or NAME, each optionally with
+ * @VERSION, or "auto", which recognises the project by its files. Errors: NO_RECIPE, those of py
+ * and vcs. */
 bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
                              AcrGradingPlan *out, char **out_name, GError **error) ACR_MUST_USE;

@@ -6,12 +6,12 @@
 
 #define SOURCE_BYTES ((gsize)1024 * 1024)
 #define OUTPUT_BYTES ((gsize)64 * 1024 * 1024)
-#define GRACE_MS 30000 /* time that the sandbox gets in addition to the time of the tests */
+#define GRACE_MS 30000 /* time of the sandbox beyond that of the tests */
 #define PROBE_MS 60000
 #define SHOWN_BYTES 300u
 
 #define SUPERVISE "supervise.py"
-/* Files that supervise.py writes, for the project's Python to use. */
+/* Files that supervise.py writes into the sandbox, where the project's Python uses them. */
 static const char *const sources[] = {
     "acr_test_events.py", "acr_pytest_report.py", "pytest_main.py", "unittest_report.py",
     "unittest_main.py",   "hooked_main.py",       "sympy_main.py",  "line_tracer.py"};
@@ -42,7 +42,7 @@ char *acr_project_inside_digest(const AcrProject *project, GError **error)
     return text ? acr_sha256_hex(text, strlen(text)) : NULL;
 }
 
-/* Sets the error for a run without an answer. */
+/* Sets the error for a run that gave no answer. */
 static bool fail_of(const AcrExecuted *executed, GError **error)
 {
     g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(executed->err));
@@ -64,7 +64,7 @@ static AcrJson *run_supervisor(const AcrProject *project, const AcrOverlay *over
     if (!python)
         return NULL;
     g_autoptr(GBytes) input = g_bytes_new(text, strlen(text));
-    const char *const argv[] = {python, "-Sc", code, NULL}; /* it needs only the standard library */
+    const char *const argv[] = {python, "-Sc", code, NULL}; /* needs only the standard library */
     AcrExecution execution = {
         .overlay = overlay,
         .argv = argv,
@@ -130,7 +130,7 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
     return g_steal_pointer(&request);
 }
 
-/* Reads outcomes from the log, if none were reported. */
+/* Reads outcomes from the log, if the test runner reported none. */
 static bool read_log_outcomes(const AcrProject *project, const AcrJson *plan, AcrTestRun *run,
                               GError **error)
 {

@@ -1,7 +1,7 @@
-/* The set-up of `--setup auto`. python/acr/project/set_ups.py lists the commands that the
- * project's files name, as text. The commands are tried only in the sandbox, until all modules
- * exist that tests import. A file whose name is a digest of the list keeps the chosen command,
- * so that a changed tree with the same list starts with this command. */
+/* The set-up of `--setup auto`. python/acr/project/set_ups.py lists the commands that the project's
+ * files name, as text. The commands are tried only in the sandbox, until all modules exist that
+ * tests import. The chosen command is kept in a file named by a digest of the list, so that a
+ * changed tree with the same list starts with the same command. */
 #include "project/project_private.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static AcrJson *detect_set_ups(const AcrSandboxOptions *options, AcrRefereeWorke
     return acr_project_ask_about_files(&project, "set_up_files", "set_up_plans", error);
 }
 
-/* The file that keeps the command for this list; owned; NULL if there is no cache. */
+/* Returns the path of the file that keeps the command for a list; owned; NULL without a cache. */
 static char *path_of_kept(const AcrSandboxOptions *options, const AcrJson *plans)
 {
     if (!options->cache)
@@ -43,7 +43,7 @@ static char *path_of_kept(const AcrSandboxOptions *options, const AcrJson *plans
     return g_build_filename(parent, FOLDER, name, NULL);
 }
 
-/* The command that worked for the same list; owned; NULL if unknown. */
+/* Returns the command that was chosen for the same list; owned; NULL if unknown. */
 static char *read_kept(const char *path)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
@@ -51,7 +51,7 @@ static char *read_kept(const char *path)
     return g_strdup(acr_json_get_string(json, "command"));
 }
 
-/* Keeps the choice. If that fails, the next run searches again. */
+/* Keeps the chosen command. If keeping fails, the next run searches again. */
 static void keep_set_up(const AcrSetUp *set_up, const char *path)
 {
     g_autoptr(GError) error = NULL;
@@ -62,8 +62,8 @@ static void keep_set_up(const AcrSetUp *set_up, const char *path)
         g_debug("cannot save which set-up was chosen: %s", error->message);
 }
 
-/* Opens the sandbox with this set-up. Returns NULL without an error if the set-up failed;
- * *first_failure then says why. */
+/* Opens the sandbox with the set-up `plan`. Returns NULL without an error if the set-up failed;
+ * *first_failure then has the reason. */
 static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, AcrSetUp *out,
                               GError **first_failure, GError **error)
 {
@@ -83,7 +83,7 @@ static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, A
     return NULL;
 }
 
-/* Sorts the plans, beginning with the one that worked before; owned array of borrowed plans. */
+/* Sorts the plans, beginning with the plan that worked before; owned array of borrowed plans. */
 static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
 {
     GPtrArray *order = g_ptr_array_new();
@@ -94,7 +94,7 @@ static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
     return order;
 }
 
-/* Counts the modules that tests import and that are missing after a set-up; G_MAXUINT if
+/* Returns the number of modules that tests import and that are missing after a set-up; G_MAXUINT if
  * unknown. */
 static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
 {
@@ -117,7 +117,7 @@ static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
 }
 
 /* Tries the plans until one leaves no module missing. If none does, uses the best plan that
- * succeeds. Returns NULL without an error if none succeeds. */
+ * succeeds. Returns NULL without an error if no plan succeeds. */
 static AcrSandbox *search_set_ups(AcrSandboxOptions *options, const GPtrArray *order,
                                   const AcrJson *modules, const char *kept, AcrSetUp *out,
                                   GError **first, GError **error)
@@ -161,7 +161,7 @@ AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorke
         return sandbox ? sandbox : ACR_NULL(acr_pass_error(error, &failed));
     acr_set_up_clear(out);
     options->setup = NULL;
-    if (order->len == 0) /* nothing has to be built or installed: use the tree unchanged */
+    if (order->len == 0) /* the project's files name no set-up: use the tree unchanged */
         return acr_sandbox_open(options, error);
     return ACR_NULL(acr_set_error(
         error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP,

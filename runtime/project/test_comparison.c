@@ -1,15 +1,15 @@
-/* The value type for the effect of a patch on tests, its JSON (for journal, results and
- * reports), and its text for people. */
+/* The effect of a patch on tests: its JSON (for journal, results and reports), and its text for
+ * people. */
 #include <stddef.h>
 #include <string.h>
 
 #include "project/project_private.h"
 
-#define LINE_TESTS 3u /* maximum number of tests that a line names */
+#define LINE_TESTS 3u /* maximum number of tests that one line names */
 
 static const struct {
     const char *name, *heading;
-    gsize offset; /* position in AcrTestComparison */
+    gsize offset; /* offset in AcrTestComparison */
 } lists[] = {
 #define LIST_ROW(name, heading) {#name, heading, offsetof(AcrTestComparison, name)},
     ACR_COMPARISON_LISTS(LIST_ROW)};
@@ -153,7 +153,7 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
     g_autoptr(AcrJson) messages = acr_json_new_object();
     set_broken(comparison->broken, json, messages);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
-        if (*list_of(comparison, i)) /* NULL if the record was written before the list existed */
+        if (*list_of(comparison, i)) /* NULL if the record is older than the list */
             acr_json_set(json, lists[i].name, acr_json_new_texts(*list_of(comparison, i)));
     acr_json_set_int(json, "not_run", comparison->not_run);
     if (comparison->is_cut || comparison->is_stopped)

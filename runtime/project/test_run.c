@@ -14,8 +14,8 @@ const char *acr_test_outcome_name(AcrTestOutcome outcome)
     return names[outcome];
 }
 
-/* The outcome with that name; ABSENT if the name is unknown. If a test passed although it was
- * expected to fail, its outcome is that it passed. */
+/* Converts a name to an outcome; ABSENT if the name is unknown. A test that passed although it was
+ * expected to fail has the outcome PASSED. */
 static AcrTestOutcome outcome_of(const char *name)
 {
     if (g_strcmp0(name, "xpassed") == 0)
@@ -67,7 +67,7 @@ void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, d
         result->message = g_strdup(message);
 }
 
-/* Whether `id` is a part of `whole`: a test of a file, a method of a class. */
+/* Returns whether `id` is a part of `whole`: a test of a file, a method of a class. */
 static bool is_within(const char *id, const char *whole)
 {
     gsize len = strlen(whole);
@@ -88,8 +88,8 @@ AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id)
     return worst;
 }
 
-/* Whether an error or a skip is about that test or module. In unittest's "setUpClass (a.B)", and in failed
- * imports, the name comes last. */
+/* Returns whether the error or skip `failed` is about a test or module. In unittest's "setUpClass
+ * (a.B)", and in failed imports, the name comes last. */
 static bool is_about(const char *failed, const char *id)
 {
     static const char *const loaders[] = {"unittest.loader._FailedTest.",
@@ -135,7 +135,7 @@ bool acr_test_run_lost(const AcrTestRun *run, const char *id)
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
-    /* the runner did not start, or pytest found no test, which looks the same */
+    /* no test ran: the runner did not start, unless it ended because it found no tests */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
 }
 

@@ -55,7 +55,9 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
         g_free(result->found.why);
         result->found.why = g_strdup(acr_json_get_string(before, "why"));
     }
-    if (!acr_json_get(selected, "candidates")) /* older versions recorded no table of candidates */
+    if (!acr_json_get(
+            selected,
+            "candidates")) /* the run was recorded before runs had a table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);

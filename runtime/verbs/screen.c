@@ -9,8 +9,8 @@
 
 #define MIN_WIDTH 20
 #define MAX_WIDTH 10000
-/* indentation of the continued lines of a message that begins with the program's name */
-#define MESSAGE_HANG 2
+#define MESSAGE_HANG                                                                               \
+    2 /* indentation of the further lines of a message that begins with the program's name */
 
 guint acr_screen_width(int fd)
 {

@@ -21,20 +21,20 @@ void Py_DecRef(PyObject *);
 
 enum { CALL = 0, LINE = 2, RETURN = 3 };
 
-/* Made by line_tracer.py: an array with a byte for each line of a file, which is 1 if the line
- * ran. */
+/* Made by line_tracer.py: an array with a byte for each line of a file; the byte is 1 if the line
+ * was executed. */
 typedef struct {
     int32_t count, is_run;
     uint8_t lines[];
 } File;
 
-/* An answer that is not a File: the code is that of a module, so Python is called each time. */
+/* An answer that is no File: the code is that of a module, so Python is called each time. */
 #define IMPORTED ((File *)1)
 #define SCRIPT ((File *)2)
 
 typedef struct {
     PyObject *code; /* holds a reference, so that no other code gets the same address */
-    File *file;     /* NULL if the lines of this code are not recorded */
+    File *file;     /* NULL if the lines of the code are not recorded */
 } Row;
 
 #define ROWS (1u << 17)
@@ -44,7 +44,7 @@ static unsigned used;
 /* Python function: frame -> the address of a File, or IMPORTED */
 static PyObject *answer;
 static int is_on;
-static __thread PyObject *importing; /* the frame of the module whose code currently runs */
+static __thread PyObject *importing; /* frame of the module whose code currently runs */
 
 static Row *find_code(PyObject *code)
 {
@@ -54,8 +54,8 @@ static Row *find_code(PyObject *code)
     return &rows[at];
 }
 
-/* Calls `answer` for a code object that is not in the table. If that fails (because the stack is
- * full), calls it again the next time. */
+/* Calls `answer` for a code object that is not in the table. If the call fails (because the stack
+ * is full), the next execution of the code calls `answer` again. */
 static void begin_new(PyObject *frame, PyObject *code)
 {
     PyObject *type, *value, *traceback;
@@ -103,14 +103,14 @@ static int trace(PyObject *self, PyObject *frame, int what, PyObject *arg)
     return 0;
 }
 
-/* Traces this thread. */
+/* Traces the current thread. */
 void acr_trace_join(void)
 {
     importing = 0;
     PyEval_SetTrace(trace, 0);
 }
 
-/* Starts tracing; borrows `asked`. */
+/* Starts tracing; `asked` is borrowed. */
 void acr_trace_begin(PyObject *asked)
 {
     answer = asked;
