@@ -65,7 +65,7 @@ bool acr_step_is_no_answer(const GError *error)
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
 }
 
-/* Skips a step if `is_unavailable`; otherwise the error ends the run. `reason` is taken. */
+/* Skips an impossible step (`is_unavailable`); otherwise sets `error`. `reason` is taken. */
 static AcrStep not_done(AcrAttemptWork *work, bool is_unavailable, const char *what, GError *reason,
                         GError **error)
 {

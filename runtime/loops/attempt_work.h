@@ -63,7 +63,7 @@ bool acr_candidate_is_free(const AcrCandidate *candidate);
  * acr_candidate_suspects counts the tests that failed and could not be run again. */
 guint acr_candidate_expected(const AcrCandidate *candidate);
 guint acr_candidate_suspects(const AcrCandidate *candidate);
-/* Returns a number that is higher the better the candidate is proved. */
+/* Returns the rank of the proof of a candidate; a higher number is better. */
 guint acr_candidate_worth(const AcrCandidate *candidate);
 
 /* ---- The work (attempt_work.c) --------------------------------------------------------------- */

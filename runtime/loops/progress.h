@@ -39,10 +39,10 @@ typedef struct {
     const char *text;
     const char *action;    /* ACTION: "search", "execute" */
     const AcrJson *places; /* ACTION: the places found, a list of objects of acr_place_to_json */
-    AcrSpent spent;        /* SPENT */
+    AcrSpent spent;        /* SPENT: the amounts used so far */
     gint64 tokens;         /* WAITING: number of tokens of the answer so far */
     gint64 since_ms; /* when the reported action began, in milliseconds since 1970; 0 if unknown */
-    const AcrJson *result; /* RESULT */
+    const AcrJson *result; /* RESULT: the result of the run */
     const char *task;      /* TASK, GRADED: the task that has ended; NULL when the work begins */
     bool is_bad;           /* TASK, GRADED: the task failed, so the user must see the event */
     /* TASK, GRADED: numbers of tasks; `good` tasks have a patch or script, or are resolved */
@@ -66,7 +66,7 @@ void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_G
 /* Reports an ACTION event with the member `action`; `places` is taken, and may be NULL. */
 void acr_progress_action(const AcrProgress *progress, const char *action, AcrJson *places,
                          const char *format, ...) G_GNUC_PRINTF(4, 5);
-void acr_progress_warn(const AcrProgress *progress, const char *line); /* NULL: no line */
+void acr_progress_warn(const AcrProgress *progress, const char *line); /* NULL: reports nothing */
 
 /* Converts an event to JSON according to runtime/schemas/events.json; owned. */
 AcrJson *acr_progress_to_json(const AcrProgressEvent *event) ACR_MUST_USE;

@@ -194,7 +194,7 @@ static AcrStep run_tests(AcrAttemptWork *work, AcrCandidate *candidate, const GP
         } else if (!only || !found->why) {
             acr_test_comparison_free(candidate->tests);
             candidate->tests = acr_test_comparison_copy(found);
-            candidate->tests->is_cut |= only != NULL; /* all other tests did not run */
+            candidate->tests->is_cut |= only != NULL; /* tests not in `only` did not run */
         }
         if (!ask_all(work, candidate, error))
             return ACR_STEP_FAILED;

@@ -10,7 +10,7 @@
 typedef struct {
     const AcrRun *run;
     AcrAttemptWork *work;
-    AcrRetrieved *retrieved; /* borrowed from the work */
+    AcrRetrieved *retrieved; /* borrowed; member of `work` */
     AcrRetrieval machine;
     char *selected; /* the model's answer in state SELECT of this round */
     /* the extract agent's conversation of this round; NULL before the agent's first try */

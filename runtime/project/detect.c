@@ -7,7 +7,7 @@
 #define ASK_TIMEOUT_MS 60000
 /* maximum size in bytes of a file that is read for hints on how to run tests */
 #define MAX_TEXT_BYTES ((gsize)256 * 1024)
-/* number of bytes of a file that are read for its imports */
+/* maximum number of bytes read from a file to find its imports */
 #define IMPORT_BYTES ((gsize)12 * 1024)
 #define MAX_TOTAL_BYTES ((gsize)40 * 1024 * 1024)
 

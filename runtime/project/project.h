@@ -68,7 +68,7 @@ typedef struct {
     char *command; /* NULL if no command was searched for, or if the project needs no set-up */
     char *why;     /* the project file that names the command */
 } AcrSetUp;
-#define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* message for the user */
+#define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* format of a message */
 void acr_set_up_clear(AcrSetUp *set_up);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
 /* Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries the commands that the project's files
@@ -253,7 +253,7 @@ typedef struct {
 
 /* All members are owned. Zero-initialise the struct. */
 typedef struct {
-    AcrTestRun run;     /* all tests, traced */
+    AcrTestRun run;     /* the traced run of all tests */
     GPtrArray *failing; /* array of char *: the tests that count as failing */
     guint passing;
     bool is_whole; /* all tests ran, and all lines that they executed are counted */

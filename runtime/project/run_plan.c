@@ -6,7 +6,7 @@
 
 #define SOURCE_BYTES ((gsize)1024 * 1024)
 #define OUTPUT_BYTES ((gsize)64 * 1024 * 1024)
-#define GRACE_MS 30000 /* time of the sandbox beyond that of the tests */
+#define GRACE_MS 30000 /* time limit of the sandbox beyond that of the tests */
 #define PROBE_MS 60000
 #define SHOWN_BYTES 300u
 

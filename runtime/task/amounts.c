@@ -9,7 +9,7 @@
 #define MAX_PICO (9000000ll * 1000000 * 1000000) /* close to the largest 64-bit integer */
 #define MAX_EXPONENT 400
 #define MAX_DIGITS 30          /* maximum number of digits, so that an amount fits into 128 bits */
-#define MAX_SECONDS 31622400.0 /* a year */
+#define MAX_SECONDS 31622400.0 /* a year, in seconds */
 
 /* Reads the exponent after an "e". Returns false if it is not a number, or out of range. */
 static bool parse_exponent(const char *text, gint64 *out)

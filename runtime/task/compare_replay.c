@@ -28,8 +28,8 @@ static bool is_reworded(GBytes *recorded, GBytes *replayed)
     return one && other && acr_json_equal(one, other, "why");
 }
 
-/* Returns the name of the first file, in order of names, that differs from the file in the folder;
- * owned; NULL if all are equal. */
+/* Returns the name of the first file that differs from the file in the folder; owned; NULL if all
+ * files are equal. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
@@ -55,9 +55,8 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
         g_free(result->found.why);
         result->found.why = g_strdup(acr_json_get_string(before, "why"));
     }
-    if (!acr_json_get(
-            selected,
-            "candidates")) /* the run was recorded before runs had a table of candidates */
+    if (!acr_json_get(selected,
+                      "candidates")) /* the recorded run is older than the table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);

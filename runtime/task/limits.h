@@ -10,7 +10,7 @@
 typedef struct {
     AcrPrices *prices;
     char *prices_digest; /* SHA-256 of the price file; NULL if the user gave none */
-    AcrBudget *budget;   /* has the deadline and, after acr_limits_open*, ledgers */
+    AcrBudget *budget;   /* the deadline and, once a ledger was opened, the ledgers */
     AcrAmount ceiling;   /* the ceiling that the spec sets */
 } AcrLimits;
 /* Reads the prices and starts the time limit of `spec`. Errors: USAGE of llm (the price file). */

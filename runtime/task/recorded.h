@@ -156,7 +156,7 @@ typedef struct {
     AcrProject project;   /* the sandbox sets the members that are still missing */
     AcrRefereeWorker *worker;
     char *cache;       /* folder for cached baselines; NULL: baselines are not cached */
-    char *environment; /* from acr_task_test_environment */
+    char *environment; /* result of acr_task_test_environment */
     /* files that the given patches change; NULL if unknown, or if there are no given patches */
     char **near;
 } AcrRecordedTests;

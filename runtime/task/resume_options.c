@@ -142,7 +142,7 @@ static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError 
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))
         if (acr_json_get(recorded,
-                         acr_json_key(text)) && /* older versions lack this prompt */
+                         acr_json_key(text)) && /* the recorded run is older than this prompt */
             !acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
             return acr_task_refuse(error,
                                    "the prompt %s differs from the one that this run was started "

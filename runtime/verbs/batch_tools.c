@@ -23,7 +23,7 @@ typedef struct {
     const Tool *tool;
     GHashTable *answers; /* the answers for --extract-patches, otherwise NULL */
     AcrConsole *console;
-    gint64 deadline_us; /* 0: none */
+    gint64 deadline_us; /* 0: no deadline */
     pthread_mutex_t lock;
     guint next, ended, good, none, failed;
 } Tools;

@@ -142,7 +142,7 @@ static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
     const AcrShardBound bound = {options, digest};
     g_autoptr(AcrJson) note = NULL;
     if (!acr_shard_narrow(spec, &bound, tasks, &note, error) ||
-        (note && !acr_shard_lock(spec, note, out_lock, error))) /* else acr_eval_run locks */
+        (note && !acr_shard_lock(spec, note, out_lock, error))) /* acr_eval_run locks otherwise */
         return false;
     (void)keep_predictions_of(tasks, predictions);
     return true;

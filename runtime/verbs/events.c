@@ -1,5 +1,5 @@
 /* Writes progress events as JSON lines for programs, to a descriptor that the caller opened or to a
- * file. Writing stops for good if the reader closes the pipe, or does not read for READ_MS. The
+ * file. Writing stops permanently if the reader closes the pipe, or does not read for READ_MS. The
  * schema is runtime/schemas/events.json. */
 #include "verbs/verbs_private.h"
 

@@ -43,7 +43,7 @@ typedef struct {
     AcrEvalOptions options;       /* the options for grading */
     AcrEvalOptions running;       /* the options for running the tasks' code */
     struct AcrEvalImages *images; /* NULL if no task needs an image */
-    const char *place; /* name of the place of the tasks' code; NULL if the options decide */
+    const char *place;            /* place where the tasks' code runs; NULL: as the options say */
 } AcrBatchRows;
 /* Returns whether the batch needs the complete rows of its tasks. */
 bool acr_batch_needs_rows(const AcrRunSpec *spec);

@@ -320,7 +320,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
         return print_answer(self, named.missed_call, &named.missed, manner);
     if (is_text)
         acr_search_tell_text(name, manner->width);
-    else if (!named.found.notes || !*named.found.notes) /* else notes say it */
+    else if (!named.found.notes || !*named.found.notes) /* otherwise the notes name the place */
         tell_width(manner);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
 }

@@ -60,7 +60,7 @@ static bool load_readline(void)
         ROW(rl_variable_bind),
 #undef ROW
     };
-    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* never unloaded */
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* the library stays loaded */
     for (guint i = 0; handle && i < G_N_ELEMENTS(symbols); i++) {
         void *symbol = dlsym(handle, symbols[i].name);
         if (!symbol)

@@ -11,7 +11,7 @@
 
 typedef struct {
     const AcrRunSpec *spec;
-    const GPtrArray *lines; /* of AcrShownLine */
+    const GPtrArray *lines; /* array of AcrShownLine */
     const char *mark;       /* the text to emphasise, or NULL */
     bool is_screen, has_colour, has_context;
     GString *out;

@@ -16,7 +16,7 @@ AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: writes nothing */
 AcrOut acr_out_diff(GBytes *diff) ACR_MUST_USE;   /* as above, coloured on a terminal */
 /* Writes a text for a person like acr_out_bytes, but wrapped on a terminal. */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
-AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* in one line */
+AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* writes one line */
 /* Writes a text that is already safe for a terminal, such as a text with colours. */
 AcrOut acr_out_safe(const char *text) ACR_MUST_USE;
 /* Writes like acr_out_safe, but on a terminal through the pager. (pager.c) */
