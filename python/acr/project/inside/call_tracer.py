@@ -2,7 +2,7 @@
 
 The project's Python reads this file from its standard input, with the script's path as argument. It runs the script as the main
 module and writes the tree to standard output; what the script itself writes there is dropped. A call tree can have millions
-of calls: below one caller, the tracer keeps the first two calls of each function, and the last call that raises. The script's
+of calls: below one caller, the tracer keeps the first two calls of each function, and its last call that raises. The script's
 calls come latest first, because the script failed at its end.
 """
 
