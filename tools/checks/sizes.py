@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_620,
     "native/spectrum": 180,
     "native/vcs": 6_650,
-    "python/acr": 14_150,
+    "python/acr": 14_190,
     "python/acr_host": 353,
     "python/examples": 280,
     "runtime": 220,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/py": 1_920,
     "runtime/report": 1_440,
     "runtime/serve": 3_330,
-    "runtime/task": 6_510,
+    "runtime/task": 6_520,
     "runtime/verbs": 9_430,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
