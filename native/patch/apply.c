@@ -40,13 +40,14 @@ const char *acr_extract_status_name(AcrExtractStatus status)
 
 const char *acr_extract_status_words(AcrExtractStatus status)
 {
-    static const char *const words[] = {"the model proposed no change",
-                                        "the model's answers contain no edit that can be parsed",
-                                        "the model's edits quote code that is not in the files",
-                                        "the model's edits break the syntax of the files",
-                                        "the model's edits change nothing",
-                                        "the model's edits do not quote the code to replace",
-                                        "the edits apply"};
+    static const char *const words[] = {
+        "the model proposed no change",
+        "the model's answers contain no edit that can be parsed",
+        "the edits quote code that is missing or occurs several times",
+        "the edits break the syntax of the files",
+        "the edits change nothing",
+        "the edits do not quote the code to replace",
+        "the edits apply"};
     return words[MIN((gsize)status, G_N_ELEMENTS(words) - 1)];
 }
 

@@ -108,8 +108,10 @@ static char *place_list(const char *quote, const AcrMatch *match, const char *pa
                     match->places->len, path);
     for (guint i = 0; i < match->places->len && i < 12; i++) {
         const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
-        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT,
-                               i == 0 ? ", lines " : ", ", place->first + 1, place->last);
+        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT, i == 0 ? ", lines " : ", ",
+                               place->first + 1);
+        if (place->last > place->first + 1)
+            g_string_append_printf(text, "-%" G_GSIZE_FORMAT, place->last);
     }
     return g_string_free(g_steal_pointer(&text), FALSE);
 }

@@ -91,6 +91,11 @@ static const AcrSandboxBackend *find_backend(const AcrSandboxOptions *options, G
                                      names->str));
 }
 
+bool acr_sandbox_check_name(const char *name, GError **error)
+{
+    return find_backend(&(AcrSandboxOptions){.backend = name}, error) != NULL;
+}
+
 static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 {
     const char *tree = options->image ? NULL : options->work_tree;

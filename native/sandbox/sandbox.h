@@ -68,6 +68,9 @@ typedef struct {
 /* A backend with its options and cache. One thread at a time. */
 typedef struct AcrSandbox AcrSandbox;
 
+/* Checks that there is a backend of this name. Errors: USAGE. */
+bool acr_sandbox_check_name(const char *name, GError **error) ACR_MUST_USE;
+
 /* Checks the options and what the backend needs on this machine, and finds a Python (in containers,
  * only the first call of acr_sandbox_python does). Does not write the tree or run the set-up.
  * Errors: USAGE, UNAVAILABLE, FAILED, INTERRUPTED. */

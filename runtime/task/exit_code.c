@@ -50,7 +50,5 @@ const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt)
 {
     if (acr_time_is_over(interrupt))
         return "--max-time reached; rerun with a higher limit";
-    return acr_exit_of(error, interrupt) == ACR_EXIT_INTERRUPTED
-               ? "interrupted; rerun the same command to resume"
-               : error->message;
+    return acr_exit_of(error, interrupt) == ACR_EXIT_INTERRUPTED ? "interrupted" : error->message;
 }

@@ -30,9 +30,11 @@ GPtrArray *acr_given_read(const AcrRunSpec *spec, const AcrHost *host, GError **
     for (char **at = spec->candidates; at && *at; at++) {
         g_autoptr(GError) reason = NULL;
         GBytes *diff = read_given(spec, *at, host, &reason);
+        bool is_tree = strcmp(*at, ACR_WORKING_TREE) == 0;
+        const char *option = is_tree ? "" : spec->script_file ? "--patch: " : "--candidate: ";
         if (!diff)
-            return ACR_NULL(acr_task_refuse(
-                error, "%s: %s", spec->script_file ? "--patch" : "--candidate", reason->message));
+            return ACR_NULL(acr_task_refuse(error, "%s%s%s", option, reason->message,
+                                            is_tree ? "; give the change with --patch FILE" : ""));
         g_ptr_array_add(diffs, diff);
     }
     return g_steal_pointer(&diffs);

@@ -55,6 +55,8 @@ bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError 
         spec->python && !is_elsewhere ? g_find_program_in_path(spec->python) : NULL;
     if (is_elsewhere)
         return true;
+    if (spec->sandbox && !acr_sandbox_check_name(spec->sandbox, error))
+        return false;
     if (spec->python && !python)
         return acr_task_refuse(
             error, "--python: '%s' is not an executable program; name a Python interpreter",

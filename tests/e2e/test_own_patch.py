@@ -131,5 +131,5 @@ def test_a_folder_without_git_needs_a_patch(host: Host, tmp_path: Path) -> None:
     (tmp_path / "plain" / "app.py").write_text(TINY["app.py"])
     (tmp_path / "script.py").write_text(SCRIPT)
     host.run("verify", "-s", "script.py", "--repo", "plain", cwd=tmp_path).one_line(
-        USAGE, "--patch: ", "is not a git repository"
+        USAGE, "is not a git repository", "--patch FILE"
     )

@@ -111,6 +111,10 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     page = service.tasks(pack([b"html", b"0", b"0", b"7", *fields, b"m.r.json", final])).decode()
     assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each" in page
     assert "empty patch" in page and "Why tasks failed" not in page
+    ungraded = service.tasks(pack([b"text", b"0", b"1", b"7", *fields, b"m.r.json", final, *fields])).decode()
+    assert ungraded.endswith(
+        "0 better, 0 worse; 0 tasks compared (McNemar's exact p = 1); 3 tasks graded in only one of the folders\n"
+    )
     about = json.dumps({"models": ["a/b"], "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
     failing = {"t0": {"tests_status": {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}}}}
     more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]

@@ -150,11 +150,15 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
     return [found[name] for name in sorted(found) if wanted is None or name in wanted][:MAX_ROWS]
 
 
+_UNGRADED = ("graded only there", "not graded there")  # by whether the tasks were graded here
+
+
 def compare_batches(tasks: list[Task], others: list[Task]) -> None:
-    """Set each task's outcome in the other folder."""
-    known = {task.name: task.outcome for task in others}
+    """Set each task's outcome in the other folder, or why it cannot be compared."""
+    is_graded, known = bool(_graded(tasks)), {task.name: task.outcome for task in others}
+    is_alike = is_graded == bool(_graded(others))
     for task in tasks:
-        task.other = known.get(task.name, "not there")
+        task.other = known.get(task.name, "not there") if is_alike else _UNGRADED[is_graded]
 
 
 def _words(outcome: str) -> str:
@@ -213,19 +217,26 @@ def _rate(tasks: list[Task]) -> str:
     if not n:
         return ""
     share, low, high = (100 * part for part in (resolved / n, *wilson(resolved, n)))
-    cost = f", {usd(round(sum(task.cost for task in tasks) / resolved))} for each" if resolved else ""
+    total = sum(task.cost for task in tasks)
+    cost = f", {usd(round(total / resolved))} for each" if resolved and total else ""
     return f"; resolved {resolved} of {n} ({share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
 
 
+def _compared(tasks: list[Task]) -> tuple[str, list[Task]]:
+    """How many tasks are better and worse than in the other folder, and these tasks."""
+    both = [task for task in tasks if task.other not in ("not there", *_UNGRADED)]
+    better = [task for task in both if kind_of(task.outcome) == "good" != kind_of(task.other)]
+    worse = [task for task in both if kind_of(task.outcome) != "good" == kind_of(task.other)]
+    p = mcnemar(len(better), len(worse))
+    text = f"{len(better)} better, {len(worse)} worse; {count_of(len(both), 'task')} compared (McNemar's exact p = {p:.3g})"
+    ungraded = sum(task.other in _UNGRADED for task in tasks)
+    more = f"; {count_of(ungraded, 'task')} graded in only one of the folders" if ungraded else ""
+    return text + more, [*worse, *better]
+
+
 def _changed(tasks: list[Task]) -> Html:
-    better = [task for task in tasks if kind_of(task.outcome) == "good" and kind_of(task.other) != "good"]
-    worse = [task for task in tasks if kind_of(task.outcome) != "good" and kind_of(task.other) == "good"]
-    rows: list[list[object]] = [
-        [task.name, _words(task.other), _words(task.outcome)] for task in [*worse, *better][:500]
-    ]
-    both = sum(task.other != "not there" for task in tasks)
-    p = mcnemar(len(better), sum(task.other != "not there" for task in worse))
-    text = f"{len(better)} better, {len(worse)} worse; {count_of(both, 'task')} in both (McNemar's exact p = {p:.3g})"
+    text, changed = _compared(tasks)
+    rows: list[list[object]] = [[task.name, _words(task.other), _words(task.outcome)] for task in changed[:500]]
     shown = table(["task", "before", "now"], rows, "tasks whose outcome changed")
     return join([tag("p", text), fold("Tasks whose outcome changed", shown, is_open=True) if rows else ""])
 
@@ -306,7 +317,8 @@ def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
     rows = _table_of(tasks, is_compared)
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
-    return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, f"{_sums(tasks)}{_rate(tasks)}"] if line)
+    ends = [f"{_sums(tasks)}{_rate(tasks)}", _compared(tasks)[0] if is_compared else ""]
+    return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
 
 
 def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
@@ -316,7 +328,8 @@ def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
     head, *each = _table_of(tasks, is_compared)
     lines = [head, ["---"] * len(head), *([escaped(plain_line(cell, 300)) for cell in row] for row in each)]
     listed = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{listed}"
+    compared = f"{_compared(tasks)[0]}\n\n" if is_compared else ""
+    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{compared}{listed}"
 
 
 def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[str, Any]:

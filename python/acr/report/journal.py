@@ -11,6 +11,7 @@ from acr.report.plain import line_of, load, member, number_of, rows_of, text_of
 
 KEPT = 150  # number of steps that are kept at each end
 MESSAGES = 8  # maximum messages of one step
+LINE = 500  # maximum characters of one line of output
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_FILES, MAX_LINE_NUMBER = 40, 1_000_000
 
@@ -81,7 +82,8 @@ def _execution_step(number: int, record: dict[str, Any]) -> Step:
         step.parts.append(("command", text_of(member(request, "command"))))
     for name in ("stdout", "stderr"):
         if text := text_of(member(answer, name)):
-            step.parts.append((name, text))
+            lines = (line if len(line) <= LINE else f"{line[:LINE]}…" for line in text.split("\n"))
+            step.parts.append((name, "\n".join(lines)))
     return step
 
 

@@ -57,7 +57,10 @@ def _places(run: Run) -> str:
             lines = clip(place.behavior, 1500).splitlines()
             wrapped = "\n".join(textwrap.fill(line, WIDTH) for line in lines)
             shown.append("\n  It should do:\n\n" + textwrap.indent(block("text", wrapped), "  ") + "\n")
-    return "".join(shown) or "The model named no bug location.\n"
+    if shown or run.models:
+        return "".join(shown) or "The model named no bug location.\n"
+    issue = clip(run.issue.strip(), 1500)
+    return f"The issue says:\n\n{block('text', issue)}" if issue else "No issue was given.\n"
 
 
 def _files(run: Run) -> list[dict[str, Any]]:

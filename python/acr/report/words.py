@@ -35,7 +35,10 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     cost, evidence = cost_of(run), run.evidence()
     verdict = f"{run.said} ({run.why})" if run.why else run.said
     rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
-    rows += [("status", status_words(run.status)), ("script", layout.SCRIPT if run.script else "")]
+    rows += [
+        ("status", status_words(run.status) if run.status != "APPLICABLE_PATCH" else ""),
+        ("script", layout.SCRIPT if run.script else ""),
+    ]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     rows += [("history", "the model could read git's history")] * run.has_history
     if evidence:
@@ -46,7 +49,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("place", f"{at.file}:{'-'.join(map(str, at.lines))} {line_of(at.behavior, 200)}") for at in run.places[:20]
     ]
     rows += [("changed", line_of(file.path)) for file in run.files[:50]]
-    rows.append(("cost", f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}"))
+    so_far = usd(sum(sums[2] for sums in run.journal.stages.values())) + " so far"
+    rows.append(("cost", f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}" if run.cost else so_far))
     return [(name, value) for name, value in rows if value]
 
 
