@@ -96,6 +96,7 @@ def why_of(row: dict) -> str:
         return "there is no patch"
     is_told = error and failure in ("environment", "patch_does_not_apply")
     why = error if is_told else _WORDS.get(failure, failure or error or "")
+    why = "" if row.get("ungradable") and failure == "environment" and not error else why
     unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") else ""
     return "; ".join(filter(None, (why, unfit)))
 

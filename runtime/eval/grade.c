@@ -19,7 +19,7 @@ typedef struct {
     AcrEvalRun run;
     gint64 begun_us;
     char *ungradable; /* why the task cannot be graded on this machine; NULL if it can be graded */
-    bool is_partial;  /* the check of a resolved task failed, so the verdict is not reused */
+    bool is_partial;  /* the tests could not run, or not run again, so the verdict is not reused */
     /* results of the checks of a resolved task; NULL if the task was not checked */
     AcrJson *trust, *repeats;
     AcrJson *reward; /* written by the verifier of a Harbor task; NULL if there is none */
@@ -328,14 +328,44 @@ static void doubt(Work *work, AcrGraded *out)
     work->is_partial = true;
 }
 
+static char *read_report(Work *work, GBytes *log, char **out_failure, char **out_no_runner,
+                         GError **error)
+{
+    const AcrEvalOptions *options = work->options;
+    g_autofree char *row = acr_eval_row_with(options, work->plan.row, &log, 1, error);
+    g_clear_pointer(&work->reward, acr_json_free);
+    return row ? acr_grading_report(options->python, row, (int)options->spec->rules, log,
+                                    out_failure, out_no_runner, &work->reward, error)
+               : NULL;
+}
+
+/* Sets `ungradable` if the test command does not start without the patch, either: then
+ * `no_runner` says why. The swebench package counts the task as unresolved, so its grade stays. */
+static bool blame_environment(Work *work, const char *no_runner, AcrGraded *out, GError **error)
+{
+    const AcrEvalWay way = {0};
+    g_auto(AcrEvalRun) run = {.deadline_us = work->run.deadline_us};
+    g_autofree char *report = NULL, *failure = NULL, *without = NULL;
+    bool has_run = !work->saved && work->prediction->patch;
+    if (no_runner && has_run &&
+        (!acr_eval_run_tests(work->options, work->task, &work->plan, &way, &run, error) ||
+         !(report = read_report(work, run.output, &failure, &without, error))))
+        return false;
+    if (!no_runner || (has_run && g_strcmp0(without, no_runner) != 0))
+        return true;
+    g_free(out->failure);
+    g_free(work->ungradable);
+    out->failure = g_strdup("environment");
+    work->ungradable = g_strconcat("the test command does not start: ", no_runner, NULL);
+    work->is_partial = true;
+    return true;
+}
+
 static bool grade_log(Work *work, GBytes *log, AcrGraded *out, GError **error)
 {
-    g_autofree char *row = acr_eval_row_with(work->options, work->plan.row, &log, 1, error);
-    g_autofree char *report =
-        row ? acr_grading_report(work->options->python, row, (int)work->options->spec->rules, log,
-                                 &out->failure, &work->reward, error)
-            : NULL;
-    if (!report ||
+    g_autofree char *no_runner = NULL,
+                    *report = read_report(work, log, &out->failure, &no_runner, error);
+    if (!report || !blame_environment(work, no_runner, out, error) ||
         !acr_eval_folder_write(&work->folder, ACR_FILE_EVAL_REPORT, report, strlen(report), error))
         return false;
     out->grade = out->failure ? ACR_GRADE_UNRESOLVED : ACR_GRADE_RESOLVED;

@@ -115,19 +115,21 @@ bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **
 }
 
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         char **out_failure, AcrJson **out_reward, GError **error)
+                         char **out_failure, char **out_no_runner, AcrJson **out_reward,
+                         GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
     acr_py_fields_add_bytes(fields, log);
-    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 3, 3, error);
+    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 4, 4, error);
     if (!texts)
         return NULL;
-    const char *failure = texts->pdata[1], *reward = texts->pdata[2];
+    const char *failure = texts->pdata[1], *reward = texts->pdata[2], *no_runner = texts->pdata[3];
     if (out_reward)
         *out_reward = acr_json_parse(reward, strlen(reward), NULL);
     *out_failure = *failure ? g_strdup(failure) : NULL;
+    *out_no_runner = *no_runner ? g_strdup(no_runner) : NULL;
     return g_strdup(texts->pdata[0]);
 }
 

@@ -37,10 +37,12 @@ bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
 bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error) ACR_MUST_USE;
 /* Returns the contents of report.json for a patch, from the log of its tests; owned. *out_failure
  * (owned) says why the task is not "resolved", in a word of grading/classes.py; NULL if it is
- * resolved. *out_reward (owned; out_reward may be NULL) is the output of a Harbor task's verifier;
- * NULL if there is none. */
+ * resolved. *out_no_runner (owned) is the message of a test command that could not start, if the
+ * tests printed nothing else; otherwise NULL. *out_reward (owned; out_reward may be NULL) is the
+ * output of a Harbor task's verifier; NULL if there is none. */
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         char **out_failure, AcrJson **out_reward, GError **error) ACR_MUST_USE;
+                         char **out_failure, char **out_no_runner, AcrJson **out_reward,
+                         GError **error) ACR_MUST_USE;
 
 /* Returns the part of a log that is passed to the log's parser; owned. */
 char *acr_grading_output(AcrPython *python, GBytes *log, GError **error) ACR_MUST_USE;

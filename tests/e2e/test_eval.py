@@ -494,6 +494,26 @@ def test_a_log_without_end_is_an_error(project: Project) -> None:
     assert summary["failures"] == {"too_much_output": ["a__b-1"]} and not (project.place / "report.json").exists()
 
 
+REMOVED = """diff --git a/m.py b/m.py
+deleted file mode 100644
+--- a/m.py
++++ /dev/null
+@@ -1,2 +0,0 @@
+-def f(x):
+-    return x
+"""
+
+
+@pytest.mark.parametrize(("patch", "module"), [(FIX, "nowhere"), (REMOVED, "m")])
+def test_a_missing_runner_is_a_verdict_only_if_the_patch_removes_it(project: Project, patch: str, module: str) -> None:
+    is_verdict = patch == REMOVED
+    result = project.run(patch, test=f"python -B -m {module} #").check(0 if is_verdict else 3)
+    report, verdict = json.loads(result.stdout), json.loads((project.place / "verdict.json").read_text())
+    assert report["unresolved_ids"] == ["a__b-1"] and verdict["is_gradable"] == is_verdict
+    assert verdict["failure"] == ("no_tests_found" if is_verdict else "environment")
+    assert is_verdict or "the test command does not start: No module named nowhere" in result.err
+
+
 def test_a_bad_recipe_is_refused_before_any_task_starts(project: Project) -> None:
     assert 'has an unknown field "instal"' in project.run(FIX, instal="make").one_line(2, "recipes.json': recipe 1")
     assert not project.place.exists()

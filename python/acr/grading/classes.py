@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from acr.grading import rules
 from acr.grading.failures import ENVIRONMENT, classify
 
@@ -11,6 +13,17 @@ SCRIPT_ENDED_EARLY = "script_ended_early"
 NO_TESTS_FOUND = "no_tests_found"
 ISSUE_REMAINS = "issue_remains"
 TESTS_BREAK = "tests_break"
+
+# What Python and bash print if the test runner does not exist.
+_NO_RUNNER = re.compile(r"(?:\S*python[\d.]*: (No module named \S+)|\S+: line \d+: (\S+: command not found))\Z")
+_TRACE = ("+", ">>>>> ")  # lines that the script prints itself
+
+
+def missing_runner(log: str) -> str:
+    """The message of a test command that could not start, if it is the only output; "" otherwise."""
+    lines = [line for line in rules.output_of(log).splitlines()[1:] if line.strip() and not line.startswith(_TRACE)]
+    found = _NO_RUNNER.match(lines[0]) if len(lines) == 1 else None
+    return (found[1] or found[2]) if found else ""
 
 
 def class_of(row: dict, log: str, report: dict, version: int) -> str:

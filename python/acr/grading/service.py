@@ -7,7 +7,7 @@ import re
 
 from acr.byte_fields import pack, unpack
 from acr.grading import environments, rules
-from acr.grading.classes import class_of
+from acr.grading.classes import class_of, missing_runner
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of, reward_of
 from acr.grading.scripts import FOLDER, UnknownProject, directives, project_of, script_of, test_command, words
@@ -114,7 +114,8 @@ def image_of(row: dict) -> str:
 
 
 def grade(argument: bytes) -> bytes:
-    """Row (JSON), rules, log -> report.json, and the class of the failure, which is empty if the task is resolved."""
+    """Row (JSON), rules, log -> report.json; the class of the failure, empty if the task is resolved; the reward of a
+    Harbor task; why the test runner did not start, empty if it did."""
     raw_row, version, raw_log = unpack(argument)
     row, log = json.loads(raw_row), rules.read_log(raw_log)
     report = rules.report(row, "a patch", log, int(version))
@@ -122,7 +123,8 @@ def grade(argument: bytes) -> bytes:
     failure = "" if is_resolved else class_of(row, log, report, int(version))
     reward = reward_of(log) if row.get("log_parser") == "parse_log_harbor" else None
     told = "" if reward is None else json.dumps(reward)
-    return pack([json.dumps(report, indent=4).encode(), failure.encode(), told.encode()])
+    texts = [json.dumps(report, indent=4), failure, told, missing_runner(log) if failure else ""]
+    return pack([text.encode() for text in texts])
 
 
 def output(argument: bytes) -> bytes:
