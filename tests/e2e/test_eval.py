@@ -476,7 +476,7 @@ def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Projec
 @pytest.mark.parametrize(
     ("recipe", "said"),
     [
-        ({"python": "2.1"}, "python2.1 is not installed"),
+        ({"python": "2.1"}, "python2.1 is neither in the PATH nor in pyenv"),
         ({"pip": ["no-such-package-of-ours==1"]}, "the environment of Python"),
         ({"install": "echo alas >&2; exit 3"}, "alas"),
         ({"versions": ["2"]}, "there is no environment for own/project 1"),
