@@ -144,6 +144,17 @@ def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None
     assert digest(repo.path) == before
 
 
+def test_pytest_after_many_failures(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
+    """Quoting the source in each of hundreds of tracebacks would take longer than the tests themselves."""
+    many = "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n):\n    assert n < 0\n"
+    last = "import pkg\n\n\ndef test_add():\n    total = pkg.add(1, 2)\n    assert total == 3\n"
+    repo = make_repo(CODE | {"tests/test_a.py": many, "tests/test_z.py": last})
+    row = outcome(host, repo, *with_pytest, "--test-cmd", "pytest -p no:cacheprovider", "--list")
+    told = [test.get("message", "") for test in row["tests"] if test["outcome"] == "failed"]
+    assert len(told) == 30 and "def test_n" in told[0] and "def test_n" not in told[-1]
+    assert "AssertionError: assert 29 < 0" in told[-1]
+
+
 def test_unittest(host: Host, make_repo: MakeRepo) -> None:
     """Pytest is not installed. If a file cannot be imported with the patch, its tests count as broken. Modules in the
     root that are named like Python's are used only by the project.

@@ -24,6 +24,9 @@ MISSING = {
     "pytest_flake8": "--flake8",
     "pytest_asyncio": "--asyncio-mode=",
 }
+# In Python's own style, a traceback takes a fraction of the time that pytest needs to quote the source of each function.
+MAX_QUOTED = 20  # number of failures whose tracebacks quote whole functions
+_failures = []  # ids of failing tests
 KINDS = {
     "?": {"nargs": "?", "action": "append", "const": True},
     "*": {"action": "append"},
@@ -78,7 +81,9 @@ def pytest_runtest_logstart(nodeid):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
-    """Reports which lines a test ran."""
+    """Chooses the style of tracebacks, and reports which lines a test ran."""
+    if len(_failures) > MAX_QUOTED and item.config.option.tbstyle in ("auto", "long", "short"):
+        item.config.option.tbstyle = "native"
     if _tracer is None:
         yield
         return
@@ -101,6 +106,7 @@ def pytest_runtest_logreport(report):
     if outcome == "passed" and report.when != "call":
         return
     message = _text_of_report(report) if report.failed else None
+    _failures.extend([report.nodeid] * report.failed)
     tell(
         test=report.nodeid,
         outcome=outcome,
