@@ -31,7 +31,7 @@ BUDGETS = {
     "native/spectrum": 180,
     "native/vcs": 6_650,
     "python/acr": 14_200,
-    "python/acr_host": 353,
+    "python/acr_host": 382,
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
