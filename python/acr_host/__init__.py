@@ -27,7 +27,19 @@ from typing import Any, Union
 
 from acr_host.start import own_program
 
-__all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate", "events", "plan", "run", "search"]
+__all__ = [
+    "Event",
+    "HostError",
+    "Place",
+    "RunResult",
+    "SearchAnswer",
+    "evaluate",
+    "events",
+    "plan",
+    "run",
+    "search",
+    "verify",
+]
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
@@ -199,6 +211,9 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
     """Answer search calls on a repository, each written as in Python. Errors: HostError."""
     command = _command("search", calls, {"repo": repo, **options, "json": True})
     made: list[SearchAnswer] = []
+    for call in calls:
+        if "(" not in call:
+            raise HostError(2, f"{call!r} is not a search call; write it as in 'search_class(\"Name\")'")
     if not calls:
         return made
     for line in _output(command, (0, 1)).splitlines():
@@ -235,6 +250,17 @@ def run(
         raise HostError(2, "a dry run has no result; call acr_host.plan() with the same options")
     command = _command("run", (), {"quiet": True, **options, "json": True})
     return _result(_read(_output(command, _WITH_RESULT, given), "verdict"))
+
+
+def verify(
+    script: Path, *, patch: Path | None = None, repo: Path | None = None, rev: str | None = None, **options: Option
+) -> RunResult:
+    """Prove a patch by a script that fails without it, without a model. `patch` is a diff (default: the changes of the working tree
+    since `rev`, which is HEAD by default). `options` are the program's others. Errors: HostError.
+    """
+    given = {"script": script, "patch": patch, "repo": repo, "rev": rev}
+    command = _command("verify", (), {"quiet": True, **given, **options, "json": True})
+    return _result(_read(_output(command, _WITH_RESULT), "verdict"))
 
 
 def plan(**options: Option) -> dict[str, Any]:

@@ -131,7 +131,7 @@ static void check_engine(Doctor *doctor)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrImages) images = acr_images_open(doctor->host->interrupt, &error);
     add_check(doctor, "engine", images ? OK : WARNING,
-              "only --image and eval need a container engine",
+              "only --image, and eval without --sandbox environment, need a container engine",
               images ? "a container engine answers" : error->message);
 }
 
