@@ -14,7 +14,7 @@ from acr.grading.failures import ENVIRONMENT, Failure
 
 _Z95 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _MB = 1024.0 * 1024
-_SOMETIMES = ("error", "doubt", "ungradable", "audit")  # members of an instance that few tasks have
+_SOMETIMES = ("error", "doubt", "ungradable", "not_counted", "audit")  # members of an instance that few tasks have
 _MAX_NAMED = 5  # maximum ids of a class that are printed
 _MAX_VERDICTS = 100_000
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
@@ -98,7 +98,12 @@ def why_of(row: dict) -> str:
     why = error if is_told else _WORDS.get(failure, failure or error or "")
     why = "" if row.get("ungradable") and failure == "environment" and not error else why
     unfit = f"cannot be graded here: {row['ungradable']}" if row.get("ungradable") else ""
-    return "; ".join(filter(None, (why, unfit)))
+    dropped = row.get("not_counted") or ()
+    named = ", ".join(test.rpartition("::")[2] for test in dropped[:_MAX_NAMED]) + (
+        ", …" if len(dropped) > _MAX_NAMED else ""
+    )
+    left_out = f"not counted, because the recipe excludes them: {named}" if dropped else ""
+    return "; ".join(filter(None, (why, unfit, left_out)))
 
 
 def _table(graded: list[dict]) -> str:

@@ -78,6 +78,8 @@ typedef struct {
     AcrJson *audit;
     /* why the task cannot be graded; NULL if it can be graded, or if this was not checked */
     char *ungradable;
+    /* array of the expected tests that the recipe of the environment excludes; NULL: none */
+    AcrJson *not_counted;
 } AcrGraded;
 void acr_graded_clear(AcrGraded *graded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGraded, acr_graded_clear)

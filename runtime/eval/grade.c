@@ -46,6 +46,7 @@ void acr_graded_clear(AcrGraded *graded)
     g_clear_pointer(&graded->failure, g_free);
     g_clear_pointer(&graded->doubt, g_free);
     g_clear_pointer(&graded->ungradable, g_free);
+    g_clear_pointer(&graded->not_counted, acr_json_free);
     g_clear_pointer(&graded->audit, acr_json_free);
 }
 
@@ -218,6 +219,15 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
+/* The expected tests that the recipe of the environment excludes; owned; NULL: none. */
+static AcrJson *find_not_counted(const Work *work)
+{
+    g_autoptr(AcrJson) row =
+        work->plan.row ? acr_json_parse(work->plan.row, strlen(work->plan.row), NULL) : NULL;
+    const AcrJson *ids = acr_json_get(row, "not_counted");
+    return ids ? acr_json_copy(ids) : NULL;
+}
+
 static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
@@ -228,6 +238,9 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     acr_json_set_string(json, "error", graded->error);
     acr_json_set_string(json, "failure", graded->failure);
     describe_trust(work, graded, json);
+    AcrJson *not_counted = find_not_counted(work);
+    if (not_counted)
+        acr_json_set(json, "not_counted", not_counted);
     if (graded->audit)
         acr_json_set(json, "audit", acr_json_copy(graded->audit));
     if (work->reward)
@@ -499,6 +512,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
     else if (ok && !take_kept_grade(&work, out))
         ok = run_and_grade(&work, out, &error);
     out->ungradable = g_strdup(work.ungradable);
+    out->not_counted = find_not_counted(&work);
     if (ok)
         return;
     out->grade = ACR_GRADE_ERROR;

@@ -431,6 +431,14 @@ def test_an_environment_grades_without_an_engine(project: Project) -> None:
     assert not (project.folder / "repos" / "own" / "project" / "made.py").exists()
 
 
+def test_excluded_tests_are_named(project: Project) -> None:
+    project.row["PASS_TO_PASS"] = '["t::b", "t::lost"]'
+    assert not project.report(FIX)["resolved"]
+    summary = json.loads(project.run(FIX, exclude="lost$").check().stdout)["summary"]
+    assert summary["resolved"] == 1 and summary["instances"]["a__b-1"]["not_counted"] == ["t::lost"]
+    assert json.loads((project.place / "verdict.json").read_text())["not_counted"] == ["t::lost"]
+
+
 def test_what_a_patch_does_to_test_files_is_undone(project: Project) -> None:
     cheats = (
         FIX.replace("x + 1", "x + 2")

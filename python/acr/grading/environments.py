@@ -176,11 +176,12 @@ def hidden_tests(row: dict) -> list[str]:
 
 
 def without_excluded(row: dict, recipe: dict) -> dict:
-    """The row, without expected tests that cannot pass on a bare machine."""
+    """The row, without expected tests that cannot pass on a bare machine; the member "not_counted" lists these tests."""
     if not recipe.get("exclude"):
         return row
     pattern = re.compile(recipe["exclude"])
     left = {
         key: [test for test in expected(row, key) if not pattern.search(test)] for key in (FAIL_TO_PASS, PASS_TO_PASS)
     }
-    return {**row, **left}
+    dropped = [test for key in left for test in expected(row, key) if test not in left[key]]
+    return {**row, **left, **({"not_counted": dropped} if dropped else {})}
