@@ -47,7 +47,7 @@ INNER = re.compile(
 READS, WRITES, OPENS, HOLDS = (_LISTS[at] for at in ("reads", "writes", "opens", "holds"))
 # Functions of the library that change state of the whole process.
 SHARED = re.compile(
-    r"^(?:set|add|register|unregister|disable|enable|install|uninstall|reset|filter|simplefilter|capture|basicConfig|"
+    r"^(?:set(?!diff|xor)|add(?!$)|register|unregister|disable|enable|install|uninstall|reset|filter|simplefilter|capture|basicConfig|"
     r"seterr|chdir|umask|putenv|unsetenv|seed|pickle|constructor|init|stopListening)(?![a-z]*_?size)"
 )
 # Methods that change a library object which others may share, such as a logger or a table.

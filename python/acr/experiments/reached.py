@@ -94,8 +94,9 @@ def _held(node: ast.expr, is_run_through: bool = False) -> list[ast.expr]:
     node, name = origin(node), tail(origin(node))
     if isinstance(node, ast.Call) and name in _SAME and node.args:
         return _held(node.args[0], is_run_through)
-    rows = origin(node.func.value) if name in ("items", "values") else node  # type: ignore[attr-defined]
+    asks = isinstance(node, ast.Call) and name in ("items", "values")
+    rows = origin(node.func.value) if asks and isinstance(node.func, ast.Attribute) else node  # type: ignore[attr-defined]
     if isinstance(rows, ast.Dict) and None not in rows.keys:
         pairs: list[ast.expr] = [ast.Tuple([*at], ast.Load()) for at in zip(rows.keys, rows.values)]  # type: ignore
-        return pairs if name == "items" else rows.keys if is_run_through and rows is node else rows.values  # type: ignore
+        return pairs if asks and name == "items" else rows.keys if is_run_through and rows is node else rows.values  # type: ignore
     return node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else []

@@ -97,6 +97,7 @@ def shifted(base: Files, patched: Files, word: str, mark: str) -> Files | None:
         if path.endswith(".py") and text is not None:
             tree = ast.parse(text)
             changed = _differing(tree, ast.parse(base.get(path) or b""), adds=True)
+            changed = [at for at in changed if not _serves_only_special_methods(tree, at.name)]
             if changed:
                 _decorate(tree, changed, word, _SHIFTED.format(word=word, mark=mark.encode()))
                 out[path] = _write(tree)
@@ -108,6 +109,14 @@ def _differing(tree: ast.Module, other: ast.Module, adds: bool) -> list[Any]:
     there = {name: ast.dump(at) for name, at in _functions(other).items()}
     own = [(at, there.get(name)) for name, at in _functions(tree).items() if not at.name.startswith("__")]
     return [at for at, text in own if (adds if text is None else ast.dump(at) != text)]
+
+
+def _serves_only_special_methods(tree: ast.Module, name: str) -> bool:
+    """Whether only special methods of the module, such as __eq__, use a function that this module defines."""
+    special = [x for x in ast.walk(tree) if isinstance(x, FUNCTIONS) and x.name.startswith("__")]
+    inside = {id(y) for x in special for y in ast.walk(x)}
+    uses = [id(x) in inside for x in ast.walk(tree) if name in (getattr(x, "attr", ""), getattr(x, "id", ""))]
+    return any(uses) and all(uses)
 
 
 def _decorate(tree: ast.Module, functions: list[Any], word: str, source: str) -> None:
