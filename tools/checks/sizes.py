@@ -30,7 +30,7 @@ BUDGETS = {
     "native/search": 6_620,
     "native/spectrum": 180,
     "native/vcs": 6_650,
-    "python/acr": 14_200,
+    "python/acr": 14_270,
     "python/acr_host": 382,
     "python/examples": 280,
     "runtime": 220,
