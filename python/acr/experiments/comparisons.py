@@ -69,8 +69,13 @@ class Pair:
     ) -> None:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
-        self.is_relation = right is not None and _are_related(left.get(), right.get())
-        self.is_vague = _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
+        called = {ast.unparse(getattr(at.get(), "func", at.get())) for at in (left, right or left)}
+        hashes = right is not None and called == {"hash"}
+        self.is_relation = hashes or right is not None and _are_related(left.get(), right.get())
+        self.is_vague = (
+            hashes or _is_vague(how, holds, left.get(), self.right.get()) or _only_looks(left.get(), self.right.get())
+        )
+        self.is_judged = False  # a function of the project may decide whether a result of the project is right
         self.is_noted = False  # other code of the script decides by the result
         self.tags = ("", "")  # the tag of the printed value, and that of the other side
         self.listed: list[tuple[str, list[ast.expr]]] = []  # a side's text, and the values that must all occur there
@@ -316,7 +321,7 @@ def of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
     elif isinstance(call, ast.Call) and tail(call) in _NONE and call.args:
         yield Pair(_NONE[tail(call)], True, Slot(call.args, 0), Slot([ast.Constant(None)], 0))
     elif isinstance(call, ast.Call) and (is_site or tail(call).startswith(_ASSERTING)):
-        yield from _of_helper(Slot(at, "value"), True)
+        yield from _of_judge(Slot(at, "value"), True)
 
 
 def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
@@ -326,6 +331,14 @@ def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
     computed = next((at for at in slots if not is_literal(at.get())), None)
     if computed and not any(isinstance(x, (ast.Await, ast.Yield, ast.NamedExpr)) for x in ast.walk(call)):
         yield from (Pair("helper", want, computed, at, place) for at in slots[:9] if at is not computed)
+
+
+def _of_judge(place: Slot, want: bool | None) -> Iterator[Pair]:
+    """The pairs of a function that may itself decide whether a result of the project is right."""
+    project = project_names(top(place.get()))
+    for pair in _of_helper(place, want):
+        pair.is_judged = any(_calls(at, project) for _, at in value_parts(pair.left.get()))
+        yield pair
 
 
 def value_of(node: ast.expr | str, unknown: object = None) -> object:
@@ -403,7 +416,7 @@ def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
     noted = _noted(given, True) if want and given is not test else []
     truth = Pair("truth", want, place)
     truth.is_vague = truth.is_vague or bool(noted)
-    return [truth, *noted, *_of_helper(place, want)]
+    return [truth, *noted, *_of_judge(place, want)]
 
 
 def _of_compare(place: Slot, want: bool | None) -> Iterator[Pair]:

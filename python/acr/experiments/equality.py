@@ -52,13 +52,13 @@ WATCH = """def {watch}(kind=None, state={{'made': {{}}, 'seen': set(), 'keys': s
             got = how == '__ne__'
         said = bool(got) if type(got) in (bool, int, str, float, list, tuple, dict, type(None)) else True
         equal, alike = said == (how in ('__eq__', '__le__', '__ge__')), rows[0] == rows[1]
-        if not (equal and alike): write('E', [how, *rows, said, equal == alike])
+        if not (equal and alike) and (equal or alike or how not in ('__eq__', '__ne__')): write('E', [how, *rows, said, equal == alike])
     def watched(how, method):
         def call(*sides):
             run = method.__get__(sides[0], type(sides[0])) if hasattr(type(method), '__get__') else method
             at = sys._getframe(1)
             while at and (at.f_code is call.__code__ or at.f_code.co_filename.startswith(folders)): at = at.f_back
-            if not at or '{name}' not in at.f_globals or state['busy'] or getattr({name}, 'mute', False) or state['calls'] > {calls}: return run(*sides[1:])
+            if not at or '{name}' not in at.f_globals or state['busy'] or state['calls'] > {calls}: return run(*sides[1:])
             if len(state['keys']) >= {keys} if how == '__hash__' else all(id(x) in state['made'] for x in sides): return run(*sides[1:])
             state['calls'] += 1
             if state['calls'] > {calls}: write('E', 'too many')

@@ -71,7 +71,7 @@ class Edit:
         if self.shift:
             self.words = f"`{_short(node)}` replaced by a shifted value while the script runs"
             return self.gated(node, ast.Call(ast.Name(self.shift, ast.Load()), [new], []))
-        kept = {id(y) for x in ast.walk(new) for y in _keys(x)}
+        kept = {id(y) for x in ast.walk(new) for y in selecting(x)}
         found = [x for x in ast.walk(new) if isinstance(x, ast.Constant) and id(x) not in kept]
         found = [x for x in found if self.another(x.value, True) is not None]
         if not found or self.number >= 2 * len(found):
@@ -112,7 +112,7 @@ def _short(node: ast.AST) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _keys(node: ast.AST) -> list[ast.AST]:
+def selecting(node: ast.AST) -> list[ast.AST]:
     """Constants that select what the script reads and do not state an expected value, such as keys."""
     if isinstance(node, ast.Subscript):
         return list(ast.walk(node.slice))

@@ -361,8 +361,9 @@ class Unit:
 
     def _is_special(self, x: ast.Attribute, base: str) -> bool:
         """Whether plain code may read this special attribute of this value."""
-        if x.attr == "__dict__":
-            return base == "self"
+        if x.attr == "__dict__":  # also that of the object whose attribute a descriptor holds
+            holds = getattr(self.at, "name", "") in ("__get__", "__set__", "__delete__")
+            return base == "self" or holds and base in [at.arg for at in self.at.args.args[1:2]]  # type: ignore[attr-defined]
         inherited = x.attr in names.INHERITED and (base.startswith(("super(", "self")) or id(x) in self.on_self)
         return x.attr in names.ATTRIBUTES or x.attr not in names.SPECIAL or inherited
 

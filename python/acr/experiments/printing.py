@@ -32,7 +32,6 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     down = lambda y: me(y, '', depth + 1, seen + (id(x),), left)
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 30000 if tag else left[0] - 1
-    if getattr(me, 'mute', False): return x
     if tag and tag[0] in 'XYMP':
         me.count = getattr(me, 'count', {{}})
         me.count[tag] = me.count.get(tag, 0) + 1
@@ -73,7 +72,6 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     return s
 def {kind}(x, tag, depth=0, count={{}}):
     import os
-    if getattr({name}, 'mute', False): return x
     count[tag] = count.get(tag, 0) + 1
     if tag and count[tag] > 40: return x
     t, down = type(x), lambda y: {kind}(y, '', depth + 1)
@@ -89,22 +87,6 @@ def {kind}(x, tag, depth=0, count={{}}):
         return x
     return s
 {name}_to = __import__('sys').__dict__.setdefault('{name}', __import__('os').dup(1))
-"""
-
-
-# Tests whether a function compares: it must give the same result for any two equal sides, and another result for
-# unequal sides. Then writes the sides as SHOW does.
-EVEN = """def {even}(x, tag, judge):
-    def says(*sides):
-        try: return [judge(*sides)]
-        except BaseException: return None
-    more = x + 7 if type(x) is int else x + 'q' if type(x) is str else x
-    {name}.mute = True  # also what the helper compares
-    even = says(x, x)
-    compares = even is not None and even == says(more, more) != says(object(), x)
-    {name}.mute = False
-    {name}(bool(compares), 'Q' + tag)
-    return {name}(x, tag)
 """
 
 
@@ -200,14 +182,13 @@ _REPORTED = {"events": _EVENTS, "modules": plain_names.IMPORTED, "pickled": plai
 def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
     """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
     those of the site first, with tags "L" and "R".
-    carries_on: the script continues after a failed assertion, and prints for each helper whether it compares.
+    carries_on: the script continues after a failed assertion.
     """
     site = script.site()
     if site is None:
         return None
-    names, own = _Names(word(script.rng), word(script.rng), word(script.rng)), pairs(site)
+    names, own = _Names(word(script.rng), word(script.rng)), pairs(site)
     found = [*own, *others(site, own)]
-    judges = {id(pair): _judge(pair) for pair in found if pair.how == "helper" and carries_on}
     inner, before = _Inner(names), [x for x in ast.walk(site.tree) if isinstance(x, ast.stmt)]
     for number, pair in enumerate(found):
         kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
@@ -227,7 +208,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         both = ast.Tuple([use, pair.expected.get()], ast.Load())
         pair.expected.put(ast.Subscript(both, ast.Constant(1), ast.Load()))
     for pair in found:
-        _show(pair, names, judges.get(id(pair)))
+        _show(pair, names)
     for at, tag in marked:
         # A test runner inside the script must see failed assertions as failures.
         inside = any(str(getattr(up, "name", "")).startswith("test") for up in ancestors(at))
@@ -251,7 +232,6 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         equality.WATCH.format(name=names.name, watch=watch, mark=mark, calls=equality.MAX_CALLS, keys=equality.MAX_KEYS)
         + SHOW.format(name=names.name, kind=names.kinds, mark=mark, watch=watch)
         + DEEDS.format(name=names.name, deeds=deeds, mark=mark, **_REPORTED)
-        + EVEN.format(even=names.evens, name=names.name)
         + LIBRARY.format(name=names.name, library=library, mark=mark)
     )
     return site.text(), found
@@ -287,34 +267,20 @@ def _kept(pair: Pair) -> Iterator[tuple[str, ast.expr]]:
     yield from ((name, origin(x)) for name, x in names[0].items() if states and (is_whole or name not in names[1]))
 
 
-def _judge(pair: Pair) -> ast.expr:
-    """A function of two sides that calls the helper and returns its result."""
-    assert pair.call is not None
-    sides = [pair.left.get(), pair.right.get()]
-    pair.left.put(ast.Name("one", ast.Load()))
-    pair.right.put(ast.Name("other", ast.Load()))
-    text = ast.unparse(pair.call.get())
-    for slot, old in zip((pair.left, pair.right), sides):
-        slot.put(old)
-    return ast.parse(f"lambda one, other: {text}", mode="eval").body
-
-
 class _Names:
     """Makes calls of the functions that print values."""
 
-    def __init__(self, name: str, kinds: str, evens: str) -> None:
-        self.name, self.kinds, self.evens = name, kinds, evens
+    def __init__(self, name: str, kinds: str) -> None:
+        self.name, self.kinds = name, kinds
 
     @staticmethod
-    def call(name: str, inner: ast.expr, tag: str, *more: ast.expr) -> ast.expr:
-        return ast.Call(ast.Name(name, ast.Load()), [inner, ast.Constant(tag), *more], [])
+    def call(name: str, inner: ast.expr, tag: str) -> ast.expr:
+        return ast.Call(ast.Name(name, ast.Load()), [inner, ast.Constant(tag)], [])
 
 
-def _show(pair: Pair, names: _Names, judge: ast.expr | None) -> None:
+def _show(pair: Pair, names: _Names) -> None:
     if pair.right is not pair.left:
-        right = pair.right.get()
-        shows = names.call(names.evens if judge else names.name, right, pair.tags[1], *([judge] if judge else []))
-        pair.right.put(shows)
+        pair.right.put(names.call(names.name, pair.right.get(), pair.tags[1]))
     pair.left.put(names.call(names.name, pair.left.get(), pair.tags[0]))
 
 

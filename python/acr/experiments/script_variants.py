@@ -8,8 +8,8 @@ import copy
 from acr.experiments.comparisons import NEAR, ORDERS, is_given, is_literal, others, pairs
 from acr.experiments.equality import REPEAT, relied
 from acr.experiments.expectations import SHIFT, Edit, change_site, word
-from acr.experiments.printing import SHOW, carried_on
-from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail, waits
+from acr.experiments.printing import carried_on
+from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -354,36 +354,6 @@ def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
         if isinstance(x, ast.Call) and tail(x) in GROWS:
             return False
     return True
-
-
-def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
-    """The script that prints the class of the error that the site expects; and the expected class as the script writes
-    it."""
-    site = script.site()
-    if site is None:
-        return None
-    name, show = word(script.rng), word(script.rng)
-    handlers = [at for at in site.awaited() if at.type]
-    waiting = [x for x in ast.walk(site.tree) if waits(x) and x.items[0].context_expr.args]
-    hiding = [x for x in ast.walk(site.tree) if isinstance(x, ast.Try)
-              and any(_catches(h, _BROAD) and not stops(h) for h in x.handlers)]  # fmt: skip
-    if handlers:
-        at, expected = site.attempt, handlers[0].type
-    elif waiting:
-        at = site.at if site.at in waiting else waiting[0]
-        expected = at.items[0].context_expr.args[0]
-    elif hiding:
-        at, expected = hiding[0], ast.Name("Exception", ast.Load())
-    else:
-        return None
-    block = ast.parse(
-        f"try:\n    pass\nexcept BaseException as {name}:\n    {show}(type({name}), 'E')\n    raise\n"
-    ).body
-    block[0].body, at.body = at.body, block  # type: ignore[attr-defined]
-    first = f"try:\n    {show}({ast.unparse(expected)}, 'C')\nexcept Exception:\n    pass"
-    site.swap(site.holder, ast.parse(first).body[0], site.holder)
-    site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, watch="type"))
-    return site.text(), ast.unparse(expected)
 
 
 def by_pipe(source: str) -> bool:

@@ -177,6 +177,11 @@ class Site:
             return tail(call) == "assertLogs" or any(tail(at) in BROAD for at in classes)
         return any(at.type is None or tail(at.type) in BROAD for at in self.awaited())
 
+    def awaits_no_error(self) -> bool:
+        """Whether the site is a handler that only fails, and no other part of the script expects an error."""
+        fails = isinstance(self.child, ast.ExceptHandler) and not self.awaited()
+        return fails and not any(map(waits, ast.walk(self.tree)))
+
     def text(self) -> str:
         return ast.unparse(ast.fix_missing_locations(self.tree)) + "\n"
 

@@ -62,6 +62,7 @@ class Judged:
             or _deeds(base, patched)
             or self._stands_in(base, patched)
             or self._is_not_compared(patched)
+            or self._adds_more(base, patched)
             or self._is_not_a_number(base, patched)
             or _is_moved(base, patched)
         )
@@ -89,24 +90,15 @@ class Judged:
         """Whether the script itself contains a value that is too rare to match by accident."""
         return is_plain(value) and len(str(value)) > 2 and repr(value) in self.script
 
-    def helpers(self, base: Rows, patched: Rows) -> list[int]:
-        """The numbers of the helper pairs that accepted equal sides without the patch and got plain data with it."""
-        judging = [at for at in enumerate(self.pairs) if self._compares(at[1], base) and patched.get(at[1].tags[0])]
-        return [number for number, at in judging if all(literal(x) is not None for x in patched[at.tags[0]])]
-
-    @staticmethod
-    def _compares(pair: Pair, base: Rows) -> bool:
-        says = base.get("Q" + pair.tags[1], [])
-        return pair.how == "helper" and bool(says) and all(says)
+    def helpers(self, patched: Rows) -> list[int]:
+        """The numbers of the pairs of which a function of the project judges plain data."""
+        rows = [patched.get(pair.tags[0], []) if pair.is_judged else [] for pair in self.pairs]
+        return [number for number, row in enumerate(rows) if row and all(literal(x) is not None for x in row)]
 
     def _of_pair(self, pair: Pair, first: Rows, patched: Rows) -> str:
         """The reason against the patch that one pair gives, or ""."""
         sides = pair.tags if pair.is_right else pair.tags[::-1]
-        observed, expected = patched.get(sides[0], []), patched.get(sides[1], [])
-        if pair.how == "truth":
-            expected = [True] * len(observed)
-        if self._compares(pair, first) and any(_are_other(want, got) for want, got in zip(expected, observed)):
-            return "the objects that a function compares differ in their printed values"
+        observed = patched.get(sides[0], [])
         if "nan" in observed and pair.how in (*ORDERS, *NEAR, "difference"):
             return "the value is not a number (nan)"
         for want, got, was in zip(first.get(sides[1], []), observed, first.get(sides[0], [])):
@@ -114,8 +106,8 @@ class Judged:
             if why:
                 return why
         rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
-        judges = pair.equal and not pair.is_relation or self._compares(pair, first)
-        if judges and any(want != wants and was in (now, wants) for was, now, want, wants in rows):
+        is_moved = any(want != wants and was in (now, wants) for was, now, want, wants in rows)
+        if is_moved and pair.equal and not pair.is_relation:
             return "the patch changes the value that the script expects, but not the observed value"
         return ""
 
@@ -167,6 +159,19 @@ class Judged:
                     return f"with the patch, the script compares nothing with {want}, which it lists for `{text}`"
         return ""
 
+    def _adds_more(self, base: Rows, patched: Rows) -> str:
+        """The reason if a list in which the script looks for one value has new elements that the script does not mention."""
+        for pair in self.pairs:
+            tag = pair.tags[1]
+            rows = zip(base.get(tag, []), patched.get(tag, [])) if pair.how == "In" and pair.holds is True else ()
+            for was, now in rows:
+                lists = all(isinstance(at, list) and at[:1] in (["list"], ["tuple"], ["set"]) for at in (was, now))
+                known = set(re.findall(r"\w+", f"{was} {self.script}"))
+                new = [at for at in now[1:] if {*re.findall(r"\w+", str(at))} - known] if lists else []  # type: ignore
+                if new:
+                    return f"the patch also adds {str(new[0])[:60]!r}, which the script does not mention"
+        return ""
+
     def unheld(self, text: str, base: Rows, patched: Rows) -> str:
         """The reason if the script passes with the patch although an assertion is not reached, or does not hold."""
         held = ["M" + tag[1:] for tag in base if tag[:1] == "P"]  # assertions that hold without the patch
@@ -189,10 +194,6 @@ def _is_moved(base: Rows, patched: Rows) -> str:
     used = [tag for tag in patched if tag[:1] == "U"]
     was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
     return "the expected value changes after the script has made it" if was - now else ""
-
-
-def _are_other(want: object, got: object) -> bool:
-    return is_object(want) and is_object(got) and want[1] == got[1] and want != got  # type: ignore[index]
 
 
 def _held(value: object) -> object:

@@ -1,0 +1,70 @@
+"""Replaces the values that a script gives to the project, but does not expect: its result should depend on them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+
+from acr.experiments.comparisons import others, pairs, value_parts
+from acr.experiments.decoy import is_text
+from acr.experiments.expectations import selecting
+from acr.experiments.site import tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from acr.experiments.script_variants import Script
+    from acr.experiments.site import Site
+
+_NEXT = str.maketrans(string.ascii_letters + string.digits, string.ascii_letters[1:] + "a" + string.digits[3:] + "012")
+# Functions of tests whose constants state what the script expects, or which it only lists.
+_STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$")
+
+
+def replaced(script: Script, mark: str) -> list[str]:
+    """The script with other inputs, three times: with other letters and greater numbers, the same for every second input, and
+    with longer texts, shorter lists and negative numbers. Each writes `mark` to standard error when it reaches the site.
+    Empty if the script has fewer than two inputs."""
+    texts = []
+    for step, is_far in (1, False), (2, False), (1, True):
+        site = script.site()
+        found = _inputs(site) if site else []
+        for at in found[::step]:
+            at.value = _other(at.value, is_far)
+        for at in ast.walk(site.tree) if is_far and found else ():
+            if isinstance(at, ast.List) and len(at.elts) > 1 and all(x in found for x in at.elts):
+                at.elts.pop()
+        if site and len(found) > 1:
+            site.swap(site.holder, *ast.parse(f"__import__('os').write(2, {mark.encode()!r})").body, site.holder)
+            texts.append(site.text())
+    return texts
+
+
+def _inputs(site: Site) -> list[ast.Constant]:
+    """The constants that the script neither expects nor only shows, and that do not select what it reads."""
+    own = pairs(site)
+    sides = [pair.expected.get() for pair in [*own, *others(site, own)] if pair.how != "truth" and not pair.is_relation]
+    apart = [part for side in sides for _, part in value_parts(side)]
+    for at in ast.walk(site.tree):
+        apart += selecting(at)
+        if isinstance(at, ast.Raise) or is_text(at) or isinstance(at, ast.Compare) and "__name__" in ast.unparse(at):
+            apart.append(at)
+        elif isinstance(at, ast.Assert) and at.msg:
+            apart.append(at.msg)
+        elif isinstance(at, ast.Call) and _STATES.match(tail(at)):
+            given = [*at.args, *(x.value for x in at.keywords)]
+            apart += [x for x in given if tail(at).startswith("assert_") or isinstance(x, ast.Constant)]
+    kept = {id(x) for part in apart for x in ast.walk(part)}
+    found = [x for x in ast.walk(site.tree) if isinstance(x, ast.Constant) and id(x) not in kept]
+    return [x for x in found if isinstance(x.value, (bool, int, float, str, bytes))]
+
+
+def _other(value: bool | float | str | bytes, is_far: bool) -> object:
+    """Another value of this type: of the same form, or longer or negative."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return -value - 3 if is_far else value + 17
+    if isinstance(value, bytes):
+        return str(_other(value.decode("latin1"), is_far)).encode("latin1")
+    return f"{value}q{value}" if is_far or not value.isascii() else value.translate(_NEXT)
