@@ -273,8 +273,8 @@ static AcrLlmError class_of_status(int status)
     return ACR_LLM_ERRORS;
 }
 
-/* Returns the first row of the table with the highest rank of all words found; its rank is NONE if
- * no word is in the table. */
+/* Looks up the words in the table, and returns the row with the highest rank (on a tie, the first).
+ * If no word is in the table, returns a row whose rank is NONE. */
 static const Words *best_row(const GPtrArray *found)
 {
     static const Words none = {.code = ACR_LLM_ERRORS};

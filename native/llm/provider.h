@@ -16,7 +16,7 @@ typedef struct {
     const char *tier;   /* borrowed; the provider's word for the service tier; NULL: not sent */
     /* the answer limit is sent as max_completion_tokens, otherwise as max_tokens */
     bool max_completion_tokens;
-    bool renamed_limit; /* the other name of the answer limit has been tried */
+    bool renamed_limit; /* the limit was sent again under its other name */
     /* maximum number of tokens of one answer, from the provider's table or an error; 0 or less:
      * unknown */
     gint64 max_output;

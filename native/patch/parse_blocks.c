@@ -174,7 +174,7 @@ static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edi
     }
     if (!edit->original)
         acr_parse_complain(
-            edit, "it has more than one ======= or other marker, so any reading would write a "
+            edit, "it repeats ======= or another marker, so any reading would write a "
                   "marker into the file; write the edit with <file>, <original> and <patched>");
 }
 

@@ -25,7 +25,7 @@ static void clear_line(gpointer data)
     g_free(((NewLine *)data)->text);
 }
 
-/* Keeps the lines of the file for which the elision in line j of the quote stands. */
+/* Keeps the lines of the file that the elision in line j of the quote represents. */
 static void keep_elided(Fit *fit, gsize j)
 {
     gsize before = j, after = j;

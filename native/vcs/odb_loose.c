@@ -121,7 +121,7 @@ static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_o
     if (rc < 0)
         return rc;
     if (header.size > ACR_VCS_MAX_FILE_BYTES)
-        return acr_vcs_odb_fail("a loose object is too large");
+        return acr_vcs_odb_fail("a loose object is larger than acr-host reads");
     g_autoptr(GBytes) data = acr_fd_read_file(fd, "", MAX_STREAM_BYTES, NULL);
     gsize whole = header.before + header.size;
     g_autofree guint8 *text = data ? g_try_malloc(whole + 1) : NULL;

@@ -35,7 +35,7 @@ static bool copy_object(Copying *copying, const git_oid *id, GError **error)
     if (rc < 0)
         return acr_vcs_fail_git(error,
                                 rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_FAILED,
-                                "cannot read an object");
+                                "cannot read an object of the repository; git fsck names it");
     rc = acr_git.odb_write(&written, copying->to, acr_git.odb_object_data(object), size, type);
     return (rc == 0 && acr_git.oid_equal(&written, id)) ||
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write an object to '%s'",

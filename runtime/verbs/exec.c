@@ -121,7 +121,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_usage("%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say("%s", *at); /* now with remarks about the execution */
+        acr_verb_say("%s", *at); /* the execution has added remarks */
     return code;
 }
 

@@ -119,6 +119,6 @@ const AcrVerb acr_verb_patch = {
     .name = "patch",
     .summary = "Turn saved answers of models into diffs",
     .takes = ACR_FOR_PATCH,
-    .arguments = "[FILE…] - files with model answers; - or no FILE: read one answer from stdin",
+    .arguments = "[FILE…] - files with answers of a model; without FILE, or with -, read standard input",
     .run = run_patch,
 };

@@ -350,7 +350,7 @@ def test_an_environment_that_cannot_be_made_fails_its_task(batch: Batch) -> None
     batch.recipe(versions=["2"])
     batch.run("--instance", SOLVED, *place).one_line(2, f"{SOLVED}: there is no environment", "nothing was run")
     batch.recipe(python="2.99")
-    result, said = batch.run("--instance", SOLVED, *place).check(3), "python2.99 is not installed"
+    result, said = batch.run("--instance", SOLVED, *place).check(3), "python2.99 is neither in the PATH nor in pyenv"
     assert f"{SOLVED}: exit 3: the task's environment: " in result.err and said in result.err
     (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
     assert said in row["error"]
