@@ -96,7 +96,11 @@ def test_a_broken_environment_is_said(host: Host, checkout: Repo, tmp_path: Path
     compare("python -m unittest", BROKEN, "is a script")
     python.unlink()
     if not any(Path(at, "python3.9").exists() for at in ("/usr/bin", "/bin")):
-        compare("python -m unittest", BROKEN, "--environment: sympy/sympy@1.8: python3.9 is neither in the PATH nor in pyenv")
+        compare(
+            "python -m unittest",
+            BROKEN,
+            "--environment: sympy/sympy@1.8: python3.9 is neither in the PATH nor in pyenv",
+        )
 
 
 def test_recipes_that_cannot_be_used(host: Host, checkout: Repo, tmp_path: Path) -> None:
@@ -113,7 +117,9 @@ def test_recipes_that_cannot_be_used(host: Host, checkout: Repo, tmp_path: Path)
     empty = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYENV_ROOT": str(tmp_path / "pyenv")}
     command = ["tests", "--repo", checkout, "--environment", "auto"]
     if not (Path("/usr/bin/python3.9").exists() or Path("/usr/local/bin/python3.9").exists()):
-        host.run(*command, env=empty | {"PATH": "/usr/bin:/bin"}).one_line(BROKEN, "python3.9 is neither in the PATH nor in pyenv")
+        host.run(*command, env=empty | {"PATH": "/usr/bin:/bin"}).one_line(
+            BROKEN, "python3.9 is neither in the PATH nor in pyenv"
+        )
     made = tmp_path / "pyenv" / "versions" / "3.9.1" / "bin" / "python"
     made.parent.mkdir(parents=True)
     made.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
