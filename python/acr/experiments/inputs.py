@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from acr.experiments.site import Site
 
 _NEXT = str.maketrans(string.ascii_letters + string.digits, string.ascii_letters[1:] + "a" + string.digits[3:] + "012")
-# Functions of tests whose constants state what the script expects, or which it only lists.
-_STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$")
+# Functions of tests whose constants state what the script expects, or which it only lists; and functions that wait.
+_STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$|sleep$|wait$|wait_for$|join$")
 
 
 def replaced(script: Script, mark: str) -> list[str]:
