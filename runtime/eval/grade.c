@@ -22,8 +22,9 @@ typedef struct {
     bool is_partial;  /* the tests could not run, or not run again, so the verdict is not reused */
     /* results of the checks of a resolved task; NULL if the task was not checked */
     AcrJson *trust, *repeats;
-    AcrJson *reward; /* written by the verifier of a Harbor task; NULL if there is none */
-    AcrJson *saved;  /* with --regrade: the saved verdict; NULL if there is none */
+    AcrJson *reward;      /* written by the verifier of a Harbor task; NULL if there is none */
+    AcrJson *saved;       /* with --regrade: the saved verdict; NULL if there is none */
+    AcrJson *not_counted; /* the expected tests that the recipe excludes; NULL if there are none */
 } Work;
 
 static void grading_clear(Work *work)
@@ -37,6 +38,7 @@ static void grading_clear(Work *work)
     acr_json_free(work->repeats);
     acr_json_free(work->reward);
     acr_json_free(work->saved);
+    acr_json_free(work->not_counted);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, grading_clear)
 
@@ -219,7 +221,6 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
-/* The expected tests that the recipe of the environment excludes; owned; NULL: none. */
 static AcrJson *find_not_counted(const Work *work)
 {
     g_autoptr(AcrJson) row =
@@ -238,9 +239,8 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     acr_json_set_string(json, "error", graded->error);
     acr_json_set_string(json, "failure", graded->failure);
     describe_trust(work, graded, json);
-    AcrJson *not_counted = find_not_counted(work);
-    if (not_counted)
-        acr_json_set(json, "not_counted", not_counted);
+    if (work->not_counted)
+        acr_json_set(json, "not_counted", acr_json_copy(work->not_counted));
     if (graded->audit)
         acr_json_set(json, "audit", acr_json_copy(graded->audit));
     if (work->reward)
@@ -445,7 +445,9 @@ static bool make_plan(Work *work, GError **error)
 static bool prepare_grading(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
-    if (!make_plan(work, error) ||
+    bool is_planned = make_plan(work, error);
+    work->not_counted = find_not_counted(work);
+    if (!is_planned ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
     if (spec->regrade)
@@ -512,7 +514,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
     else if (ok && !take_kept_grade(&work, out))
         ok = run_and_grade(&work, out, &error);
     out->ungradable = g_strdup(work.ungradable);
-    out->not_counted = find_not_counted(&work);
+    out->not_counted = g_steal_pointer(&work.not_counted);
     if (ok)
         return;
     out->grade = ACR_GRADE_ERROR;

@@ -169,7 +169,7 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
     if (step != ACR_STEP_DONE)
         return step;
     bool passed = with->exit_code == 0 && with->limit != ACR_LIMIT_WALL,
-         has_run = !has_not_run(trial.command, with);
+         has_run = passed || !has_not_run(trial.command, with);
     char *fault = NULL;
     if (passed || !has_run) {
         trial.overlay = NULL;

@@ -28,15 +28,15 @@ def replaced(script: Script, mark: str) -> list[str]:
     texts = []
     for step, is_far in (1, False), (2, False), (1, True):
         site = script.site()
-        found = _inputs(site) if site else []
+        if site is None or len(found := _inputs(site)) < 2:
+            return []
         for at in found[::step]:
             at.value = _other(at.value, is_far)
-        for at in ast.walk(site.tree) if is_far and found else ():
+        for at in ast.walk(site.tree) if is_far else ():
             if isinstance(at, ast.List) and len(at.elts) > 1 and all(x in found for x in at.elts):
                 at.elts.pop()
-        if site and len(found) > 1:
-            site.swap(site.holder, *ast.parse(f"__import__('os').write(2, {mark.encode()!r})").body, site.holder)
-            texts.append(site.text())
+        site.swap(site.holder, *ast.parse(f"__import__('os').write(2, {mark.encode()!r})").body, site.holder)
+        texts.append(site.text())
     return texts
 
 
