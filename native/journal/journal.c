@@ -120,9 +120,15 @@ GHashTable **acr_journal_known(AcrJournal *journal)
     return &journal->known;
 }
 
+guint acr_journal_left(const AcrJournal *journal)
+{
+    guint len = journal->entries->len; /* the position goes on with appended records */
+    return journal->position < len ? len - (guint)journal->position : 0;
+}
+
 bool acr_journal_is_live(const AcrJournal *journal)
 {
-    return journal->position >= journal->entries->len;
+    return acr_journal_left(journal) == 0;
 }
 
 static bool check_same(const AcrJournal *journal, const AcrJson *record, const char *event,

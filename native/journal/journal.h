@@ -42,8 +42,9 @@ void acr_journal_free(AcrJournal *journal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
 const char *acr_journal_remark(const AcrJournal *journal);
 
-/* True once all recorded events have been answered. */
-bool acr_journal_is_live(const AcrJournal *journal);
+/* Returns the number of recorded events that have not been answered yet. */
+guint acr_journal_left(const AcrJournal *journal);
+bool acr_journal_is_live(const AcrJournal *journal); /* whether none is left */
 
 /* Looks up the next event. If the journal has a further record, its event and request must equal
  * `event` and `request`, and *out_answer is set to its answer (borrowed until the journal is

@@ -67,6 +67,8 @@ static const Field *next_field(const Field *field, AcrProgressKind kind)
 
 static char *stage_words(const AcrProgressEvent *event)
 {
+    if (strcmp(event->stage, "resume") == 0)
+        return g_strdup_printf("resume: the saved steps (%u) cost nothing again", event->number);
     g_autofree char *which =
         event->attempt ? g_strdup_printf("attempt %u, ", event->attempt + 1) : g_strdup("");
     const char *word = strcmp(event->stage, "patch") == 0 ? "try" : "round";

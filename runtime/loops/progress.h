@@ -31,7 +31,8 @@ typedef struct {
     AcrProgressKind kind;
     gint64 time_ms;    /* milliseconds since 1970; acr_progress_tell sets it */
     const char *stage; /* STAGE: "search", … */
-    /* STAGE: number of the attempt, from 0, and of the round or try, from 1 (0: none) */
+    /* STAGE: number of the attempt, from 0, and of the round or try, from 1 (0: none); in "resume",
+     * number of the saved steps */
     guint attempt, number;
     /* TASK: what `good` counts, "patch" or "script"; GRADED: "sound" in an audit, otherwise NULL */
     const char *made;

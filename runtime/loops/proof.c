@@ -262,6 +262,7 @@ AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, 
         *out_doubt = g_strdup(doubts->pdata[0]);
         return ACR_STEP_DONE;
     }
+    acr_loops_stage(work->run, work->attempt, "experiments", 0);
     if (!begin_experiments(work, &made, error))
         return ACR_STEP_FAILED;
     AcrStep step = make_experiments(work, &made, out_doubt, error);

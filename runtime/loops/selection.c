@@ -112,10 +112,16 @@ static AcrStep prove_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
     work->writer.latest = candidate;
     AcrStep step = acr_reproducer_take(work, error);
     if (step == ACR_STEP_DONE && before->result != ACR_TEST_REPRODUCED) {
-        acr_candidate_prove(candidate, ACR_PROOF_NONE,
-                            g_strdup_printf("without the patch, %s; it must fail with an "
-                                            "AssertionError",
-                                            before->why));
+        /* the usual mistake: a file of pytest tests, whose functions nobody calls */
+        bool calls_nothing =
+            before->result == ACR_TEST_PASSED &&
+            g_regex_match_simple("^def test", work->run->script, G_REGEX_MULTILINE, 0);
+        acr_candidate_prove(
+            candidate, ACR_PROOF_NONE,
+            g_strdup_printf("without the patch, %s; it must fail with an "
+                            "AssertionError%s",
+                            before->why,
+                            calls_nothing ? "; does it call its test functions?" : ""));
         return ACR_STEP_DONE;
     }
     if (step == ACR_STEP_DONE)

@@ -260,11 +260,11 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
         say_result(spec, result, !error, console);
-    g_autofree char *meta = error && host->command && spec->out
-                                ? g_build_filename(spec->out, ACR_FILE_META, NULL)
-                                : NULL;
+    g_autofree char *meta =
+        error && spec->out ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL;
     if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* meta.json exists: the run had begun */
-        acr_console_command(console, "to resume", host->command);
+        acr_console_command(console, "to resume",
+                            host->command ? host->command : "rerun the same command");
     if (error)
         acr_verb_fail(host, error);
     return acr_out_exit(out, result->exit_code);
