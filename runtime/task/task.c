@@ -413,11 +413,9 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     g_autoptr(AcrJournal) journal =
         go_live(task, error) ? open_journal(task, ACR_JOURNAL_APPEND, error) : NULL;
-    if (!journal)
-        return false;
-    if (acr_journal_left(journal)) /* nobody needs to fear that these steps are paid for again */
+    if (journal && acr_journal_left(journal)) /* so that nobody fears to pay for them again */
         acr_progress_stage(task->host->progress, 0, "resume", acr_journal_left(journal));
-    if (!index_workspace(task, error))
+    if (!journal || !index_workspace(task, error))
         return false;
     g_autoptr(AcrCost) cost = acr_cost_new();
     AcrArtifacts artifacts = {&task->folder, write_artifact};

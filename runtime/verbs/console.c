@@ -83,9 +83,10 @@ static GPtrArray *parts_of(const AcrConsole *console)
     if (spent->calls > 0)
         add_block_line(parts, used, true);
     double share = console->max_ms > 0 ? MIN((double)ms / (double)console->max_ms, 1) : 0;
-    g_ptr_array_add(parts, console->max_ms > 0 ? g_strdup_printf("total %s (%.0f%% of the ceiling)",
-                                                                 time, share * 100)
-                                               : g_strconcat("total ", time, NULL));
+    /* a ceiling that is far away, such as the default of a search, would only puzzle */
+    g_ptr_array_add(
+        parts, share >= 0.1 ? g_strdup_printf("total %s (%.0f%% of the ceiling)", time, share * 100)
+                            : g_strconcat("total ", time, NULL));
     for (guint i = 1; lines[i]; i++)
         add_block_line(parts, lines[i], false);
     return parts;

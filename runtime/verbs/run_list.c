@@ -167,14 +167,12 @@ static char *list_text(const AcrJson *rows)
     for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
         const char *verdict = acr_json_get_string(row, "verdict"),
                    *state = acr_json_get_string(row, "state");
+        double usd = (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6;
         g_autofree char *age = age_text(acr_json_get_int(row, "age_seconds", 0)),
                         *folder = acr_one_line(acr_json_get_string(row, "folder")),
                         *title = acr_text_fit(acr_json_get_string(row, "issue"), MAX_TITLE),
-                        *cost = verdict
-                                    ? g_strdup_printf(
-                                          "%.6f USD",
-                                          (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6)
-                                    : g_strdup("-");
+                        *cost = verdict && usd > 0 ? g_strdup_printf("%.6f USD", usd)
+                                                   : g_strdup(verdict ? "0" : "-");
         bool has_two_lines =
             columns && BEFORE_FOLDER + acr_text_width(folder) + acr_text_width(title) >= columns;
         g_string_append_printf(text, "%-10s  %12s  %7s  %s%s%s\n", verdict ? verdict : state, cost,

@@ -39,7 +39,7 @@ BUDGETS = {
     "runtime/eval": 3_020,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
-    "runtime/loops": 6_060,
+    "runtime/loops": 6_090,
     "runtime/project": 2_840,
     "runtime/py": 1_920,
     "runtime/report": 1_440,
