@@ -74,7 +74,7 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
     for (guint i = 2; set->use == ACR_DATASET_SOLVE && i < G_N_ELEMENTS(keys); i++)
         if (!instance->fault && values[i][strspn(values[i], " \t\r\n")] == '\0')
             instance->fault =
-                g_strdup_printf("row %u of '%s' has an empty \"%s\"", number, path, keys[i]);
+                g_strdup_printf("row %u of '%s' has no \"%s\"", number, path, keys[i]);
     instance->row = set->use == ACR_DATASET_GRADE ? acr_json_print(row) : NULL;
     return instance;
 }
@@ -151,6 +151,18 @@ GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *con
     if (bytes)
         return acr_dataset_parse(bytes, path, use, only, error);
     return ACR_NULL(refuse(error, "cannot use the data set: %s", reason->message));
+}
+
+char *acr_dataset_faults(const GPtrArray *instances)
+{
+    const char *first = NULL;
+    guint n = 0;
+    for (guint i = 0; i < instances->len; i++) {
+        const char *fault = ((const AcrInstance *)instances->pdata[i])->fault;
+        n += fault != NULL;
+        first = first ? first : fault;
+    }
+    return first ? g_strdup_printf("%u task%s cannot run: %s", n, n == 1 ? "" : "s", first) : NULL;
 }
 
 char *acr_dataset_repo(const char *dir, const char *name)

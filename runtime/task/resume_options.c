@@ -138,6 +138,19 @@ bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch, GErr
                          batch, error);
 }
 
+bool acr_meta_check_task(const AcrJson *recorded, const char *id, const char *issue,
+                         const char *commit, GError **error)
+{
+    const char *rev = acr_json_get_string(acr_json_get(recorded, "options"), "rev");
+    g_autofree char *digest = acr_sha256_hex(issue, strlen(issue));
+    bool is_same_issue = g_strcmp0(acr_json_get_string(recorded, "issue"), digest) == 0;
+    return (is_same_issue && g_strcmp0(rev, commit) == 0) ||
+           acr_task_refuse(error,
+                           "the %s of '%s' differs from the one that its run was started with; "
+                           "use another --out for another data set",
+                           is_same_issue ? "commit" : "issue", id);
+}
+
 static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))

@@ -88,6 +88,10 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
 /* Compares the options given to a batch with those recorded for one of its tasks. Errors: USAGE. */
 bool acr_meta_check_batch(const AcrJson *recorded, const AcrRunSpec *batch,
                           GError **error) ACR_MUST_USE;
+/* Compares the issue and the commit of the data set's task `id` with those recorded for it. Errors:
+ * USAGE. */
+bool acr_meta_check_task(const AcrJson *recorded, const char *id, const char *issue,
+                         const char *commit, GError **error) ACR_MUST_USE;
 /* Adds the version that created the folder to the error's message, if it is another version. */
 void acr_meta_name_version(const AcrJson *meta, GError *reason);
 /* Reads the options that a resumed run must repeat. Errors: ENVIRONMENT (options are missing, or

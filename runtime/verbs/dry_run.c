@@ -174,7 +174,10 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
     static const char *const graded[] = {[ACR_GRADE_IN_CONTAINER] = ACR_IN_CONTAINER,
                                          [ACR_GRADE_IN_ENVIRONMENT] = ACR_IN_ENVIRONMENT};
     GString *text = g_string_new(NULL);
+    g_autofree char *faults = acr_dataset_faults(left);
     add_tasks(text, spec, tasks, left);
+    if (faults)
+        put_row(text, "warning", "%s", faults);
     add_models(text, plan);
     add_estimate(text, plan, left->len);
     add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"));

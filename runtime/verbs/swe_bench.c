@@ -170,6 +170,9 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     g_autoptr(AcrBatchGrading) grading = NULL;
     host->progress = acr_console_progress(console);
     bool needs_rows = acr_batch_needs_rows(spec), is_graded = spec->grade >= 0;
+    g_autofree char *faults = acr_dataset_faults(instances);
+    if (faults)
+        acr_progress_warn(host->progress, faults);
     if (needs_rows)
         rows = acr_batch_rows_new(host, spec, instances, &error);
     if (rows && is_graded)
@@ -223,19 +226,26 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
     return ACR_EXIT_OK;
 }
 
-/* Rejects options that differ from those of the first task that has a run folder, before anything
- * is written. */
+/* Rejects options that differ from those of the first task that has a run folder, and rows with
+ * another issue or commit than the run folder of their task, before anything is written. */
 static bool check_begun_tasks(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)
 {
-    g_autoptr(AcrJson) meta = NULL;
-    for (guint i = 0; !meta && i < instances->len; i++) {
+    bool is_checked = false;
+    for (guint i = 0; i < instances->len; i++) {
         const AcrInstance *instance = instances->pdata[i];
         g_autofree char *path =
             g_build_filename(spec->out, instance->instance_id, ACR_FILE_META, NULL);
         g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, NULL);
-        meta = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
+        g_autoptr(AcrJson) meta = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
+        if (meta && !is_checked && !acr_meta_check_batch(meta, spec, error))
+            return false;
+        if (meta && !instance->fault &&
+            !acr_meta_check_task(meta, instance->instance_id, instance->problem_statement,
+                                 instance->base_commit, error))
+            return false;
+        is_checked = is_checked || meta;
     }
-    return !meta || acr_meta_check_batch(meta, spec, error);
+    return true;
 }
 
 /* Prints the plan of the batch, after the same checks as for a real batch. */
@@ -244,15 +254,14 @@ static int dry_run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *insta
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) plan = NULL;
-    if (!acr_task_plan_models(spec, host, &plan, &error))
+    if (!check_begun_tasks(spec, instances, &error) ||
+        !acr_task_plan_models(spec, host, &plan, &error))
         return acr_verb_fail(host, error);
     bool needs_rows = acr_batch_needs_rows(spec);
     g_autoptr(AcrBatchRows) rows =
         needs_rows ? acr_batch_rows_new(host, spec, instances, &error) : NULL;
     if (needs_rows && (!rows || !acr_batch_rows_check(rows, left, &error)))
         return acr_verb_fail_grading(host, error);
-    if (!check_begun_tasks(spec, instances, &error))
-        return acr_verb_fail(host, error);
     g_autofree char *text =
         acr_dry_run_of_batch(spec, instances->len, left, rows ? rows->place : NULL, plan);
     return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);

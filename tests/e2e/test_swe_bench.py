@@ -217,6 +217,9 @@ def test_again_is_the_same_and_at_once(
     was = (out / "summary.json").read_bytes()
     for more, said in ((["--rounds", 3], "--rounds 15; "), (["--model", "openai/gpt-4.1"], "--model")):
         run_host(*run, *more).one_line(2, "started with", said)
+    for key, said in (("problem_statement", "the issue of"), ("base_commit", "the commit of")):
+        write_lines(dataset, [rows[0] | {key: rows[0][key] + "0"}])
+        assert all(run_host(*run, *more).one_line(2, said, f"'{GOOD}' differs") for more in ([], ["--dry-run"]))
     assert ((out / "preds.jsonl").read_bytes(), (out / "summary.json").read_bytes()) == (first, was)
 
 
@@ -313,13 +316,14 @@ def without(name: str) -> Callable[[dict[str, str]], Any]:
 
 
 Change = Callable[[dict[str, str]], Any]
-# Rows that a batch rejects before it begins, because no folder may have such a name.
+# Rows that a batch rejects before it begins, because no folder may have such a name, or two tasks would have the same one.
 REFUSED_ROWS: dict[str, tuple[Change, list[str]]] = {
     "slash": (lambda row: row | {"instance_id": "a/b"}, ["row 2", "a/b"]),
     "dots": (lambda row: row | {"instance_id": ".."}, ["row 2", "'..'"]),
     "inner dots": (lambda row: row | {"instance_id": "a..b"}, ["row 2", "a..b"]),
     "dash": (lambda row: row | {"instance_id": "-x"}, ["row 2", "-x"]),
     "repo dots": (lambda row: row | {"repo": "../../etc"}, ["row 2", "../../etc"]),
+    "twice": (lambda row: row | {"instance_id": GOOD}, ["row 2", f"repeats the instance '{GOOD}'"]),
 }
 # Rows that fail alone; the other tasks continue.
 FAILING_ROWS: dict[str, Change] = {
@@ -329,7 +333,6 @@ FAILING_ROWS: dict[str, Change] = {
     "empty issue": lambda row: row | {"problem_statement": " \n"},
     "id is a number": lambda row: row | {"instance_id": 7},
     "empty id": lambda row: row | {"instance_id": ""},
-    "twice": lambda row: row | {"instance_id": GOOD},
 }
 
 
@@ -341,8 +344,7 @@ def with_second_row_bad(rows: list[dict[str, str]], change: Change, tmp_path: Pa
 def test_bad_row_is_refused(run_host: RunHost, repos: Path, rows: list[Any], tmp_path: Path, case: str) -> None:
     change, words = REFUSED_ROWS[case]
     dataset = with_second_row_bad(rows, change, tmp_path)
-    run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
-    run_host(*run).one_line(2, str(dataset), *words)
+    run_host(*batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")).one_line(2, str(dataset), *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -351,21 +353,19 @@ def test_bad_row_fails_alone(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path, case: str
 ) -> None:
     dataset = with_second_row_bad(rows, FAILING_ROWS[case], tmp_path)
-    result = run_host(*batch(dataset, repos, model, tmp_path / "out")).check(3)
+    run = batch(dataset, repos, model, tmp_path / "out")
+    assert f"warning     1 task cannot run: row 2 of '{dataset}'" in run_host(*run, "--dry-run").check().out
+    result = run_host(*run).check(3)
     assert "3 tasks: 1 with a patch, 1 without, 1 failed" in result.err, result.told()
-    assert f"row 2 of '{dataset}'" in result.err, result.told()
 
 
 def test_bad_datasets(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
     dataset = tmp_path / "tasks.json"
     run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
     run_host(*run).one_line(2, str(dataset))
-    dataset.write_text("")
-    run_host(*run).one_line(2, "empty", str(dataset))
-    dataset.write_text("[]")
-    run_host(*run).one_line(2, "empty", str(dataset))
-    dataset.write_text(json.dumps(rows)[:-5])
-    run_host(*run).one_line(2, str(dataset))
+    for text, words in (("", ["empty"]), ("[]", ["empty"]), (json.dumps(rows)[:-5], [])):
+        dataset.write_text(text)
+        run_host(*run).one_line(2, str(dataset), *words)
     write_list(dataset, [rows[0], rows[0] | {"instance_id": "x/../y"}])
     run_host(*run).one_line(2, "row 2", "x/../y")
     assert not (tmp_path / "out").exists()

@@ -90,7 +90,8 @@ def test_the_recipes_of_the_program_have_no_fault() -> None:
         ({"FAIL_TO_PASS": "not JSON"}, '"FAIL_TO_PASS" of the row is not a list of tests'),
         ({"PASS_TO_PASS": 3}, '"PASS_TO_PASS" of the row is not a list of tests'),
         ({"FAIL_TO_PASS": {"a": 1}}, '"FAIL_TO_PASS" of the row is not a list of tests'),
-        ({"FAIL_TO_PASS": None}, "the row names no tests"),
+        ({"FAIL_TO_PASS": None, "PASS_TO_PASS": ["t"]}, 'the row has no "FAIL_TO_PASS"'),
+        ({"FAIL_TO_PASS": "[]", "PASS_TO_PASS": ["t"]}, 'the row has no "FAIL_TO_PASS"'),
         ({"log_parser": "../x"}, f"there is no log parser '../x'; known: {', '.join(sorted(PARSERS))}"),
     ],
 )

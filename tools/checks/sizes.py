@@ -35,7 +35,7 @@ BUDGETS = {
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
-    "runtime/batch": 2_710,
+    "runtime/batch": 2_750,
     "runtime/eval": 3_020,
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
@@ -44,8 +44,8 @@ BUDGETS = {
     "runtime/py": 1_920,
     "runtime/report": 1_440,
     "runtime/serve": 3_330,
-    "runtime/task": 6_520,
-    "runtime/verbs": 9_430,
+    "runtime/task": 6_535,
+    "runtime/verbs": 9_470,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

@@ -228,7 +228,7 @@ def _plain(value: Any) -> Any:
 def usable(rows: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
     """The rows in SWE-bench's fields; a faulty row gets a "fault", and the others continue.
 
-    Errors: Unreadable (there is no task).
+    Errors: Unreadable (there is no task, or two rows have the same id).
     """
     known, seen, fault = tables(), set(), ""
     is_set = False
@@ -239,7 +239,7 @@ def usable(rows: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
                 raise BadRow(given["fault"])
             made = canonical(given, known, path.parent)
             if made["instance_id"] in seen:
-                raise BadRow(f"repeats the instance '{made['instance_id']}'")
+                raise Unreadable(f"row {number} of '{path}' repeats the instance '{made['instance_id']}'")
         except BadRow as error:
             made = _faulty(given, number, f"row {number} of '{path}' {error}", seen)
             fault = fault or made["fault"]
