@@ -40,7 +40,7 @@ BUDGETS = {
     "runtime/extensions": 1_110,
     "runtime/layout": 80,
     "runtime/loops": 6_090,
-    "runtime/project": 2_840,
+    "runtime/project": 2_860,
     "runtime/py": 1_920,
     "runtime/report": 1_440,
     "runtime/serve": 3_330,
