@@ -6,15 +6,15 @@
 #include <string.h>
 
 #define MAX_LAST_BYTES 32 /* maximum size of the note with the duration of the tests, in bytes */
-#define VERSION 1
+#define VERSION 2
 #define MAX_TRIED 5u
 #define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
 #define SHOWN_BYTES 160u
 
 void acr_baseline_clear(AcrBaseline *baseline)
 {
-    char **const texts[] = {&baseline->runner, &baseline->command, &baseline->why,
-                            &baseline->version, &baseline->missing};
+    char **const texts[] = {&baseline->runner,  &baseline->command, &baseline->why,
+                            &baseline->version, &baseline->missing, &baseline->unstarted};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
     g_clear_pointer(&baseline->plan, acr_json_free);
@@ -187,10 +187,13 @@ static guint count_good(const AcrTestRun *run)
     return acr_test_run_count(run, ACR_TESTED_PASSED) + acr_test_run_count(run, ACR_TESTED_XFAILED);
 }
 
-static void add_tried(AcrBaseline *baseline, const AcrJson *plan, const char *why)
+static void add_tried(AcrBaseline *baseline, const AcrJson *plan, bool has_started, const char *why)
 {
     const char *command = acr_json_get_string(plan, "command");
-    g_ptr_array_add(baseline->tried, g_strdup_printf("%s: %s", command ? command : "?", why));
+    char *line = g_strdup_printf("%s: %s", command ? command : "?", why);
+    if (!has_started && !baseline->unstarted)
+        baseline->unstarted = g_strdup(line);
+    g_ptr_array_add(baseline->tried, line);
 }
 
 /* Runs a plan. If its result is the best so far, keeps it in `out` and returns true. */
@@ -210,7 +213,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
             run.timed_out && !bad ? g_strdup("no test finished before the timeout")
             : run.ids->len > 0    ? g_strdup_printf("no test passes (%s)", line)
                                   : g_strdup_printf("the command runs no tests (%s)", line);
-        add_tried(out, plan, why);
+        add_tried(out, plan, !acr_test_run_failed_to_start(&run), why);
         if (out->plan && run.ids->len <= out->run.ids->len)
             return true;
     }
@@ -277,12 +280,15 @@ static bool make_baseline(const AcrProject *project, const AcrJson *plans, const
          plan = acr_json_next(plan)) {
         const char *lack = find_lack(plan, probe);
         if (lack)
-            add_tried(out, plan, lack);
+            add_tried(out, plan, false, lack);
         else if (n++, !try_plan(project, plan, order, out, error))
             return false;
         if (out->plan && count_good(&out->run) > 0)
             break;
     }
+    if (out->unstarted && (!out->plan || count_good(&out->run) == 0))
+        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_RUNNER,
+                             "no test could be run: %s", out->unstarted);
     if (out->plan && out->run.ids->len > 0)
         return run_again(project, out, error) && find_missing(project, out, error);
     if (out->tried->len == 0)

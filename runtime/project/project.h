@@ -15,6 +15,7 @@ typedef enum {
     ACR_PROJECT_ERROR_FAILED,
     ACR_PROJECT_ERROR_NO_FAILURE, /* there is no failing test to localize */
     ACR_PROJECT_ERROR_NO_TESTS,   /* no project file says how tests are run, or no plan works */
+    ACR_PROJECT_ERROR_NO_RUNNER,  /* no test passes, and a runner is missing or fails to start */
     ACR_PROJECT_ERROR_NO_RECIPE,  /* no recipe has that name or fits the project */
 } AcrProjectError;
 #define ACR_PROJECT_ERROR acr_project_error_quark()
@@ -148,6 +149,7 @@ typedef struct {
     char *version;    /* version of the project's Python */
     char *missing;    /* modules that could not be imported, in one line; NULL if there were none */
     GPtrArray *tried; /* array of char *: plans tried before, each with why it was rejected */
+    char *unstarted;  /* the first of `tried` whose runner did not start; NULL if there is none */
     GPtrArray *flaky; /* array of char *: tests that failed and then passed in the second run */
     AcrTestRun run;
     bool is_kept; /* the results were taken from the cache */
@@ -157,7 +159,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
 /* Finds out how to run the tests, runs all of them once, and runs failing tests a second time.
  * Takes the results from the cache if it has them for the same snapshot, environment and
  * command. Tests near the files `changed` (NULL-terminated, may be NULL) run first. Errors:
- * NO_TESTS, those of sandbox, py, vcs. */
+ * NO_TESTS, NO_RUNNER, those of sandbox, py, vcs. */
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
 

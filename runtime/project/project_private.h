@@ -64,6 +64,8 @@ void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, d
 GPtrArray *acr_test_run_ids(const AcrTestRun *run, AcrTestOutcome outcome) ACR_MUST_USE;
 /* Returns whether an id in `errors` (of errors or skips) explains why the test `id` did not run. */
 bool acr_test_ids_are_about(const GPtrArray *errors, const char *id);
+/* Returns whether the command failed before it ran or skipped a test. */
+bool acr_test_run_failed_to_start(const AcrTestRun *run);
 /* Returns whether an error of the run explains why the test `id` is missing. */
 bool acr_test_run_lost(const AcrTestRun *run, const char *id);
 /* Convert the tests, the tests that did not run, and the times to JSON and back. */

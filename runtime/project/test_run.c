@@ -135,8 +135,13 @@ bool acr_test_run_lost(const AcrTestRun *run, const char *id)
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
-    /* no test ran: the runner did not start, unless it ended because it found no tests */
-    return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
+    return acr_test_run_failed_to_start(run);
+}
+
+bool acr_test_run_failed_to_start(const AcrTestRun *run)
+{
+    return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS &&
+           !run->timed_out;
 }
 
 guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome)

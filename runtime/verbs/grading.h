@@ -18,8 +18,8 @@ bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const cha
 /* Prints the grades: a table or JSON on stdout and, unless `is_quiet`, the totals on stderr. */
 AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json, bool is_quiet) ACR_MUST_USE;
 
-/* Returns the exit code of a verb that would otherwise end with `code`. If no test could be run,
- * reports the failure and returns ENVIRONMENT. */
+/* Returns the exit code of a verb that would otherwise end with `code`. If the tests of
+ * some predictions could not be run, says so and returns ENVIRONMENT. */
 AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code);
 
 /* Reports `error` like acr_verb_fail, but treats invalid input as a usage error. */

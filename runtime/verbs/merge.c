@@ -24,7 +24,10 @@ static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *sp
     if (code == ACR_EXIT_OK) /* otherwise the missing shards were listed before */
         tell_missing(missing);
     code = missing->len ? ACR_EXIT_NONE : code;
-    return result.path ? acr_out_exit(acr_verb_tell_grades(&result, false, false), code) : code;
+    if (!result.path)
+        return code;
+    AcrOut out = acr_verb_tell_grades(&result, false, false);
+    return acr_out_exit(out, acr_verb_grades_exit(&result, code));
 }
 
 static int merge_batch(AcrHost *host, const AcrShards *shards)

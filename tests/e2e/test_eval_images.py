@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -86,8 +87,8 @@ def engine(
 
 
 def check_end(result: Result) -> Result:
-    """The result; the exit code must be 3 only if it says that no prediction could be graded."""
-    return result.check(3 if "could be run on this machine" in result.err else 0)
+    """The result; the exit code must be 3 only if it says that a prediction could not be graded."""
+    return result.check(3 if re.search("(no task could be run|could not be graded) on this machine", result.err) else 0)
 
 
 @dataclass

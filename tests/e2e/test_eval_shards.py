@@ -182,10 +182,12 @@ def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evalu
             place.mkdir(parents=True)
             (place / "test_output.txt").write_text(text)
     words = ("--regrade", "--compare", str(old))
-    one = evaluation.run(*words, out=whole).check()
-    for number in ("1/2", "2/2"):
-        evaluation.run("--shard", number, *words).check()
-    merged = evaluation.merge().check()
+    one = evaluation.run(*words, out=whole).check(3)
+    for number, code in (("1/2", 3), ("2/2", 0)):
+        evaluation.run("--shard", number, *words).check(code)
+    merged = evaluation.merge().check(3)
+    for result, verb in ((one, "eval"), (merged, "merge")):
+        assert f"acr-host {verb}: 1 of 3 predictions could not be graded on this machine" in result.err
     assert steady(evaluation.out, "m3") == steady(whole, "m3")
     assert json.loads((whole / f"m3.{RUN}.json").read_text())["infra_failure_ids"] == ["a__b-1"]
     compared = f"compared with '{old}': 1 gained, 1 lost, 0 in both, 0 in neither"

@@ -477,6 +477,7 @@ def test_a_test_that_disappears_is_a_regression_unless_the_patch_removes_its_cod
         (["--test-time", "0"], 2, ["--test-time"]),
         (["--python", "/nowhere/python"], 2, ["/nowhere/python"]),
         (["--test-cmd", "true"], 1, ["no test could be run"]),
+        (["--test-cmd", "python3 -m nosuch"], 3, ["no test could be run", "No module named nosuch"]),
     ],
 )
 def test_bad_input(run_host: RunHost, make_repo: MakeRepo, options: list[str], code: int, words: list[str]) -> None:
