@@ -72,6 +72,8 @@ AcrJson *acr_answer_schema(void)
     acr_json_set(results, "items", place_schema());
     acr_schema_add(schema, "call", typed("string", "The search call that was made"), true);
     acr_schema_add(schema, "ok", typed("boolean", "Whether code was found"), true);
+    acr_schema_add(schema, "failed",
+                   typed("boolean", "Whether the call was wrong or its extension failed"), true);
     acr_schema_add(schema, "output", typed("string", "The answer as a model reads it"), true);
     acr_schema_add(schema, "results", results, true);
     return schema;
@@ -153,5 +155,6 @@ AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer)
     for (guint i = 0; answer->places && i < answer->places->len; i++)
         acr_json_append(results, acr_place_to_json(answer->places->pdata[i]));
     return acr_json_of(ACR_STRING("call", call), ACR_BOOL("ok", answer->ok),
-                       ACR_STRING("output", answer->output), ACR_JSON("results", results), NULL);
+                       ACR_BOOL("failed", answer->failed), ACR_STRING("output", answer->output),
+                       ACR_JSON("results", results), NULL);
 }

@@ -143,6 +143,7 @@ typedef struct {
 
 struct AcrAnswer {
     bool ok;      /* true if code was found */
+    bool failed;  /* true if the call could not be answered; `output` says why */
     char *output; /* owned; the text for the model, valid UTF-8 */
     /* array of owned AcrPlace: every place found, at most ACR_SEARCH_MAX_PLACES, unique, in the
      * order in which the places are shown */

@@ -75,12 +75,16 @@ class Place:
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """The answer to a search call. If `ok` is False, it found no code, and `output` says why."""
+    """The answer to a search call. If `ok` is False, it found no code, and `output` says why.
+
+    `failed` is True if the call was wrong, or failed in an extension.
+    """
 
     call: str
     ok: bool
     output: str
     places: tuple[Place, ...]
+    failed: bool
 
 
 @dataclass(frozen=True)
@@ -216,13 +220,16 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
             raise HostError(2, f"{call!r} is not a search call; write it as in 'search_class(\"Name\")'")
     if not calls:
         return made
-    for line in _output(command, (0, 1)).splitlines():
+    for line in _output(command, (0, 1, 2)).splitlines():
         data = _read(line, "results")
         places = tuple(
             Place(_decoded_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func"))
             for p in data["results"]
         )
-        made.append(SearchAnswer(_decoded_text(data["call"]), data["ok"], _decoded_text(data["output"]), places))
+        answer = SearchAnswer(
+            _decoded_text(data["call"]), data["ok"], _decoded_text(data["output"]), places, data["failed"]
+        )
+        made.append(answer)
     return made
 
 

@@ -196,7 +196,8 @@ static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const
 
 static bool failed_call(const char *why, AcrAnswer *out)
 {
-    *out = (AcrAnswer){.output = g_strdup_printf("The call failed: %s. Use other arguments or "
+    *out = (AcrAnswer){.failed = true,
+                       .output = g_strdup_printf("The call failed: %s. Use other arguments or "
                                                  "other calls.\n",
                                                  why),
                        .places = g_ptr_array_new()};

@@ -14,7 +14,8 @@ typedef struct {
     const AcrCalls *calls;
     guint answered;
     bool has_missed, is_prompt;
-    char *wrong; /* owned; why an argument that should be a call is invalid */
+    bool was_wrong; /* an argument was no call */
+    char *wrong;    /* owned; why an argument that should be a call is invalid */
 } Search;
 
 /* How to parse a call and how to show its answer. */
@@ -217,7 +218,8 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
 {
     g_auto(AcrAnswer) answer = {0};
     if (wrong)
-        answer = (AcrAnswer){.output = g_strdup(wrong), .places = g_ptr_array_new()};
+        answer =
+            (AcrAnswer){.failed = true, .output = g_strdup(wrong), .places = g_ptr_array_new()};
     else if (!run_widely(self, call, manner, &answer, error))
         return ACR_OUT_FAILED;
     return print_answer(self, text, &answer, manner);
@@ -319,7 +321,7 @@ static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError
     if (!named.is_found)
         return print_answer(self, named.missed_call, &named.missed, manner);
     if (is_text)
-        acr_search_tell_text(name, manner->width);
+        acr_search_tell_text(name, manner->spec->in_file, manner->width);
     else if (!named.found.notes || !*named.found.notes) /* otherwise the notes name the place */
         tell_width(manner);
     return named.found.output ? print_answer(self, NULL, &named.found, manner) : named.out;
@@ -363,7 +365,7 @@ static AcrOut answer_question(Search *self, const AcrQuestion *question, const A
 static AcrExit exit_code(const Search *self, guint left)
 {
     if (!acr_interrupted(self->host->interrupt))
-        return self->has_missed ? ACR_EXIT_NONE : ACR_EXIT_OK;
+        return self->was_wrong ? ACR_EXIT_USAGE : self->has_missed ? ACR_EXIT_NONE : ACR_EXIT_OK;
     if (acr_time_is_over(self->host->interrupt))
         acr_verb_say("--max-time reached after %u of %u calls; rerun with a higher limit",
                      self->answered, self->answered + left);
@@ -377,6 +379,7 @@ static AcrOut answer_line(Search *self, const char *text, GError **error)
     g_autofree char *wrong = NULL;
     if (!bind_call(self, text, &call, &manner, &wrong, error))
         return ACR_OUT_FAILED;
+    self->was_wrong = self->was_wrong || (wrong && self->spec->arguments[0]);
     if (wrong && !self->spec->json && self->spec->arguments[0]) {
         self->wrong = g_steal_pointer(&wrong);
         return ACR_OUT_CLOSED; /* a mistake in an argument ends the verb */
@@ -511,6 +514,7 @@ static int answer_prompt(Search *self, AcrSearchInput *input)
     while (out == ACR_OUT_WRITTEN && !quits) {
         g_autofree char *line = NULL;
         pause_time(self, true);
+        input->index = self->workspace->index;
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
         if (answer_command(self, line, &quits, &out))
@@ -521,6 +525,7 @@ static int answer_prompt(Search *self, AcrSearchInput *input)
                   : ACR_OUT_FAILED;
     }
     g_clear_pointer(&self->latest, acr_snapshot_unref);
+    self->has_missed = false; /* a person saw each answer */
     return end_search(self, out, 0, error);
 }
 

@@ -38,7 +38,10 @@ static struct {
     int (*rl_variable_bind)(const char *name, const char *value);
 } library;
 
-static const AcrInterrupt *watched; /* global, because hooks of readline have no argument for it */
+/* global, because hooks of readline have no argument for them */
+static const AcrInterrupt *watched;
+static const AcrIndex *completed;
+static bool is_first_word;
 
 static bool load_readline(void)
 {
@@ -84,23 +87,42 @@ static const char *name_at(gsize i)
     return i < n ? specs[i].name : i - n < G_N_ELEMENTS(others) ? others[i - n] : NULL;
 }
 
+/* Returns the next class, method or function that begins with `text`; NULL at the end. */
+static const char *next_definition(const char *text, AcrSymbolKind *kind, gsize *at)
+{
+    for (; *kind <= ACR_SYMBOL_METHOD; (*kind)++, *at = 0) {
+        gsize n;
+        const char *const *names = acr_index_names(completed, *kind, &n);
+        while (*at < n)
+            if (g_str_has_prefix(names[(*at)++], text))
+                return names[*at - 1];
+    }
+    return NULL;
+}
+
 /* Returns the next name that begins with `text`, for completion; malloc'd; NULL at the end. */
 static char *next_name(const char *text, int state)
 {
-    static gsize at;
+    static gsize at, place;
+    static AcrSymbolKind kind;
     const char *name;
-    at = state ? at : 0;
-    while ((name = name_at(at++)))
+    if (!state) {
+        at = place = 0;
+        kind = ACR_SYMBOL_CLASS;
+    }
+    while (is_first_word && (name = name_at(at++)))
         if (g_str_has_prefix(name, text))
             return strdup(name);
-    return NULL;
+    name = *text ? next_definition(text, &kind, &place) : NULL;
+    return name ? strdup(name) : NULL;
 }
 
 static char **complete_name(const char *text, int start, int end)
 {
     (void)end;
+    is_first_word = start == 0;
     *library.rl_attempted_completion_over = 1; /* do not complete file names */
-    return start == 0 ? library.rl_completion_matches(text, next_name) : NULL;
+    return library.rl_completion_matches(text, next_name);
 }
 
 /* Ends the current line when a signal arrives. */
@@ -134,6 +156,7 @@ static bool takes_interrupt(AcrSearchInput *input)
 
 static char *read_typed(AcrSearchInput *input)
 {
+    completed = input->index;
     char *typed = library.readline(PROMPT); /* malloc'd */
     if (takes_interrupt(input)) {
         free(typed);

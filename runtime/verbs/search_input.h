@@ -76,8 +76,9 @@ AcrJson *acr_search_list_json(const AcrCalls *calls) ACR_MUST_USE;
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
 
-/* Tells the user that the results are lines with a text that is not the name of a definition. */
-void acr_search_tell_text(const char *name, guint width);
+/* Tells the user that the results are lines with a text that is not the name of a definition (in
+ * the places `where`; NULL: anywhere). */
+void acr_search_tell_text(const char *name, const char *where, guint width);
 /* Tells the user that no name and no line matches, and suggests what `missed` suggests. */
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 
@@ -85,6 +86,7 @@ void acr_search_tell_nothing(const char *name, const AcrAnswer *missed);
 
 typedef struct {
     AcrInterrupt *interrupt; /* borrowed; Ctrl-C at the prompt discards only the line */
+    const AcrIndex *index;   /* borrowed; its names are completed at the prompt */
     bool is_terminal;        /* input is read with a prompt, editing and history */
     char *history;           /* the history file; owned; NULL if there is none */
     GByteArray *waiting;     /* input that was read but not yet returned; owned */

@@ -181,10 +181,14 @@ static void print_told(const char *told)
         acr_verb_tell("%s%s", text, g_str_has_suffix(text, "\n") ? "" : "\n");
 }
 
-void acr_search_tell_text(const char *name, guint width)
+void acr_search_tell_text(const char *name, const char *where, guint width)
 {
     static const char *const places[] = {"lines", "lines of tests", "lines of other file types"};
-    acr_verb_say("no class or function is named '%s'; these %s contain it", name, places[width]);
+    if (where)
+        acr_verb_say("no class or function there is named '%s'; these lines contain it", name);
+    else
+        acr_verb_say("no class or function is named '%s'; these %s contain it", name,
+                     places[width]);
 }
 
 void acr_search_tell_nothing(const char *name, const AcrAnswer *missed)

@@ -198,7 +198,8 @@ def test_search_and_mcp_answer_its_calls(host: Host, sample_repo: Repo, tmp_path
     option, path = write(tmp_path / "extensions", {"telling": TELLING})
     words = ['tell("a", 1)', 'tell("b", "2")', 'tell("files", 0)', 'tell("missing", 0)', 'tell("environment", 0)']
     env = {"OPENAI_API_KEY": "secret-of-the-user", "ACR_EXTENSION_LOG": "here"}
-    done = host.run("search", "--json", "--repo", sample_repo, option, path, *words, 'tell("c")', env=env).check(1)
+    done = host.run("search", "--json", "--repo", sample_repo, option, path, *words, 'tell("c")', env=env).check(2)
+    assert [row["failed"] for row in done.rows()] == [False, False, False, True, False, True]
     told = [row["output"].strip() for row in done.rows()]
     assert told[:2] == ["a 1 1", "b 2 2"]
     assert told[2].endswith(" True") and "b'" in told[2]

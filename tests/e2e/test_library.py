@@ -137,13 +137,13 @@ try:
     acr_host.search(sys.argv[1] + "/no", 'search_class("A")')
 except acr_host.HostError as error:
     why = [error.exit, str(error)]
-print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, why]))
+print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, odd.failed, why]))
 """
 
 
 def test_search(host: Host, sample_repo: Repo, python: Path) -> None:
     *found, why = execute(host, python, _SEARCH, sample_repo)
-    assert found == [True, "brookbill/tariffs/seasonal.py", "SeasonalTariff", True, False]
+    assert found == [True, "brookbill/tariffs/seasonal.py", "SeasonalTariff", True, False, True]
     assert why[0] == 3 and "/no" in why[1]
 
 

@@ -70,7 +70,9 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _acr_host; printf '%s\\n' "${{COMPREP
 def test_shells_complete_verbs_options_and_values(share: Path) -> None:
     assert sorted(complete(share, "rep")) == ["replay", "report", "reproduce"]
     assert complete(share, "report", "--fo") == ["--format"]
-    assert complete(share, "report", "--format", "s") == ["sarif"]
+    assert complete(share, "report", "--format", "s") == complete(share, "report", "-f", "s") == ["sarif"]
+    assert complete(share, "run", "--verify", "=", "a") == ["auto", "always"]
+    assert "never" in complete(share, "run", "--verify", "=")
     assert complete(share, "help", "first") == ["first-issue"] and "run" in complete(share, "help", "")
     assert "search" in complete(share, "config", "s") and complete(share, "extensions", "n") == ["new"]
     assert complete(share, "s", "--li") == ["--limit", "--list"] and "--help-all" in complete(share, "run", "--help")

@@ -79,9 +79,9 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
 
 
 def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> None:
-    """In JSON, an impossible call is an answer like others."""
+    """In JSON, an impossible call has an answer like others, and the exit code of a mistake."""
     host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "there is no call 'search_clas'")
-    host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(1)
+    host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(2)
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
     assert "Found no file none.py" in host.run("search", "--repo", str(repo), "none.py:1-5").check(1).err
     assert "lines.\n" in (told := host.run("search", "--repo", str(repo), "app/box.py:90-99").check(1).err), told
@@ -303,12 +303,18 @@ def terminal(host: Host, repo: Repo, tmp_path: Path) -> Iterator[Terminal]:
 def test_a_prompt_completes_and_remembers(terminal: Terminal, host: Host, repo: Repo, tmp_path: Path) -> None:
     terminal.keys('get_c\t("box.py", 1, 0)\r')
     assert "\napp/box.py\r\n1:class Box:" in terminal.until("search> ")
+    terminal.keys("class Bo\t\r")
+    assert "\napp/box.py\r\n1:class Box:" in terminal.until("search> ")
     terminal.keys("method Box.put\r")
     assert "2:    def put(self, x):" in terminal.until("search> ")
     terminal.keys("\x04")
     assert terminal.process.wait(60 * SLOWNESS) == 0
     kept = (tmp_path / "state" / "acr-host" / "search_history").read_text().splitlines()
-    assert [line.replace(" ", "") for line in kept] == ['get_code_around_line("box.py",1,0)', "methodBox.put"]
+    assert [line.replace(" ", "") for line in kept] == [
+        'get_code_around_line("box.py",1,0)',
+        "classBox",
+        "methodBox.put",
+    ]
     again = Terminal(host, repo, tmp_path / "state")
     again.until("search> ")
     again.keys("\x10\r")  # Ctrl-P: the previous line
@@ -333,7 +339,7 @@ def test_a_prompt_takes_options_and_follows_the_files(terminal: Terminal, repo: 
     terminal.keys("put --nope\r")
     assert "there is no option --nope" in terminal.until("search> ")
     terminal.keys("quit\r")
-    assert terminal.process.wait(60 * SLOWNESS) == 1
+    assert terminal.process.wait(60 * SLOWNESS) == 0
 
 
 def test_ctrl_c_at_the_prompt_drops_the_line(terminal: Terminal) -> None:

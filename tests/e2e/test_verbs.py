@@ -65,7 +65,7 @@ MISSED = {
 
 def check_search_row(row: dict[str, Any]) -> None:
     """The object has exactly the promised members, with their types."""
-    assert list(row) == ["call", "ok", "output", "results"]
+    assert list(row) == ["call", "ok", "failed", "output", "results"]
     assert isinstance(row["ok"], bool) and isinstance(row["output"], str)
     for place in row["results"]:
         assert set(place) == {"file", "start", "end", "class", "func"}
@@ -108,12 +108,13 @@ def test_search_places_are_where_the_code_is(run_host: RunHost, sample_repo: Rep
 
 
 def test_search_misses(run_host: RunHost, sample_repo: Repo) -> None:
-    result = run_host("search", "--repo", sample_repo, "--json", *MISSED).check(1)
+    result = run_host("search", "--repo", sample_repo, "--json", *MISSED).check(2)  # some are no calls
     assert result.err == ""
     assert [row["call"] for row in result.rows()] == list(MISSED)
     for row in result.rows():
         check_search_row(row)
         assert (row["ok"], row["results"]) == (False, [])
+        assert row["failed"] == (not row["output"].startswith("Found no "))
         assert row["output"].strip() and MISSED[row["call"]] in row["output"]
 
 

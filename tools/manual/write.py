@@ -188,6 +188,12 @@ def pattern_of(verb: Row) -> str:
     return "|".join(filter(None, (verb["name"], verb["short_name"])))
 
 
+def patterns_of(verb: Row, option: Row) -> str:
+    """A shell pattern that matches VERB:OPTION, for the long and the short name of the option."""
+    names = ["--" + option["name"], *(["-" + option["letter"]] if option["letter"] else [])]
+    return "|".join(f"{verb['name']}:{name}" for name in names)
+
+
 def bash(told: Row) -> str:
     """Completes verbs, options, and the values of options that have a few values; for other options, files."""
     verbs = told["verbs"]
@@ -196,7 +202,7 @@ def bash(told: Row) -> str:
         for verb in verbs
     )
     values = "".join(
-        f'    {verb["name"]}:--{row["name"]}) words="{row["words"].replace("|", " ")}" ;;\n'
+        f'    {patterns_of(verb, row)}) words="{row["words"].replace("|", " ")}" ;;\n'
         for verb in verbs
         for row in verb["options"]
         if row["words"]
@@ -206,6 +212,9 @@ def bash(told: Row) -> str:
     return f"""# bash completion of acr-host
 _acr_host() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} verb=${{COMP_WORDS[1]}} words=
+  # bash splits --option=value into three words
+  [ "$current" != = ] || current=
+  [ "$previous" != = ] || previous=${{COMP_WORDS[COMP_CWORD-2]}}
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{names} help --help --version" -- "$current"))
     return
