@@ -13,9 +13,8 @@ typedef struct {
     AcrSnapshot *latest; /* at a prompt: the last snapshot of the working tree; owned */
     const AcrCalls *calls;
     guint answered;
-    bool has_missed, is_prompt;
-    bool was_wrong; /* an argument was no call */
-    char *wrong;    /* owned; why an argument that should be a call is invalid */
+    bool has_missed, is_prompt, was_wrong;
+    char *wrong; /* owned; why an argument that should be a call is invalid */
 } Search;
 
 /* How to parse a call and how to show its answer. */
@@ -200,14 +199,10 @@ static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, co
     self->has_missed = self->has_missed || !answer->ok;
     if (spec->limit > 0 && answer->places->len > spec->limit)
         g_ptr_array_set_size(answer->places, (gint)spec->limit);
-    AcrOut out;
-    if (spec->json) {
-        g_autoptr(AcrJson) object = acr_answer_to_json(text, answer);
-        out = acr_out_json(object);
-    } else {
-        out = is_for_person(manner) ? print_for_people(self, answer, manner)
-                                    : print_result_text(answer->output, self->answered == 0);
-    }
+    g_autoptr(AcrJson) object = spec->json ? acr_answer_to_json(text, answer) : NULL;
+    AcrOut out = object                  ? acr_out_json(object)
+                 : is_for_person(manner) ? print_for_people(self, answer, manner)
+                                         : print_result_text(answer->output, self->answered == 0);
     self->answered++;
     return out;
 }

@@ -31,7 +31,7 @@ BUDGETS = {
     "native/spectrum": 180,
     "native/vcs": 6_650,
     "python/acr": 14_270,
-    "python/acr_host": 382,
+    "python/acr_host": 390,
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_440,
     "runtime/serve": 3_330,
     "runtime/task": 6_535,
-    "runtime/verbs": 9_470,
+    "runtime/verbs": 9_560,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
