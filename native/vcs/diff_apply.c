@@ -87,16 +87,63 @@ static void end_bare_header(GString *text, char kind)
     g_string_append(text, "-- \n");
 }
 
-/* Converts the diff to a form that libgit2 can read; owned. Completes headers without hunks, and
- * adds the line end that a shell may have removed from the last line. Returns NULL if a header
+/* Returns the name in a line "--- NAME" or "+++ NAME", without the date after a tab; owned. */
+static char *plain_name(const char *line)
+{
+    return g_strndup(line + 4, strcspn(line + 4, "\t\r\n"));
+}
+
+/* Returns the file that a plain header names: the first name that exists, with or without its first
+ * folder (as in a/app.py); otherwise the new name without "b/"; owned. */
+static char *plain_file(const AcrOverlay *overlay, const char *old, const char *new)
+{
+    const char *names[] = {strcmp(new, "/dev/null") == 0 ? old : new, old};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *slash = strchr(names[i], '/'), *inner = slash ? slash + 1 : names[i];
+        if (acr_overlay_has(overlay, inner) || acr_overlay_has(overlay, names[i]))
+            return g_strdup(acr_overlay_has(overlay, inner) ? inner : names[i]);
+    }
+    return g_strdup(names[0] + (g_str_has_prefix(names[0], "b/") ? 2 : 0));
+}
+
+/* If the lines at `text` are a header as `diff -u` writes it, without "diff --git", appends git's
+ * header and returns the length of the lines; otherwise returns 0. */
+static gsize append_plain_header(GString *out, const AcrOverlay *overlay, const char *text)
+{
+    const char *second = strchr(text, '\n'), *third = second ? strchr(second + 1, '\n') : NULL;
+    if (!third || !g_str_has_prefix(text, "--- ") || !g_str_has_prefix(second + 1, "+++ ") ||
+        !g_str_has_prefix(third + 1, "@@ -"))
+        return 0;
+    g_autofree char *old = plain_name(text), *new = plain_name(second + 1),
+                    *file = plain_file(overlay, old, new),
+                    *header = g_strdup_printf(HEADER "a/%s b/%s\n", file, file);
+    bool is_gone = strcmp(new, "/dev/null") == 0,
+         is_new = strcmp(old, "/dev/null") == 0 ||
+                  (g_str_has_prefix(third + 1, "@@ -0,0 ") && !acr_overlay_has(overlay, file));
+    append_file_header(out, header, strlen(header));
+    if (is_new || is_gone)
+        g_string_append_printf(out, "%s file mode 100644\n", is_new ? "new" : "deleted");
+    g_string_append_printf(out, "--- %s%s\n", is_new ? "/dev/null" : "a/", is_new ? "" : file);
+    g_string_append_printf(out, "+++ %s%s\n", is_gone ? "/dev/null" : "b/", is_gone ? "" : file);
+    return (gsize)(third + 1 - text);
+}
+
+/* Converts the diff to a form that libgit2 can read; owned. Completes headers without hunks, writes
+ * git's headers if the diff has none, and adds the line end that a shell may have removed from the
+ * last line. `diff` ends with a NUL. Returns NULL if a header
  * states the old or the new name of a renamed file twice, because libgit2 would leak the first
  * name. */
-static GString *mend_headers(const char *diff, gsize len)
+static GString *mend_headers(const AcrOverlay *overlay, const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);
     char bare = 0;  /* kind of the current header if it can end before the next line; otherwise 0 */
     guint seen = 0; /* names in the current header so far, as bits of name_bit */
+    bool is_plain = !g_str_has_prefix(diff, HEADER) && !strstr(diff, "\n" HEADER);
     for (gsize at = 0; at < len;) {
+        gsize plain = is_plain ? append_plain_header(text, overlay, diff + at) : 0;
+        at += plain;
+        if (plain)
+            continue;
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
         bool is_header = starts_with(line, n, HEADER);
@@ -148,13 +195,15 @@ static bool fail_unread(GError **error, const char *why)
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff cannot be read: %s", why);
 }
 
-static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
+static bool read_diff(Work *work, const AcrOverlay *overlay, const char *diff, gsize len,
+                      GError **error)
 {
     /* libgit2 copies a line up to its first NUL, but then reads as many bytes as the whole line
      * has */
     if (len && memchr(diff, '\0', len))
         return fail_unread(error, "the diff contains a NUL byte");
-    g_autoptr(GString) text = mend_headers(diff, len);
+    g_autofree char *copy = g_strndup(diff, len);
+    g_autoptr(GString) text = mend_headers(overlay, copy, len);
     if (!text)
         return fail_unread(error, "a file is renamed twice");
     if (acr_git.diff_from_buffer(&work->diff, text->str, text->len) != 0)
@@ -255,7 +304,7 @@ bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len, GE
         return false;
     if (!acr_vcs_memory_open(&work.git) || acr_git.index_new(&work.before) != 0)
         return fail(error, "cannot prepare to apply a diff");
-    if (!read_diff(&work, diff, len, error))
+    if (!read_diff(&work, overlay, diff, len, error))
         return false;
     if (!check_deltas(&work, overlay, error) || !make_tree(&work, overlay, error))
         return false;

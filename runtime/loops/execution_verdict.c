@@ -148,6 +148,19 @@ static const char *find_told(char **lines, const char *script)
     return is_assertion(last) && asserts(script) ? last : NULL;
 }
 
+/* Returns the error if Python could not parse the script: "SyntaxError: … (line 3)"; owned. NULL if
+ * the script ran. */
+static char *find_syntax_error(char **lines, const char *dir)
+{
+    guint number = lines[0] ? frame_line(lines[0], dir) : 0;
+    for (guint i = 1; number && lines[i]; i++) {
+        g_autofree char *name = g_strndup(lines[i], strcspn(lines[i], ":"));
+        if (is_exception(lines[i]) && g_str_has_suffix(name, "Error"))
+            return g_strdup_printf("%s (line %u)", lines[i], number);
+    }
+    return NULL;
+}
+
 /* Judges a non-zero exit. `line` is the exception's line, or NULL; `told` is from find_told. */
 static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
                            int exit_code, AcrTestResult *out_result)
@@ -200,6 +213,12 @@ void acr_test_judge(const AcrExecuted *executed, const char *script, const char 
         if (line && is_assertion(line))
             g_ptr_array_add(out->doubts,
                             g_strdup("the script prints an AssertionError and exits with 0"));
+        return;
+    }
+    g_autofree char *syntax = line ? NULL : find_syntax_error(lines, dir);
+    if (syntax) {
+        g_autofree char *shown = acr_text_shorten(syntax, MAX_SHOWN);
+        out->why = g_strdup_printf("the script is not valid Python: %s", shown);
         return;
     }
     out->why = judge_failure(&traceback, line, find_told(lines, script), executed->exit_code,

@@ -201,3 +201,32 @@ BOX_TEST("/vcs/diff_apply", what_other_tools_leave_out)
     g_assert_true(take(overlay, HEAD_OF("q/__init__.py") "new file mode 100644", &error));
     g_assert_true(acr_overlay_has(overlay, "q/__init__.py"));
 }
+
+/* As `diff -u` writes it: with git's prefixes, with dates, with names of another file, without a
+ * folder, with a blank; a new file and a deleted file. */
+BOX_TEST("/vcs/diff_apply", plain_diffs)
+{
+    static const char first[] = "@@ -1,2 +1,2 @@\n-one\n+1\n two\n";
+    static const char *const headers[] = {
+        "--- a/a.py\n+++ b/a.py\n", "--- a.py\t2026-11-28 16:29\n+++ /tmp/b.py\t2026-11-28\n",
+        "--- old/a.py\n+++ new/a.py\n", "Index: a.py\n===\n--- a.py.orig\n+++ a.py\n"};
+    static const char several[] =
+        "--- /dev/null\n+++ b/n/n.py\n" ONE_LINE "--- r/with blank.txt\n+++ s/with blank.txt\n"
+        "@@ -1 +1 @@\n-x\n+y\n--- none/m.py\t1970\n+++ b/m.py\n" ONE_LINE
+        "--- a/bare\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n\\ No newline at end of file\n";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) snapshot = sample(box);
+    for (gsize i = 0; i < G_N_ELEMENTS(headers); i++) {
+        g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+        g_autofree char *diff = g_strconcat(headers[i], first, NULL);
+        assert_ok(take(overlay, diff, &error), error);
+        g_autoptr(GBytes) bytes = acr_overlay_read(overlay, "a.py", &error);
+        g_assert_true(g_str_has_prefix(g_bytes_get_data(bytes, NULL), "1\ntwo\n"));
+    }
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    assert_ok(take(overlay, several, &error), error);
+    g_auto(GStrv) changed = acr_overlay_changed(overlay);
+    g_autofree char *list = g_strjoinv(" ", changed);
+    g_assert_cmpstr(list, ==, "bare m.py n/n.py with blank.txt");
+    g_assert_false(acr_overlay_has(overlay, "bare"));
+}
