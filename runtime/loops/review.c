@@ -249,7 +249,7 @@ static AcrReviewEvent do_regress(Driver *driver)
         return event_of(driver, step, 0);
     char *why =
         doubt ? g_strdup_printf("the reviewer approves, but %s", doubt) : acr_proof_words(work);
-    acr_loops_note(work->run, "approved: %s", why);
+    acr_loops_note(work->run, "%s: %s", doubt ? "not proved" : "proved", why);
     acr_candidate_prove(work->writer.latest, doubt ? ACR_PROOF_APPROVED : ACR_PROOF_VERIFIED, why);
     return ACR_REVIEW_ON_PASSED;
 }

@@ -107,8 +107,14 @@ static void check_sandbox(Doctor *doctor)
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_dir_make_tmp("acr-host-doctor-XXXXXX", &error);
     g_autoptr(AcrSnapshot) snapshot = folder ? empty_snapshot(folder, &error) : NULL;
+    /* in a checkout, the Python that a run would use */
+    g_autoptr(AcrRepo) here = acr_repo_open(".", NULL);
+    const char *place = here ? acr_repo_workdir(here) : NULL;
+    g_autofree char *git = place ? g_build_filename(place, ".git", NULL) : NULL;
+    bool is_checkout = git && g_file_test(git, G_FILE_TEST_EXISTS);
+    g_autofree char *work_tree = is_checkout ? acr_path_real(place) : NULL;
     AcrSandboxOptions options =
-        acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, NULL, NULL);
+        acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, work_tree, NULL);
     g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
     bool works = sandbox && try_sandbox(sandbox, &error);
     g_autofree char *found = works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),

@@ -111,6 +111,8 @@ def _check_plain(case: Case) -> None:
         told = "; ".join(f"{kind}: {detail}" for kind, detail in found[:3])
         case.note("plain code", "nothing is run", "only ordinary constructs are added", told, False)
         why = f"the patch is not plain code ({told}), so no experiment shows what it does"
+        if any(kind == "file" for kind, _ in found):
+            why += "; if a file is not a part of the fix, move it or let git ignore it"
         raise Refusal(why + "; read it, or check it with --validate")
 
 
@@ -263,7 +265,9 @@ class _Site:
             base = yield from self.case.run("unmasked", text, is_patched=False)
             agrees = _end(base) == _end(got) != ""
         changed = "handlers that could hide an error raise the error again"
-        self.case.require("unmasked", changed, "the script ends as before", got, agrees)
+        if not self.case.note("unmasked", changed, "the script ends as before", got, agrees):
+            why = f"the experiment 'unmasked' does not agree: without the handlers that could hide an error, the script {got.describe()}"
+            raise Refusal(why + "; to state that an error is expected, add `else: raise AssertionError` to the `try`")
 
     # ---- The project ----
 
