@@ -4,14 +4,16 @@
  * suspect. If one of these behaves differently alone, all others are run alone, too. A single run
  * that contradicts the suspicion clears a suspect. So a test that fails half of the time by chance
  * is taken for a regression with a probability of at most 4^-(rounds + 1). After a run that was
- * stopped at a failure, a quick verdict is needed, so two rounds together and one alone suffice. */
+ * stopped at a failure, a quick verdict is needed, so two runs of the first suspect on each tree
+ * suffice, the second one alone. */
 #include "project/project_private.h"
 
 #include <string.h>
 
 /* How often all suspects are run together, without and with the patch (for broken tests, or for
- * fixed tests). */
-#define ROUNDS(work, bad_with) (!(bad_with) ? 1u : (work)->run->is_stopped ? MIN_ROUNDS : 4u)
+ * fixed tests). After a run that was stopped, the round of a single suspect is one alone, too. */
+#define ROUNDS(work, bad_with, is_single)                                                          \
+    (!(bad_with) ? 1u : !(work)->run->is_stopped ? 4u : (is_single) ? MIN_ROUNDS : 1u)
 #define MIN_ROUNDS 2u /* after so many rounds, half of the time is kept for runs alone */
 /* number of suspects that are run alone even if all rounds together agree */
 #define FIRST_ALONE(work) ((work)->run->is_stopped ? 1u : 3u)
@@ -122,11 +124,12 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
 static bool confirm_alone(Work *work, bool bad_with, guint rounds, bool was_alone,
                           GPtrArray *suspects, GPtrArray *confirmed, GError **error)
 {
+    guint enough = MIN(ROUNDS(work, bad_with, was_alone), MIN_ROUNDS);
     g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
     for (guint i = 0; i < all->len; i++) {
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
-        bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
+        bool are_alike = rounds >= enough && suspects->len == all->len;
         if (are_alike && (was_alone || i >= FIRST_ALONE(work) ||
                           left_ms(work) <= 0)) { /* the rounds together are enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
@@ -155,7 +158,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     for (; bad_with && suspects->len > most; g_ptr_array_set_size(suspects, suspects->len - 1))
         g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
     bool was_alone = bad_with && suspects->len == 1;
-    for (; rounds < ROUNDS(work, bad_with) && suspects->len > 0; rounds++) {
+    for (; rounds < ROUNDS(work, bad_with, was_alone) && suspects->len > 0; rounds++) {
         if (left_ms(work) <= (rounds < MIN_ROUNDS ? 0 : whole_ms / 2))
             break;
         g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
