@@ -33,6 +33,7 @@ __all__ = [
     "Place",
     "RunResult",
     "SearchAnswer",
+    "call_verb",
     "evaluate",
     "events",
     "plan",
@@ -191,8 +192,10 @@ def _read(output: bytes, needed: str) -> dict[str, Any]:
         data = json.loads(output)
     except ValueError:
         data = None
-    if not isinstance(data, dict) or needed not in data:
-        raise HostError(2, f"acr-host prints no {needed} with these options; leave out those that change its output")
+    if not isinstance(data, dict) or (needed and needed not in data):
+        raise HostError(
+            2, f"acr-host prints no {needed or 'object'} with these options; leave out those that change its output"
+        )
     return data
 
 
@@ -328,3 +331,12 @@ def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options
     given: dict[str, Option] = {"dataset": dataset, "predictions": predictions, "run_id": run_id, "out": out}
     command = _command("eval", (), {**given, "quiet": True, **options, "json": True})
     return _read(_output(command, (0, 1)), "resolved_ids")
+
+
+def call_verb(verb: str, *arguments: str, **options: Option) -> list[dict[str, Any]]:
+    """The objects that any other verb prints with --json, as a list: of `patch`, one for each file. Errors: HostError.
+
+    call_verb("tests", repo=".", patch="fix.diff") runs tests, and call_verb("exec", "python3", "-V", repo=".") a command.
+    """
+    lines = _output(_command(verb, arguments, {**options, "json": True}), (0, 1)).splitlines()
+    return [_read(line, "") for line in lines]

@@ -261,4 +261,5 @@ def test_the_guide_runs(host: Host, sample_repo: Repo, python: Path, tmp_path: P
     lines = execute(host, python, code, sample_repo).splitlines()
     assert lines[0].endswith("found ['brookbill/tariffs/seasonal.py']") and lines[2] == "this costs at most 0.0 USD"
     assert lines[3].startswith("unverified ") and "diff --git" in lines[4] and "snapshot" in lines
+    assert "0 42" in lines and any(line.startswith("broken: [] fixed: ['") for line in lines)
     assert lines[-2] == "unverified" and lines[-1].startswith("2 acr-host run: ") and "no-such-file.md" in lines[-1]

@@ -31,7 +31,7 @@ BUDGETS = {
     "native/spectrum": 180,
     "native/vcs": 6_690,
     "python/acr": 14_270,
-    "python/acr_host": 390,
+    "python/acr_host": 420,
     "python/examples": 280,
     "runtime": 220,
     "runtime/agents": 1_210,
