@@ -150,7 +150,13 @@ GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *con
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_DATASET_MAX_BYTES, &reason);
     if (bytes)
         return acr_dataset_parse(bytes, path, use, only, error);
-    return ACR_NULL(refuse(error, "cannot use the data set: %s", reason->message));
+    const char *slash = strchr(path, '/');
+    bool is_name = g_ascii_isalnum(*path) && slash && slash[1] && !strpbrk(slash + 1, "/.") &&
+                   g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND);
+    return ACR_NULL(refuse(error, "cannot use the data set: %s%s%s%s", reason->message,
+                           is_name ? "; to download a data set of Hugging Face: hf download " : "",
+                           is_name ? path : "",
+                           is_name ? " --repo-type dataset --local-dir FOLDER" : ""));
 }
 
 char *acr_dataset_faults(const GPtrArray *instances)

@@ -13,6 +13,7 @@ static const char *state_of(const AcrJson *out, const char *step)
 /* Adds the steps that a dry run leaves out. */
 static void add_plan(GString *text, const AcrJson *out)
 {
+    static const char *const texts[] = {"body", "description"}; /* of GitHub and GitLab */
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
     const char *ref = acr_json_get_string(branch, "ref");
     g_string_append(text, "\n---- dry run: the steps below are not performed ----\n");
@@ -28,7 +29,14 @@ static void add_plan(GString *text, const AcrJson *out)
     else
         g_string_append_printf(text, "git push %s %s\n", acr_json_get_string(sent, "url"), ref);
     if (acr_json_get(out, "request")) {
-        g_autofree char *requests = acr_json_print_pretty(acr_json_get(out, "requests"));
+        g_autoptr(AcrJson) sends = acr_json_copy(acr_json_get(out, "requests"));
+        for (const AcrJson *at = acr_json_first(sends); at; at = acr_json_next(at)) {
+            AcrJson *body = (AcrJson *)acr_json_get(at, "body");
+            for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+                if (acr_json_get_string(body, texts[i]))
+                    acr_json_set_string(body, texts[i], "(the text above)");
+        }
+        g_autofree char *requests = acr_json_print_pretty(sends);
         g_string_append(text, requests);
     }
 }

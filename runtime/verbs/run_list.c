@@ -13,6 +13,7 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
+#define MAX_PATCH_BYTES ((gsize)16 * 1024 * 1024)
 #define MAX_TITLE 44      /* maximum width; without the folder, a line then fits 80 columns */
 #define BEFORE_FOLDER 36u /* columns of a line without folder and title */
 #define KEPT_DAYS 30
@@ -51,6 +52,24 @@ static char *read_title(const AcrFolder *folder)
     return acr_one_line(first);
 }
 
+/* Adds the first file that the patch changes to the title of a run of `verify`, because all these
+ * runs have the same title; takes `title`, returns it or a new text; owned. */
+static char *add_changed_file(const AcrFolder *folder, char *title)
+{
+    static const char mark[] = "\n+++ b/";
+    if (!g_str_has_prefix(title, ACR_VERIFY_TITLE))
+        return title;
+    g_autoptr(GBytes) patch = acr_folder_read_file(folder, ACR_FILE_PATCH, MAX_PATCH_BYTES, NULL);
+    g_autofree char *text = patch ? acr_bytes_text(patch) : g_strdup("");
+    const char *at = strstr(text, mark);
+    if (!at)
+        return title;
+    at += strlen(mark);
+    g_autofree char *name = g_strndup(at, strcspn(at, "\t\r\n")), *file = acr_one_line(name),
+                    *old = title;
+    return g_strdup_printf("%s%s: %s", file, strstr(at, mark) ? ", …" : "", old);
+}
+
 static const char *repo_of(const AcrJson *meta)
 {
     return acr_json_get_string(acr_json_get(meta, "options"), "repo");
@@ -72,7 +91,7 @@ static Run *read_run(const char *path, const char *repo)
     acr_doing_clear(&live.doing);
     Run *run = g_new0(Run, 1);
     run->path = g_strdup(path);
-    run->title = read_title(&folder);
+    run->title = add_changed_file(&folder, read_title(&folder));
     bool is_over = folder.state == ACR_FOLDER_DONE;
     run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, NULL) : NULL;
     run->state = is_over ? "finished" : is_running ? "running" : "unfinished";
@@ -238,7 +257,7 @@ static int list_runs(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_runs = {
     .name = "runs",
-    .summary = "List the run folders of a repository, or remove old ones",
+    .summary = "List the run folders of a repository (without those of --out), or remove old ones",
     .takes = ACR_FOR_RUNS,
     .run = list_runs,
 };

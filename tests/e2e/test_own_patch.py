@@ -93,6 +93,7 @@ def test_the_patch_is_what_the_user_names(host: Host, repo: Repo, tmp_path: Path
     (tmp_path / "fix.diff").write_text(diff)
     verify(host, repo, "--patch", "../fix.diff").one_line(USAGE, "does not apply", "add --rev HEAD")
     verify(host, repo, "--patch", "-", "--rev", "HEAD", input=diff.encode()).check()
+    assert "  app.py: Verify a patch with script.py" in host.run("runs", cwd=repo).check().out
     first = repo.head
     repo.write({"new/part.py": "x = 1\n", "script.py": SCRIPT})
     verify(host, repo, "--out", tmp_path / "out", script="script.py").check(NONE)  # a new module is not plain code

@@ -515,6 +515,7 @@ def test_a_dry_run_says_what_would_be_sent(run_host: RunHost, out: Path, repo: R
     assert {**body, **{k: v for k, v in forge.made[0].items() if v == "trunk"}} == forge.made[0]
     shown = run_host(*[word for word in opening(out, repo, forge, "--dry-run") if word != "--json"]).check().out
     assert forge.url in shown and '"POST"' in shown and "(token)" in shown and "exists already" in shown
+    assert shown.count("(the text above)") == 1 and shown.count("## ") == result.out.count("## ") // 2
 
 
 @pytest.mark.parametrize(
