@@ -53,21 +53,20 @@ def test_what_decides_about_the_line_that_failed(source: str, lines: list[int], 
         ("f(1) == 2", True),
         ("2 == f(1)", True),
         ("not f(1) != 2", True),
-        ("f(1) == g()", False),  # decided only while the script runs
+        ("f(1) == g()", True),
         ("abs(f(1) - 0.5) < 0.1", True),
         ("'text' in f(1)", True),
-        ("f(1) in (1, 2)", True),
-        ("f(1) > 3", True),
+        ("f(1) in (1, 2)", False),  # other experiments judge sets of values, and bounds
+        ("f(1) > 3", False),
         ("all(f(n) == 2 for n in x)", True),
         ("math.isclose(f(1), 1.5)", True),
-        ("f(1) is None", False),
+        ("f(1) is None", True),
         ("f(1)", False),
     ],
 )
 def test_what_a_test_expects_is_changed(test: str, changed: bool) -> None:
     script = Script(f"assert {test}\n", [1], random.Random(1))
-    made = [script_variants.perturbed(script, number, False) for number in range(4)]
-    assert any(made) == changed
+    assert bool(script_variants.perturbed(script, False)) == changed
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_what_was_there_before_is_plain() -> None:
 
 def test_files_in_another_form_behave_as_before() -> None:
     text = b"def f(xs):\n    '''Doc.'''\n    # a comment\n    out = 0\n    for x in xs:\n        out += x\n    return out\n"
-    other = tree_variants.rewritten({"m.py": text}, "seed")["m.py"]
+    other = tree_variants.rewritten({"m.py": text}, {}, "seed", "mark")["m.py"]
     space: dict = {}
     exec(other, space)
     assert space["f"]([1, 2]) == 3 and space["f"].__doc__ == "Doc."

@@ -37,7 +37,7 @@ LIKE = {
 # Keywords that say how near two values must be.
 _TOLERANCES = {"rtol", "atol", "rel_tol", "abs_tol", "decimal", "significant", "places", "delta"}
 _NONE = {"assertIsNone": "Is", "assertIsNotNone": "IsNot"}
-_EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
+EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
 _KINDS = {*dir(types), *collections.abc.__all__}  # classes of functions, iterators and the like
 _FOREIGN = LIBRARY | {"numpy", "pytest"}
 _ASSERTING = ("assert", "check", "expect", "verify", "ensure", "require", "must")
@@ -112,7 +112,7 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr) -> 
     """Whether a comparison states no particular value: it only excludes a value, or tests for presence or for a type."""
     if how == "truth":
         return tail(left) in ("hasattr", "callable")
-    if (how, holds) in _EXCLUDES:
+    if (how, holds) in EXCLUDES:
         none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
         return none or not how.startswith("Is") or any(tail(at).isupper() for at in (left, right))
     if how in _CLASSES:

@@ -6,29 +6,30 @@ import ast
 import re
 import string
 
-from acr.experiments.comparisons import others, pairs, value_parts
+from acr.experiments.comparisons import EXCLUDES, names_project, others, pairs, project_names, project_uses, value_parts
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import selecting
-from acr.experiments.site import tail
+from acr.experiments.site import tail, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
     from acr.experiments.site import Site
 
 _NEXT = str.maketrans(string.ascii_letters + string.digits, string.ascii_letters[1:] + "a" + string.digits[3:] + "012")
 # Functions of tests whose constants state what the script expects, or which it only lists; and functions that wait.
-_STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$|sleep$|wait$|wait_for$|join$")
+_STATES = re.compile("assert|raises|warns|simplefilter|range$|hasattr$|print$|sleep$|wait$|wait_for$|join$")
 
 
 def replaced(script: Script, mark: str) -> list[str]:
     """The script with other inputs, three times: with other letters and greater numbers, the same for every second input, and
     with longer texts, shorter lists and negative numbers. Each writes `mark` to standard error when it reaches the site.
-    Empty if the script has fewer than two inputs."""
+    Empty if the script has no input."""
     texts = []
     for step, is_far in (1, False), (2, False), (1, True):
         site = script.site()
-        if site is None or len(found := _inputs(site)) < 2:
+        if site is None or not (found := _inputs(site)):
             return []
         for at in found[::step]:
             at.value = _other(at.value, is_far)
@@ -42,12 +43,16 @@ def replaced(script: Script, mark: str) -> list[str]:
 
 def _inputs(site: Site) -> list[ast.Constant]:
     """The constants that the script neither expects nor only shows, and that do not select what it reads."""
-    own = pairs(site)
-    sides = [pair.expected.get() for pair in [*own, *others(site, own)] if pair.how != "truth" and not pair.is_relation]
-    apart = [part for side in sides for _, part in value_parts(side)]
+    own, project = pairs(site), project_names(site.tree)
+    stated = [pair for pair in [*own, *others(site, own)] if pair.how != "truth"]
+    sides = [pair.expected.get() for pair in stated if not names_project(pair.expected.get(), project)]
+    makes = any(any(project_uses(at, project, set())) for at in sides)  # expected objects of some inputs
+    apart = [part for pair in stated for part in _stated(pair, project)]
     for at in ast.walk(site.tree):
         apart += selecting(at)
-        if isinstance(at, ast.Raise) or is_text(at) or isinstance(at, ast.Compare) and "__name__" in ast.unparse(at):
+        formats = isinstance(getattr(at, "op", 0), ast.Mod) and isinstance(getattr(at.left, "value", 0), str)  # type: ignore
+        is_name = isinstance(at, ast.Compare) and "__name__" in ast.unparse(at)
+        if isinstance(at, ast.Raise) or is_text(at) or waits(at) or formats or is_name:
             apart.append(at)
         elif isinstance(at, ast.Assert) and at.msg:
             apart.append(at.msg)
@@ -56,7 +61,23 @@ def _inputs(site: Site) -> list[ast.Constant]:
             apart += [x for x in given if tail(at).startswith("assert_") or isinstance(x, ast.Constant)]
     kept = {id(x) for part in apart for x in ast.walk(part)}
     found = [x for x in ast.walk(site.tree) if isinstance(x, ast.Constant) and id(x) not in kept]
-    return [x for x in found if isinstance(x.value, (bool, int, float, str, bytes))]
+    found = [x for x in found if isinstance(x.value, (bool, int, float, str, bytes))]
+    return found if len(found) > makes else []
+
+
+def _stated(pair: Pair, project: set[str]) -> list[ast.AST]:
+    """The parts of the expected value. Not those of a value that another one must not be, of a relation, or of data that
+    passes through two functions of the project and returns."""
+    if pair.is_relation or (pair.how, pair.holds) in EXCLUDES:
+        return []
+    expected, observed = pair.expected.get(), (pair.left if pair.is_right else pair.right).get()
+    parts = [*value_parts(observed)]
+    calls = [x.func for _, part in parts for x in ast.walk(part) if isinstance(x, ast.Call)]
+    passed = {ast.dump(at) for at in calls if any(getattr(x, "id", "") in project for x in ast.walk(at))}
+    names = {x.id for x in ast.walk(expected) if isinstance(x, ast.Name)}
+    is_data = not any(project_uses(expected, project, set()))
+    returns = len(passed) > 1 and is_data and names <= {name for name, _ in parts}
+    return [expected] if returns else [part for _, part in value_parts(expected)]
 
 
 def _other(value: bool | float | str | bytes, is_far: bool) -> object:

@@ -32,7 +32,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[30000]):
     down = lambda y: me(y, '', depth + 1, seen + (id(x),), left)
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 30000 if tag else left[0] - 1
-    if tag and tag[0] in 'XYMP':
+    if tag and tag[0] in 'CXYMP':
         me.count = getattr(me, 'count', {{}})
         me.count[tag] = me.count.get(tag, 0) + 1
         if me.count[tag] > 40: return x
@@ -174,6 +174,8 @@ DEEDS = """def {deeds}():
     if hasattr(sys, 'addaudithook'): sys.addaudithook(hook)
 {deeds}()
 """
+# Conversions that may lose duplicates, missing entries that a dictionary makes, or a fraction.
+CONVERSIONS = ("set", "frozenset", "dict", "int")
 _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_frames", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 _REPORTED = {"events": _EVENTS, "modules": plain_names.IMPORTED, "pickled": plain_names.PICKLED}
@@ -285,7 +287,7 @@ def _show(pair: Pair, names: _Names) -> None:
 
 
 class _Inner(ast.NodeTransformer):
-    """Makes the script write the classes of the operands of operators, calls and loops, tags "I"."""
+    """Makes the script write the classes of the operands of operators, calls and loops, tags "I"; and what it converts, tags "C"."""
 
     def __init__(self, names: _Names) -> None:
         self.names, self.count = names, 0
@@ -298,16 +300,19 @@ class _Inner(ast.NodeTransformer):
 
     visit_ImportFrom = visit_Import  # noqa: N815
 
-    def _kind(self, node: ast.expr) -> ast.expr:
+    def _kind(self, node: ast.expr, converts: str = "") -> ast.expr:
         is_known = id(node) in self.known or isinstance(node, ast.Name) and node.id in self.imported
         if is_known or isinstance(node, (ast.Constant, ast.Starred, ast.Lambda, ast.JoinedStr)):
             return node
         self.count += 1
+        if converts in CONVERSIONS:
+            return self.names.call(self.names.name, node, f"C{self.count}{converts}")
         return self.names.call(self.names.kinds, node, f"I{self.count}")
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
-        node.args[:] = [self._kind(at) for at in node.args]
+        name = getattr(node.func, "id", "")
+        node.args[:] = [self._kind(at, name) for at in node.args]
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value
             if getattr(name, "id", "") != "self" and (not isinstance(name, ast.Call) or tail(name) != "super"):

@@ -71,7 +71,7 @@ _SHIFTED = """def {word}(fn, told=[]):
         kind, down = type(x), lambda y: data(y, depth + 1)
         if depth > 5 or x is None or kind is bool: return x
         new = x
-        if kind in (int, float, complex): new = x + 7 + (kind is not int and x)
+        if kind in (int, float, complex): new = {number}
         elif kind is bytes: new = x[:1] + (bytes(c ^ 1 for c in x[1:-1]) or b'q') + x[1:][-1:] if x else x
         elif kind is str: new = x[:1] + (''.join(c if c.isspace() else chr(ord(c) ^ 1) for c in x[1:-1]) or 'q') + x[1:][-1:] if x else x
         elif kind in (list, tuple, set, frozenset): return kind(map(down, x))
@@ -89,17 +89,21 @@ _SHIFTED = """def {word}(fn, told=[]):
 """
 
 
-def shifted(base: Files, patched: Files, word: str, mark: str) -> Files | None:
+def shifted(base: Files, patched: Files, word: str, mark: str, turns: bool) -> Files | None:
     """The patched files, in which the functions that the patch adds or changes return other data of the same form; None
-    if the patch changes no function. The process writes `mark` to standard error if any data differs."""
+    if the patch changes no function. The process writes `mark` to standard error if any data differs.
+
+    turns: greater numbers become smaller ones.
+    """
     out: Files = {}
+    number = "7 - 3 * x" if turns else "x + 7 + (kind is not int and x)"
     for path, text in patched.items():
         if path.endswith(".py") and text is not None:
             tree = ast.parse(text)
             changed = _differing(tree, ast.parse(base.get(path) or b""), adds=True)
             changed = [at for at in changed if not _serves_only_special_methods(tree, at.name)]
             if changed:
-                _decorate(tree, changed, word, _SHIFTED.format(word=word, mark=mark.encode()))
+                _decorate(tree, changed, word, _SHIFTED.format(word=word, mark=mark.encode(), number=number))
                 out[path] = _write(tree)
     return {**patched, **out} if out else None
 
@@ -123,8 +127,22 @@ def _decorate(tree: ast.Module, functions: list[Any], word: str, source: str) ->
     """Decorates functions of a module by a function of this name and source."""
     for at in functions:
         at.decorator_list.append(ast.Name(word, ast.Load()))
+    _insert(tree, source)
+
+
+def _insert(tree: ast.Module, source: str) -> None:
     first = [at for at in tree.body if is_text(at) or getattr(at, "module", "") == "__future__"]
     tree.body = [*first, *ast.parse(source).body, *(at for at in tree.body if at not in first)]
+
+
+def _note(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, word: str) -> None:
+    if any(getattr(x, "id", "") in _LOOKS for x in ast.walk(function)):
+        return
+    args = function.args
+    names = [at.arg for at in [*args.posonlyargs, *args.args, *args.kwonlyargs] if at.arg not in ("self", "cls")]
+    at, given = int(is_text(function.body[0])), ", ".join(f"{at!r}: {at}" for at in names)
+    first, end = ast.parse(f"{word}_end = {word}({name!r}, {{{given}}})\n{word}_end()").body
+    function.body[at:] = [first, ast.Try(function.body[at:], [], [], [end])]
 
 
 def emptied(base: Files, patched: Files, word: str, fills: bool) -> Files | None:
@@ -151,19 +169,46 @@ def _functions(tree: ast.Module) -> dict[tuple[str, str], ast.FunctionDef | ast.
     return {(name, at.name): at for name, scope in scopes for at in scope.body if isinstance(at, FUNCTIONS)}
 
 
-def rewritten(files: Files, seed: str) -> Files:
-    """The patched files with the same behaviour, but without comments, and with other lines, local names and sizes."""
+# Notes the containers that the script gives to a function; when the function ends, reports those that it changed.
+_NOTED = """def {word}(name, given):
+    import os, sys
+    if sys._getframe(2).f_globals.get('__name__') != '__main__': return lambda: None
+    def text(x, depth=0):
+        kind = type(x)
+        if depth < 6 and kind in (list, tuple, set, frozenset, dict):
+            return kind.__name__ + str([text(y, depth + 1) for y in (x.items() if kind is dict else x)])
+        return str(x.tobytes()) if kind.__name__ == 'ndarray' else repr(x) if kind in (int, float, str, bytes, bool, bytearray) else id(x)
+    was = [text(x) for x in given.values()]
+    def end():
+        for number, key in enumerate(given):
+            if text(given[key]) != was[number]: os.write(2, ('{mark} ' + name + ' ' + str(number) + ' ' + key + '\\n').encode())
+    return end
+"""
+
+
+def rewritten(files: Files, other: Files, seed: str, mark: str) -> Files:
+    """The patched files with the same behaviour, but without comments, and with other lines, local names and sizes.
+
+    If a function that differs in the `other` files, and that the script calls, changes an argument, it writes to standard
+    error `mark`, its name, and the number and name of the argument.
+    """
     dice = random.Random(seed)
+    word = f"_{dice.randrange(10**9)}"
     lines = "".join(f"# {'x' * dice.randrange(40, 99)}\n" for _ in range(dice.randrange(30, 90)))
     size = dice.randrange(50, 90)
     out = {}
     for path, text in files.items():
         if path.endswith(".py") and text is not None:
-            tree = ast.parse(text)
+            tree, there = ast.parse(text), _functions(ast.parse(other.get(path) or b""))
+            texts = {name: ast.dump(at) for name, at in there.items()}
+            changed = {name: at for name, at in _functions(tree).items() if ast.dump(at) != texts.get(name)}
             for node in ast.walk(tree):
                 if isinstance(node, FUNCTIONS):
                     _rename(node, dice)
                     _pad(node, size, dice)
+            for (kind, name), at in changed.items():
+                _note(at, kind if name == "__init__" else name, word)
+            _insert(tree, _NOTED.format(word=word, mark=mark))
             out[path] = lines.encode() + _write(tree)
     return out
 

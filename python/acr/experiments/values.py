@@ -65,6 +65,7 @@ class Judged:
             or self._adds_more(base, patched)
             or self._is_not_a_number(base, patched)
             or _is_moved(base, patched)
+            or self._loses(base, patched)
         )
 
     def states_nothing(self, base: Rows, patched: Rows, awaits_anything: bool) -> bool:
@@ -107,7 +108,8 @@ class Judged:
                 return why
         rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
         is_moved = any(want != wants and was in (now, wants) for was, now, want, wants in rows)
-        if is_moved and pair.equal and not pair.is_relation:
+        is_one = (pair.how, pair.holds) in (("Is", True), ("IsNot", False))
+        if is_moved and (pair.equal or is_one) and not pair.is_relation:
             return "the patch changes the value that the script expects, but not the observed value"
         return ""
 
@@ -172,6 +174,17 @@ class Judged:
                     return f"the patch also adds {str(new[0])[:60]!r}, which the script does not mention"
         return ""
 
+    def _loses(self, base: Rows, patched: Rows) -> str:
+        """The reason if the script, only with the patch, converts a value that loses something, or reads a dictionary
+        that makes the entries that it lacks."""
+        for tag, rows in patched.items():
+            kind = tag.lstrip("C0123456789") if tag[:1] == "C" else "entry" if tag[:1] == "I" else ""
+            if kind and not any(_is_lossy(kind, at) for at in base.get(tag, [])):
+                found = any(_is_lossy(kind, at) for at in rows) and "defaultdict" not in self.script
+                if found:
+                    return f"only with the patch, {_LOSES[kind]}"
+        return ""
+
     def unheld(self, text: str, base: Rows, patched: Rows) -> str:
         """The reason if the script passes with the patch although an assertion is not reached, or does not hold."""
         held = ["M" + tag[1:] for tag in base if tag[:1] == "P"]  # assertions that hold without the patch
@@ -194,6 +207,27 @@ def _is_moved(base: Rows, patched: Rows) -> str:
     used = [tag for tag in patched if tag[:1] == "U"]
     was, now = [{tag for tag in used if at.get(tag, [])[:1] == at.get("A" + tag[1:])} for at in (base, patched)]
     return "the expected value changes after the script has made it" if was - now else ""
+
+
+_LOSES = {
+    "set": "`set()` removes duplicates of a result",
+    "frozenset": "`frozenset()` removes duplicates of a result",
+    "dict": "`dict()` removes duplicates of a result, or entries that it would make",
+    "int": "`int()` removes a fraction of a result",
+    "entry": "a dictionary makes the entries that the script reads",
+}
+
+
+def _is_lossy(kind: str, value: object) -> bool:
+    """Whether a conversion of a printed value loses a part of it; "entry": whether the value makes missing entries."""
+    if kind in ("dict", "entry") and is_object(value):
+        return str(value[1]).startswith("['collections:defaultdict")  # type: ignore[index]
+    value = _held(value)
+    if kind == "int":
+        return isinstance(value, (float, complex)) and value != int(value.real)
+    rows = value[1:] if isinstance(value, list) and value[:1] in (["list"], ["tuple"]) and kind != "entry" else []
+    keys = [repr(at[1:2] if kind == "dict" and isinstance(at, list) else at) for at in rows]
+    return len({*keys}) < len(keys)
 
 
 def _held(value: object) -> object:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 
-from acr.experiments import equality, inputs, plain, printing, script_variants, tree_variants, values
-from acr.experiments.comparisons import ORDERS
-from acr.experiments.expectations import MAX_TRIES, word
+from acr.experiments import equality, inputs, plain, printing, reached, script_variants, tree_variants, values
+from acr.experiments.comparisons import ORDERS, is_literal, pairs, value_parts
+from acr.experiments.expectations import word
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
-from acr.experiments.site import LOOPS, ancestors, find, tail
+from acr.experiments.site import LOOPS, ancestors, find, stops, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from acr.experiments.comparisons import Pair
-    from acr.experiments.script_variants import Perturbed
     from acr.experiments.tree_variants import Files
 
     Steps = Generator["Run", Outcome, None]
@@ -181,36 +181,16 @@ class _Site:
     # ---- Other expectations ----
 
     def perturbed(self) -> Steps:
-        failed = 0
-        for shifts in (False, True):
-            for variant in [] if failed else self._perturbations(shifts):
-                failed += yield from self._perturb(variant)
+        case, failed = self.case, False
+        for text, words in filter(None, [script_variants.perturbed(self.script, inner) for inner in (False, True)]):
+            got = yield from case.run("perturbed", text)
+            if got.failed and not got.says(self.script.nonce):
+                case.skip("perturbed", f"{words}: {got.describe()}")
+                continue
+            case.require("perturbed", f"{words} ({self.script.quote()})", "the script fails", got, got.failed)
+            failed = True
         if not failed:
-            self.case.skip("perturbed", f"no value that {self.script.quote()} expects can be changed")
-
-    def _perturbations(self, shifts: bool) -> list[Perturbed]:
-        """Two of the variants: one that changes the value a little, and one that changes it much."""
-        found: dict[str, tuple[int, Perturbed]] = {}
-        for number in range(1 if shifts else MAX_TRIES):
-            made = script_variants.perturbed(self.script, number, shifts)
-            if made:
-                found.setdefault(made.text, (number % 2, made))
-        drawn = sorted(self.case.rng.sample([*found.values()], len(found)), key=lambda at: at[0])
-        return [made for _, made in drawn[:1] + drawn[1:][-1:]]
-
-    def _perturb(self, variant: Perturbed) -> Generator[Run, Outcome, int]:
-        case = self.case
-        got = yield from case.run("perturbed", variant.text)
-        if got.passed and variant.control:
-            control = yield from case.run("perturbed", variant.control, is_patched=False)
-            if not control.says(self.script.nonce):
-                case.skip("perturbed", f"{variant.words}: the compared values are equal even without the patch")
-                return 0
-        if got.failed and variant.speaks and not got.says(self.script.nonce):
-            case.skip("perturbed", f"{variant.words}: {got.describe()}")
-            return 0
-        case.require("perturbed", f"{variant.words} ({self.script.quote()})", "the script fails", got, got.failed)
-        return 1
+            case.skip("perturbed", f"no value that {self.script.quote()} expects can be changed")
 
     def pinned(self) -> Steps:
         made = script_variants.pinned(self.script, self.base_rows)
@@ -299,25 +279,33 @@ class _Site:
 
     def shifted(self) -> Steps:
         """Refuses a script that passes with any result of the same form. Other experiments judge whether the script expects
-        an error, an equal value, an order, or any value but one."""
+        an error, an order, a relation, or any value but one; no result of these functions is a warning or a class."""
         site, mark = self.script.site(), word(self.case.rng, 12)
-        states = any((pair.equal or pair.how in (*ORDERS, "IsNot")) and pair.tags[0][:1] == "L" for pair in self.pairs)
-        if states or site.kind not in ("test", "call") or site.waits_for_error():
+        own = pairs(site)
+        names = {tail(x) for at in own for _, part in value_parts(at.left.get()) for x in ast.walk(part)}
+        changed = tree_variants.changed_functions(self.case.base, self.case.patched)
+        apart = "warn" in self.case.script or "type" in names or changed.isdisjoint(names)
+        relates = any(at.equal and (apart or not is_literal(at.expected.get())) for at in own)
+        relates = relates or any(at.how in (*ORDERS, "IsNot") for at in own)
+        if relates or site.kind not in ("test", "call") or site.waits_for_error():
             return
-        files = tree_variants.shifted(self.case.base, self.case.patched, self.mark, mark)
-        if files is None:
-            return
-        got = yield from self.case.run("shifted", self.case.script, files=files)
-        if mark in got.err:
-            changed = "the functions that the patch changes return other data of the same form"
-            self.case.require("shifted", changed, "the script fails", got, not got.passed)
+        for turns in (False, True)[: 1 + any(at.equal for at in own)]:
+            files = tree_variants.shifted(self.case.base, self.case.patched, self.mark, mark, turns)
+            got = (yield from self.case.run("shifted", self.case.script, files=files)) if files else None
+            if got is None or mark not in got.err:
+                return
+            if not got.passed:
+                break
+        words = "the functions that the patch changes return other data of the same form"
+        self.case.require("shifted", words, "the script fails", got, not got.passed)
 
     def other_inputs(self) -> Steps:
         """Refuses a script that passes whatever it gives to the project, unless it waits for an error."""
         site, mark = self.script.site(), word(self.case.rng, 12)
         own = [pair for pair in self.pairs if pair.tags[0][:1] == "L"]
         relates = own and all(pair.is_relation or pair.how in ORDERS for pair in own)
-        asks = site.kind in ("test", "call") and not site.waits_for_error() and not relates
+        keeps = any(isinstance(at, ast.ExceptHandler) and at.name and not stops(at) for at in ast.walk(site.tree))
+        asks = site.kind in ("test", "call") and not (site.waits_for_error() or relates or keeps)
         texts = inputs.replaced(self.script, mark) if asks else []
         for text in texts:
             got = yield from self.case.run("other inputs", text)
@@ -348,14 +336,21 @@ class _Site:
         return first is None or caught.lines(got.file)[-1] == first.lines(self.case.first.file)[-1]
 
     def rewritten(self) -> Steps:
-        case, seed = self.case, word(self.case.rng, 20)
-        words = "the changed files are rewritten: without comments, with other line numbers, local names and sizes"
-        got = yield from case.run("rewritten", case.script, files=tree_variants.rewritten(case.patched, seed))
-        case.require("rewritten", words, "the script passes", got, got.passed)
+        case, seed, mark = self.case, word(self.case.rng, 20), word(self.case.rng, 12)
         base = {p: case.base.get(p) for p in case.patched}
-        got = yield from case.run("rewritten", case.script, is_patched=False, files=tree_variants.rewritten(base, seed))
-        agrees = got.failed and bool(self._as_before(got))
-        case.require("rewritten", words + ", without the patch", "the script fails", got, agrees)
+        words = "the changed files are rewritten: without comments, with other line numbers, local names and sizes"
+        files = tree_variants.rewritten(case.patched, base, seed, mark)
+        now = yield from case.run("rewritten", case.script, files=files)
+        case.require("rewritten", words, "the script passes", now, now.passed)
+        files = tree_variants.rewritten(base, case.patched, seed, mark)
+        was = yield from case.run("rewritten", case.script, is_patched=False, files=files)
+        agrees = was.failed and bool(self._as_before(was))
+        case.require("rewritten", words + ", without the patch", "the script fails", was, agrees)
+        changes = re.compile(rf"{mark} (\w+) (\d+) (\w+)").findall
+        for name, number, argument in sorted({*changes(now.err)} - {*changes(was.err)}):
+            words, expected = f"the script calls `{name}`", "it changes no argument that the script does not look at"
+            if reached.is_forgotten(self.script.site().tree, name, int(number), argument):
+                case.require("rewritten", words, expected, f"it changes `{argument}`", False)
 
 
 def _end(outcome: Outcome) -> str:
