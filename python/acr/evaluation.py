@@ -24,6 +24,7 @@ _SUBMITTED = ("submitted_ids", "completed_ids", "error_ids", "empty_patch_ids", 
 _WORDS = {
     "patch_does_not_apply": "the patch does not apply",
     "issue_remains": "tests of the issue fail",
+    "issue_tests_not_run": "tests of the issue did not run",
     "tests_break": "other tests fail",
     "no_tests_found": "no tests were found in the output",
     "script_ended_early": "the script ended before the tests did",
@@ -109,14 +110,11 @@ def why_of(row: dict) -> str:
 def _table(graded: list[dict]) -> str:
     width = max([len("task"), *(len(row["task"]) for row in graded)])
     lines = [f"{'task':{width}}  {'grade':10}  {'time':>9}  {'memory':>8}  why"]
-    said = ""
     for row in graded:
         was_run = row["total_ms"] > 0
         time = f"{row['total_ms'] / 1000:.1f} s" if was_run else "-"
         memory = f"{row['peak_bytes'] / _MB:.0f} MB" if was_run else "-"
-        said, before = why_of(row), said
-        why = "the same" if said and said == before else said
-        lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why}".rstrip())
+        lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why_of(row)}".rstrip())
     return "\n".join(lines) + "\n"
 
 
@@ -224,7 +222,10 @@ def wilson(good: int, total: int) -> list[float]:
     share, z2 = good / total, _Z95 * _Z95 / total
     middle = (share + z2 / 2) / (1 + z2)
     half = _Z95 * math.sqrt(share * (1 - share) / total + z2 / 4 / total) / (1 + z2)
-    return [max(0, middle - half), min(1, middle + half)]
+    return [
+        max(0, round(middle - half, 12)),
+        min(1, round(middle + half, 12)),
+    ]  # the ends are exact without or with all
 
 
 def mcnemar(gained: int, lost: int) -> float:

@@ -18,7 +18,7 @@ typedef struct {
 
 struct AcrBatchSummary {
     char *path;
-    AcrJson *about;     /* {"dataset", "models", "options"}; unknown members are missing */
+    AcrJson *about;     /* {"date", "dataset", "models", "options"}; unknown members are missing */
     GHashTable *places; /* id of a task -> its position in the data set, from 1 */
     GArray *rows;       /* array of Row, in the order of the data set */
 };
@@ -79,7 +79,7 @@ AcrBatchSummary *acr_batch_summary_new(const char *out)
 /* Copies the members that describe a batch from `from`, unless they are already known. */
 static void take_about(AcrBatchSummary *summary, const AcrJson *from)
 {
-    static const char *const keys[] = {"dataset", "models", "options"};
+    static const char *const keys[] = {"date", "dataset", "models", "options"};
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         const AcrJson *member = acr_json_get(from, keys[i]);
         if (member && !acr_json_get(summary->about, keys[i]))
@@ -158,9 +158,10 @@ static AcrJson *given_options(const AcrRunSpec *spec)
 
 void acr_batch_summary_describe(AcrBatchSummary *summary, const AcrRunSpec *spec, char **ids)
 {
-    acr_json_free(summary->about);
+    g_autoptr(AcrJson) known = g_steal_pointer(&summary->about);
     summary->about =
-        acr_json_of(ACR_STRING("dataset", spec->dataset),
+        acr_json_of(ACR_STRING("date", acr_json_get_string(known, "date")),
+                    ACR_STRING("dataset", spec->dataset),
                     ACR_JSON("models", acr_json_new_strings((const char *const *)spec->models)),
                     ACR_JSON("options", given_options(spec)), NULL);
     for (guint i = 0; ids[i]; i++)
@@ -207,6 +208,11 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
         seconds = acr_json_get_double(known->json, "seconds", seconds);
     AcrJson *json = acr_batch_summary_row(task->instance->instance_id, task->result, seconds);
     Row row = {json, true};
+    if (!task->was_over) {
+        g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+        g_autofree char *date = g_date_time_format_iso8601(now);
+        acr_json_set_string(summary->about, "date", date);
+    }
     if (known) {
         clear_row(known);
         *known = row;

@@ -15,7 +15,8 @@
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
 
-/* The summary: {"dataset", "models", "options": {given options that affect results},
+/* The summary: {"date": when the last task ended, "dataset", "models",
+ *  "options": {given options that affect results},
  *  "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared",
  *             "seconds", "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}.

@@ -159,6 +159,7 @@ static void take_final_report(const char *dir, const char *part, const char *nam
 }
 
 #define NS_PER_S 1000000000
+#define GRADING "(grading)" /* folder of the files of a run's grading, for python/acr/report/ */
 
 /* Returns when a file was last changed, in nanoseconds; 0 if the file does not exist. */
 static gint64 modified_ns(const char *path)
@@ -242,24 +243,69 @@ static bool choose_evaluation(const char *dir, const char *wanted, char **out_id
     return true;
 }
 
-/* Adds the reports and verdicts on a model's predictions, which give reasons and failing tests. */
-static void take_predictions(const char *dir, AcrReportFiles *files)
+static void add_report_text(const char *folder, const char *kind, const char *text,
+                            AcrReportFiles *files)
+{
+    g_autofree char *inside = g_build_filename(folder, kind, NULL);
+    g_autoptr(GBytes) bytes = g_bytes_new(text, strlen(text));
+    acr_report_files_add(files, inside, bytes);
+}
+
+/* Adds the report and the verdict on a prediction as files of `name`, and as "log" the path of its
+ * tests' output from `base`. Returns false if the prediction was not graded. */
+static bool take_prediction(const char *base, const char *inside, const char *name, const char *log,
+                            AcrReportFiles *files)
 {
     static const char *const kinds[] = {ACR_FILE_EVAL_REPORT, ACR_FILE_VERDICT};
-    g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
-    for (guint i = 0; i < names->len * G_N_ELEMENTS(kinds); i++) {
-        const char *name = names->pdata[i / G_N_ELEMENTS(kinds)],
-                   *kind = kinds[i % G_N_ELEMENTS(kinds)];
-        g_autofree char *task = g_build_filename(dir, name, NULL),
-                        *path = g_build_filename(task, kind, NULL),
-                        *inside = g_build_filename(name, kind, NULL);
+    g_autofree char *task = g_build_filename(base, inside, NULL),
+                    *output = g_build_filename(inside, ACR_FILE_EVAL_OUTPUT, NULL),
+                    *whole = g_build_filename(base, output, NULL);
+    bool is_graded = false;
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        g_autofree char *path = g_build_filename(task, kinds[i], NULL),
+                        *kept = g_build_filename(name, kinds[i], NULL);
         g_autoptr(GBytes) bytes =
             g_file_test(path, G_FILE_TEST_IS_SYMLINK) || g_file_test(task, G_FILE_TEST_IS_SYMLINK)
                 ? NULL
                 : acr_file_read(path, MAX_FILE, NULL);
-        if (bytes)
-            acr_report_files_add(files, inside, bytes);
+        is_graded = (bytes && acr_report_files_add(files, kept, bytes)) || is_graded;
     }
+    if (is_graded && g_file_test(whole, G_FILE_TEST_IS_REGULAR))
+        add_report_text(name, log, output, files);
+    return is_graded;
+}
+
+/* Adds the reports and verdicts on a model's predictions, which give reasons and failing tests. */
+static void take_predictions(const char *dir, const char *part, const char *inside,
+                             AcrReportFiles *files)
+{
+    g_autofree char *folder = g_build_filename(dir, inside, NULL),
+                    *base = *part ? g_path_get_dirname(dir) : g_strdup(dir);
+    g_autoptr(GPtrArray) names = list_names(folder, NULL, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *task = g_build_filename(part, inside, names->pdata[i], NULL);
+        take_prediction(base, task, names->pdata[i], "(log)", files);
+    }
+}
+
+/* Adds the files of the newest grading of a run's patch, in the evaluations of the run's batch. */
+static void take_grading(const char *run, AcrReportFiles *files)
+{
+    g_autofree char *dir = g_canonicalize_filename(run, NULL), *id = g_path_get_basename(dir),
+                    *run_id = NULL, *batch = g_path_get_dirname(dir);
+    if (!choose_evaluation(batch, NULL, &run_id, NULL, NULL) || !run_id)
+        return;
+    g_autofree char *whole = evaluation_path(batch, run_id);
+    g_autoptr(GPtrArray) models = list_names(whole, NULL, MAX_TASKS);
+    bool is_found = false;
+    for (guint i = 0; !is_found && i < models->len; i++) {
+        g_autofree char *inside =
+            g_build_filename("..", ACR_DIR_EVALUATIONS, run_id, models->pdata[i], id, NULL);
+        is_found = !g_str_has_prefix(models->pdata[i], "baseline-") &&
+                   take_prediction(dir, inside, GRADING, "log", files);
+    }
+    if (is_found)
+        add_report_text(GRADING, "name", id, files);
 }
 
 /* Adds times, reasons and failing tests of an evaluation, which final reports lack. */
@@ -275,11 +321,12 @@ static void take_evaluation(const char *dir, const char *part, const char *run_i
     g_autoptr(GPtrArray) models = list_names(run, NULL, MAX_TASKS);
     for (guint i = 0; i < models->len; i++) {
         const char *name = models->pdata[i];
-        g_autofree char *model = g_build_filename(run, name, NULL);
+        g_autofree char *model = g_build_filename(run, name, NULL),
+                        *inside = g_build_filename(ACR_DIR_EVALUATIONS, run_id, name, NULL);
         bool is_wanted = known && known[0] ? g_strv_contains((const char *const *)known, name)
                                            : !g_str_has_prefix(name, "baseline-");
         if (is_wanted && !g_file_test(model, G_FILE_TEST_IS_SYMLINK))
-            take_predictions(model, files);
+            take_predictions(dir, part, inside, files);
     }
 }
 
@@ -411,6 +458,7 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
     g_auto(AcrReportFiles) files = {0};
     if (!add_run(dir, form, &files, error))
         return NULL;
+    take_grading(dir, &files);
     GByteArray *fields = g_byte_array_new();
     pack_word(fields, form);
     pack_word(fields, ACR_VERSION);
@@ -447,26 +495,43 @@ static GBytes *report_many(AcrPython *python, const AcrReportOptions *options, c
     return call_service(python, "tasks", fields, error);
 }
 
-static GBytes *report_pair(AcrPython *python, const char *dir, const char *other, GError **error)
+static GBytes *report_pair(AcrPython *python, const char *dir, const char *form, const char *other,
+                           GError **error)
 {
     g_auto(AcrReportFiles) files = {0};
     g_autoptr(GBytes) nothing = g_bytes_new_static("", 0);
     return acr_report_files_add(&files, "(other run)", nothing) &&
-                   add_run(other, "html", &files, error)
-               ? acr_report_of_run(python, dir, "html", &files, error)
+                   add_run(other, form, &files, error)
+               ? acr_report_of_run(python, dir, form, &files, error)
                : NULL;
+}
+
+/* Returns when the newest evaluation of a batch ended, in nanoseconds; 0 if there is none. */
+static gint64 last_grading_ns(const char *dir)
+{
+    g_autofree char *run_id = NULL;
+    gint64 last_ns = 0;
+    g_autoptr(GPtrArray) places = list_places(dir);
+    if (!choose_evaluation(dir, NULL, &run_id, NULL, NULL) || !run_id)
+        return 0;
+    for (guint i = 0; i < places->len; i++) {
+        g_autofree char *whole = evaluation_path(places->pdata[i], run_id),
+                        *path = g_build_filename(whole, ACR_FILE_SUMMARY, NULL);
+        last_ns = MAX(last_ns, modified_ns(path));
+    }
+    return last_ns;
 }
 
 bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterrupt *interrupt,
                             GError **error)
 {
     g_autoptr(GPtrArray) runs = list_runs(dir);
+    gint64 graded_ns = last_grading_ns(dir);
     for (guint i = 0; i < runs->len && !acr_interrupted(interrupt); i++) {
         g_autofree char *page = g_build_filename(runs->pdata[i], ACR_FILE_REPORT, NULL),
                         *journal = g_build_filename(runs->pdata[i], ACR_FILE_JOURNAL, NULL);
-        GStatBuf made, changed;
-        if (g_stat(page, &made) == 0 && g_stat(journal, &changed) == 0 &&
-            made.st_mtime > changed.st_mtime)
+        gint64 made_ns = modified_ns(page), changed_ns = modified_ns(journal);
+        if (changed_ns && made_ns > MAX(changed_ns, graded_ns))
             continue;
         g_autoptr(GBytes) report = acr_report_of_run(python, runs->pdata[i], "html", NULL, error);
         gsize len = 0;
@@ -485,15 +550,15 @@ GBytes *acr_report_make(AcrPython *python, const AcrReportOptions *options, char
     if (is_run && (options->only || options->run_id))
         return ACR_NULL(acr_task_refuse(error, "%s needs a folder of many runs",
                                         options->only ? "--instances" : "--run-id"));
-    if (is_run && compare && strcmp(form, "html") != 0)
+    if (is_run && compare && strcmp(form, "html") != 0 && strcmp(form, "text") != 0)
         return ACR_NULL(
-            acr_task_refuse(error, "--compare of two runs supports only --format html"));
+            acr_task_refuse(error, "--compare of two runs supports only --format html and text"));
     if (compare && !is_run && acr_folder_exists(compare))
         return ACR_NULL(acr_task_refuse(
             error, "--compare: '%s' is the folder of one run, but '%s' is a folder of many runs",
             compare, dir));
     if (is_run && compare)
-        return report_pair(python, dir, compare, error);
+        return report_pair(python, dir, form, compare, error);
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
         return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)

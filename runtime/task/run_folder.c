@@ -296,8 +296,13 @@ bool acr_folder_read(const char *path, AcrFolder *out, GError **error)
     g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
     if (!read_meta(&folder, error))
         return false;
-    if (!folder.meta || folder.state == ACR_FOLDER_NEW)
-        return refuse_folder(error, path, "is not a run folder");
+    if (!folder.meta || folder.state == ACR_FOLDER_NEW) {
+        g_autofree char *summary = g_build_filename(path, ACR_FILE_SUMMARY, NULL);
+        return refuse_folder(error, path,
+                             g_file_test(summary, G_FILE_TEST_EXISTS)
+                                 ? "is the folder of a batch; name one of its runs, FOLDER/ID"
+                                 : "is not a run folder");
+    }
     *out = folder;
     memset(&folder, 0, sizeof folder);
     return true;

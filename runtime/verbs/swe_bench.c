@@ -52,6 +52,8 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
         g_string_append_printf(also, ", %u stopped at a ceiling", result->stopped);
     if (result->interrupted)
         g_string_append_printf(also, ", %u interrupted", result->interrupted);
+    if (result->not_begun)
+        g_string_append_printf(also, ", %u not started", result->not_begun);
     if (!spec->quiet)
         acr_console_say(console, ACR_TONE_PLAIN,
                         "%u task%s: %u with a %s%s, %u without, %u failed%s; %s", result->tasks,

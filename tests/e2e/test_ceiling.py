@@ -333,7 +333,8 @@ def test_what_is_wrong_with_each_task_is_told_before_the_first(
     host.run(*command[:-1], "script:none.jsonl").one_line(2, "cannot read script")
     host.run(*command[:-1], MODEL).one_line(3, "no key for model")
     assert not (tmp_path / "out").exists()
-    host.run(*command, "--grade=environment").one_line(2, "task-0: ", 'no "log_parser"; nothing was run')
+    said = ("task-0: ", 'no "log_parser", such as "parse_log_pytest", ', "; nothing was run")
+    host.run(*command, "--grade=environment").one_line(2, *said)
     plan = host.run(*command[:-1], MODEL, "--dry-run", "--task-max-cost", 2, "--max-cost", 9, env=ENV).check()
     assert "at most 2.000000 USD" in plan.out and "1, first task-0; 0 already finished" in plan.out, plan.out
     assert not (tmp_path / "out" / "task-0").exists()

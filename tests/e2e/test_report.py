@@ -49,7 +49,9 @@ class Page(html.parser.HTMLParser):
         assert not {"img", "iframe", "link", "object", "embed", "base", "form"} & set(tags)
         for tag, attributes in self.elements:
             assert not [name for name in attributes if name.startswith("on") or name in ("src", "style")], tag
-            assert re.fullmatch(r"#[a-z]+|[\w-]+/report\.html", attributes.get("href") or "#x"), attributes
+            assert re.fullmatch(
+                r"#[a-z]+|[\w-]+/report\.html|(\.\./)?logs/[\w/-]+/test_output\.txt", attributes.get("href") or "#x"
+            ), attributes
         (policy,) = [a["content"] or "" for tag, a in self.elements if tag == "meta" and "http-equiv" in a]
         for tag in ("script", "style"):
             digest = base64.b64encode(hashlib.sha256(self.inside[tag].encode()).digest()).decode()
@@ -198,13 +200,21 @@ def many(folder: Path, run: Path, verdicts: list[str], resolved: list[int]) -> P
 def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
     first = many(tmp_path / "a", run_folder, ["verified", "none", "refused"], [0])
     second = many(tmp_path / "b", run_folder, ["verified", "none", "unverified"], [1])
+    graded = first / "logs" / "run_evaluation" / "id" / "m" / "task-0"
+    graded.mkdir(parents=True)
+    (graded / "verdict.json").write_text(json.dumps({"official_resolved": True}))
+    (graded / "test_output.txt").write_text("ok")
     assert run_host("report", first, "--compare", second).check().out == f"{first}/comparison.html\n"
     assert not (first / "report.html").exists()
     page = Page(first / "comparison.html")
     page.check()
     assert "0 better, 1 worse" in page.text and "6 tasks: " in page.text
     assert '<a href="task-0/report.html">task-0</a>' in page.text
-    Page(first / "task-0" / "report.html").check()
+    assert '<a href="logs/run_evaluation/id/m/task-0/test_output.txt">test log</a>' in page.text
+    page = Page(first / "task-0" / "report.html")
+    page.check()
+    assert '<a href="../logs/run_evaluation/id/m/task-0/test_output.txt">test log</a>' in page.text
+    assert f"test log  {graded}/test_output.txt\n" in run_host("report", first / "task-0", "-f", "text").check().out
     told = json.loads(run_host("report", first, "--compare", second, "--json").check().stdout)
     rows = [(row["task"], row["outcome"], row["before"], row["cost_microusd"]) for row in told["tasks"]]
     assert rows.pop(1)[1:] == ("failed", "failed", 0) and rows.pop()[0] == "x"
@@ -218,7 +228,7 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     ]
     assert 'tests="6" failures="3" errors="2"' in run_host("report", first, "-f", "junit").check().out
     assert "6 tasks" in run_host("report", first, "-f", "markdown").check().out
-    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 9
+    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 12
 
 
 def test_one_of_several_evaluations_is_reported(run_host: RunHost, tmp_path: Path) -> None:
@@ -248,7 +258,9 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
     run_host("report").one_line(2, "give at most one folder")
     batch = many(tmp_path / "batch", run_folder, ["none"], [])
     run_host("report", batch, "--compare", run_folder).one_line(2, "is the folder of one run, but")
-    run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "supports only --format html")
+    run_host("report", run_folder, "--compare", run_folder, "-f", "junit").one_line(2, "supports only --format html")
+    pair = run_host("report", run_folder, "--compare", run_folder, "-f", "text").check().out
+    assert pair.count(f"{run_folder}\n") == 2 and pair.endswith("Both runs wrote the same patch.\n")
     run_host("report", run_folder, "--instances", run_folder / "issue.md").one_line(
         2, "--instances needs a folder of many"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import re
 from typing import Any
 
 import pytest
@@ -109,7 +110,7 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     assert b"1 rejected, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()
     page = service.tasks(pack([b"html", b"0", b"0", b"7", *fields, b"m.r.json", final])).decode()
-    assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each" in page
+    assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each resolved task" in page
     assert "empty patch" in page and "Why tasks failed" not in page
     ungraded = service.tasks(pack([b"text", b"0", b"1", b"7", *fields, b"m.r.json", final, *fields])).decode()
     assert ungraded.endswith(
@@ -120,6 +121,10 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]
     page = service.tasks(pack([b"html", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
     assert "<h1>3 tasks, 1 resolved: a/b, tasks.jsonl, 2024-05-31</h1>" in page
+    assert '<td data-head="unresolved">1</td>' in page  # verdicts by grades
+    text = service.tasks(pack([b"text", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
+    assert re.search(r"t0 +unresolved +rejected +0.0010 USD +tests fail: test_0, test_1, test_2 and 2", text)
+    assert "verdict   empty patch  resolved  unresolved\nno patch  1            0         0\n" in text
     assert "test_0, test_1, test_2 and 2 more" in page and '<a href="t1/report.html">t1</a>' in page
 
 

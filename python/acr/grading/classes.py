@@ -12,6 +12,7 @@ ENVIRONMENT_FAILED = "environment"
 SCRIPT_ENDED_EARLY = "script_ended_early"
 NO_TESTS_FOUND = "no_tests_found"
 ISSUE_REMAINS = "issue_remains"
+ISSUE_TESTS_NOT_RUN = "issue_tests_not_run"  # for example, because the row misspells their names
 TESTS_BREAK = "tests_break"
 
 # What Python and bash print if the test runner does not exist.
@@ -35,7 +36,10 @@ def class_of(row: dict, log: str, report: dict, version: int) -> str:
     found = rules.outcomes(log, row, version)
     if said["patch_successfully_applied"] and found:
         failed = said["tests_status"][rules.FAIL_TO_PASS]["failure"]
-        return ISSUE_REMAINS if failed else TESTS_BREAK
+        if not failed:
+            return TESTS_BREAK
+        was_run = rules.ERROR in found.values() or any(name.startswith(test) for test in failed for name in found)
+        return ISSUE_REMAINS if was_run else ISSUE_TESTS_NOT_RUN
     failure = classify(log)
     if failure and failure.reason == "tests_timed_out":
         return TIME_OUT

@@ -261,5 +261,6 @@ def parser_of(row: dict) -> Parser:
     if name not in PARSERS:
         if row.get("log_parser"):
             raise UnknownParser(f"there is no log parser '{row['log_parser']}'; known: {', '.join(sorted(PARSERS))}")
-        raise UnknownParser(f"'{row.get('repo')}' is not a known project, and the row has no \"log_parser\"")
+        fit = '"log_parser", such as "parse_log_pytest", or "parse_log_django" for unittest'
+        raise UnknownParser(f"'{row.get('repo')}' is not a known project, and the row has no {fit}")
     return PARSERS[name]

@@ -15,11 +15,11 @@ from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markdown import escaped, plain_line
 from acr.report.markup import Html, fold, join, page, section, table, tag
-from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
-from acr.report.story import SCRIPT_VERDICTS, VERDICTS, kind_of, status_words, verdict_of
+from acr.report.plain import count_of, decode, line_of, load, member, number_of, rows_of, seconds_of, shortened, usd
+from acr.report.story import SCRIPT_VERDICTS, VERDICTS, Run, kind_of, status_words, verdict_of
 
 MAX_ROWS = 10_000
-_PAGE = "(page)"  # a key of a task's files that holds the path of its page
+_PAGE, _LOG = "(page)", "(log)"  # keys of a task's files that hold the paths of its page and of its test log
 _MAX_FAILING = 3  # maximum failing tests that a row names
 _MAX_WHY = 240  # maximum characters of a reason in a row
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
@@ -42,6 +42,7 @@ class Task:
     run_seconds: float = 0
     grade_seconds: float = 0
     page: str = ""  # the page of its run, from the batch's folder
+    log: str = ""  # the output of the tests that graded it, from the batch's folder
     failing: list[str] = field(default_factory=list)  # tests that failed when it was graded
     audited: dict[str, Any] = field(default_factory=dict)  # the class of the task in an audit, and why
     other: str = ""  # grade or verdict in the other folder
@@ -135,6 +136,8 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             _take_result(_task(found, folder), inside, data)
         elif inside == _PAGE:
             _task(found, folder).page = data.decode("utf-8", "replace")
+        elif inside == _LOG:
+            _task(found, folder).log = data.decode("utf-8", "replace")
         elif inside == layout.EVAL_REPORT:
             _take_report(_task(found, folder), data)
         elif inside == layout.VERDICT:
@@ -148,6 +151,17 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
                 if isinstance(each, str):
                     _task(found, each).grade = grade
     return [found[name] for name in sorted(found) if wanted is None or name in wanted][:MAX_ROWS]
+
+
+def grade_of(run: Run) -> str:
+    """The grade of a run's patch, with its reason and the first failing tests; "" if the patch was not graded."""
+    task, verdict = Task(decode(run.grading.get("name"), 200)), load(run.grading.get(layout.VERDICT))
+    if not isinstance(verdict, dict):
+        return ""
+    task.graded = verdict
+    task.grade = "error" if verdict.get("error") else "resolved" if verdict.get("official_resolved") else "unresolved"
+    _take_report(task, run.grading.get(layout.EVAL_REPORT, b""))
+    return f"{_words(task.outcome)}{f' ({_why_with_tests(task)})' if _why_with_tests(task) else ''}"
 
 
 _UNGRADED = ("graded only there", "not graded there")  # by whether the tasks were graded here
@@ -173,15 +187,38 @@ def _failing(task: Task) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
+def _why_with_tests(task: Task) -> str:
+    """Why a task has its outcome, for formats without a column of failing tests."""
+    return f"{task.why or 'tests fail'}: {_failing(task)}" if task.grade == "unresolved" and task.failing else task.why
+
+
+def _has_verdicts(tasks: list[Task]) -> bool:
+    """Whether some tasks have a verdict of their run besides their grade."""
+    return any(task.verdict for task in _graded(tasks))
+
+
+def _crossed(tasks: list[Task]) -> list[list[str]]:
+    """A table that counts the graded tasks by the verdict of their run (rows) and their grade (columns)."""
+    graded = _graded(tasks) if _has_verdicts(tasks) else []
+    count = Counter((VERDICTS.get(task.verdict, "no run"), _words(task.outcome)) for task in graded)
+    verdicts, grades = (sorted({key[at] for key in count}) for at in (0, 1))
+    rows = [[verdict, *(str(count[verdict, grade]) for grade in grades)] for verdict in verdicts]
+    return [["verdict", *grades], *rows] if rows else []
+
+
 def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
     """`has_pages`: the pages of the tasks exist beside this page, unless a server shows it. Columns that would be
     empty for all tasks are left out."""
-    status = {task.name: status_words(task.status) if task.status.isupper() else "" for task in tasks}
+    status = {
+        task.name: status_words(task.status) if task.status.isupper() and task.status != "APPLICABLE_PATCH" else ""
+        for task in tasks
+    }
     columns: list[tuple[str, bool, Callable[[Task], Html]]] = [
         ("task", True, lambda task: tag("td", tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name,
                                         class_="name")),
         ("outcome", True, lambda task: tag("td", _words(task.outcome), class_=kind_of(task.outcome))),
         ("before", is_compared, lambda task: tag("td", _words(task.other))),
+        ("verdict", _has_verdicts(tasks), lambda task: tag("td", VERDICTS.get(task.verdict, ""))),
         ("patch", any(status.values()), lambda task: tag("td", status[task.name])),
         ("cost", any(task.cost for task in tasks), lambda task: tag("td", usd(task.cost), class_="n", data_key=task.cost)),
         ("calls", any(task.calls for task in tasks), lambda task: tag("td", task.calls, class_="n")),
@@ -189,6 +226,8 @@ def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
         ("error", any(task.failure for task in tasks), lambda task: tag("td", task.failure)),
         ("why", any(task.why for task in tasks), lambda task: tag("td", shortened(task.why, _MAX_WHY), class_="why")),
         ("failing tests", any(task.failing for task in tasks), lambda task: tag("td", _failing(task), class_="why")),
+        ("log", has_pages and any(task.log for task in tasks),
+         lambda task: tag("td", tag("a", "test log", href=quote(task.log)) if task.log else "")),
     ]  # fmt: skip
     shown = [(head, cell) for head, is_wanted, cell in columns if is_wanted]
     top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head, _ in shown))
@@ -218,7 +257,7 @@ def _rate(tasks: list[Task]) -> str:
         return ""
     share, low, high = (100 * part for part in (resolved / n, *wilson(resolved, n)))
     total = sum(task.cost for task in tasks)
-    cost = f", {usd(round(total / resolved))} for each" if resolved and total else ""
+    cost = f", {usd(round(total / resolved))} for each resolved task" if resolved and total else ""
     return f"; resolved {resolved} of {n} ({share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
 
 
@@ -283,12 +322,11 @@ def render_batch(
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
     times = _most("longest tasks", [(task.name, task.seconds, f"{task.seconds:.1f} s") for task in tasks])
+    outcomes = [plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts], kinds)] if counts else []
+    if crossed := _crossed(tasks):
+        outcomes.append(table(crossed[0], crossed[1:], "tasks by the verdict of their run and by their grade"))
     sections = [
-        section(
-            "outcomes",
-            "Outcomes",
-            *([plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts], kinds)] if counts else []),
-        ),
+        section("outcomes", "Outcomes", *outcomes),
         section("errors", "Why tasks failed", _errors(tasks)),
         section("cost", "Cost and time", *([tag("div", costs, times, class_="pair")] if costs or times else [])),
         section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, is_compared, not is_live)),
@@ -307,16 +345,26 @@ def _table_of(tasks: list[Task], is_compared: bool) -> list[list[str]]:
     """The headings of a table with a row for each task, then the rows."""
     rows = [["task", "outcome"]] + [[task.name, _words(task.outcome)] for task in tasks]
     more = [["before"]] + [[_words(task.other)] for task in tasks] if is_compared else []
+    verdicts = [["verdict"]] + [[VERDICTS.get(task.verdict, "")] for task in tasks] if _has_verdicts(tasks) else []
     costs = [["cost"]] + [[usd(task.cost)] for task in tasks] if any(task.cost for task in tasks) else []
-    whys = [["why"]] + [[shortened(task.why, _MAX_WHY)] for task in tasks]
-    return [sum(parts, []) for parts in zip(*filter(None, (rows, more, costs, whys)))]
+    whys = [["why"]] + [[shortened(_why_with_tests(task), _MAX_WHY)] for task in tasks]
+    return [sum(parts, []) for parts in zip(*filter(None, (rows, more, verdicts, costs, whys)))]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of a table."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
+
+
+def _markdown_table(rows: list[list[str]]) -> str:
+    head, *each = ([escaped(plain_line(cell, 300)) for cell in row] for row in rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *each])
 
 
 def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
     """Models, data set and evaluation, a line for each task, then the totals."""
-    rows = _table_of(tasks, is_compared)
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)) for row in rows]
+    lines = [*_aligned(_table_of(tasks, is_compared)), *_aligned(_crossed(tasks))]
     ends = [f"{_sums(tasks)}{_rate(tasks)}", _compared(tasks)[0] if is_compared else ""]
     return "".join(f"{line.rstrip()}\n" for line in [_about(about), *lines, *ends] if line)
 
@@ -324,12 +372,11 @@ def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
 def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
     """A table of the outcomes, then a table of the tasks."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
+    crossed = f"{_markdown_table(_crossed(tasks))}\n" if _crossed(tasks) else ""
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
-    head, *each = _table_of(tasks, is_compared)
-    lines = [head, ["---"] * len(head), *([escaped(plain_line(cell, 300)) for cell in row] for row in each)]
-    listed = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    listed = _markdown_table(_table_of(tasks, is_compared))
     compared = f"{_compared(tasks)[0]}\n\n" if is_compared else ""
-    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{compared}{listed}"
+    return f"### acr-host: {count_of(len(tasks), 'task')}{made}\n\n| outcome | tasks |\n|---|---|\n{rows}\n{crossed}{compared}{listed}"
 
 
 def batch_summary(tasks: list[Task], is_compared: bool, about: object) -> dict[str, Any]:
@@ -364,6 +411,6 @@ def batch_cases(tasks: list[Task]) -> list[Case]:
     states = {"good": "passed", "warn": "skipped", "bad": "failed"}
     return [
         ("tasks", task.name, "error" if _is_error(task) else states[kind_of(task.outcome)],
-         task.why or task.failure or _words(task.outcome), task.seconds)
+         _why_with_tests(task) or task.failure or _words(task.outcome), task.seconds)
         for task in tasks
     ]  # fmt: skip

@@ -6,9 +6,11 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 from acr import layout
 from acr.report import plots
+from acr.report.batch_page import grade_of
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.parse_diff import FileDiff
@@ -29,6 +31,9 @@ def _summary(run: Run) -> Html:
     )
     badge = tag("span", run.said, class_=f"badge {kind_of(run.verdict)}")
     lines = [tag("p", badge, " ", run.why), tag("p", ", ".join(run.models), "; ", used, class_="soft")]
+    if grade := grade_of(run):
+        log = ["; ", tag("a", "test log", href=quote(run.test_log))] if run.test_log else []
+        lines.append(tag("p", "Grade: ", grade, *log))
     if run.unread:
         lines.append(tag("p", "Not read: ", run.unread, class_="warn"))
     if run.error:

@@ -35,7 +35,8 @@ def run(argument: bytes) -> bytes:
     if OTHER in fields[::2]:
         end = fields[::2].index(OTHER) * 2
         pair = run_of(_pairs(fields[:end])), run_of(_pairs(fields[end + 2 :]))
-        return run_page.render_pair(*pair, version.decode()).encode("utf-8", "replace")
+        pages = run_page.render_pair(*pair, version.decode()) if form == b"html" else words.pair_text(*pair)
+        return pages.encode("utf-8", "replace")
     told, shown = run_of(files), version.decode()
     made = {
         b"html": lambda: run_page.render_run(told, shown),

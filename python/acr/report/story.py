@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,8 @@ from acr.report.parse_diff import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters
+MAX_TESTS = 20  # maximum tests of a kind that are named
+_GRADING = "(grading)/"
 SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # for `reproduce`, which judges no patch
 # A verdict in result.json -> the words for people, as runtime/verbs/run_result.c prints them.
 VERDICTS = {name: name for name in ("verified", "validated", "unverified", "reproduced")} | {
@@ -27,6 +28,16 @@ RESULTS = {
     "reproduced": "the script fails and shows the issue",
     "passed": "the script passes",
     "broken": "the script fails in another way",
+}
+# Lists in regression_N.json -> the words for people.
+_KINDS = {
+    "regressions": "broken by the patch",
+    "unconfirmed": "broken, but not confirmed",
+    "expected": "broken, as the issue asks",
+    "fixed": "fixed",
+    "unstable": "flaky",
+    "removed": "removed",
+    "skipped": "skipped",
 }
 _STATUSES = {
     "APPLICABLE_PATCH": "the patch can be applied",
@@ -134,11 +145,17 @@ class Run:
     validate: str  # the user's command that a patch must pass; "": none
     patch_sha256: str
     experiments: Any  # from result.json: the experiments behind the verdict; None: none were made
+    grading: dict[str, bytes]  # files of the grading of the patch; its "name"; "log": the path of the tests' output
 
     @property
     def said(self) -> str:
         """The verdict in the words that the terminal shows, without its reason."""
         return VERDICTS[self.verdict] if self.is_over else "not finished"
+
+    @property
+    def test_log(self) -> str:
+        """The path of the output of the tests that graded the patch, from the run's folder; "" if there is none."""
+        return line_of(decode(self.grading.get("log"), 4000), 4000)
 
     @property
     def title(self) -> str:
@@ -181,11 +198,15 @@ class Run:
         return (tests[-1], ran[(0, tests[-1])], ran[(self.selected[1], tests[-1])]) if tests else None
 
 
-def _indented(value: Any) -> Any:
-    try:
-        return json.dumps(value, indent=1, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return None
+def _compared_tests(found: Any) -> str:
+    """The project's tests with a patch, compared with those without: how many of each kind, and the first ones."""
+    lines = [f"{line_of(member(found, 'command'))}: {number_of(member(found, 'compared'))} compared"]
+    for kind, words in _KINDS.items():
+        tests = member(found, kind)
+        if isinstance(tests, list) and tests:
+            named = ", ".join(line_of(test) for test in tests[:MAX_TESTS]) + ", …" * (len(tests) > MAX_TESTS)
+            lines.append(f"{len(tests)} {words}: {named}")
+    return "\n".join(lines)
 
 
 def _place(row: dict[str, Any]) -> Place:
@@ -219,7 +240,7 @@ def _add(attempt: Attempt, name: str, data: bytes) -> None:
     elif numbers(layout.REVIEW, name):
         attempt.reviews += rows_of([load(data)])
     elif numbers(layout.REGRESSION, name):
-        attempt.others[line_of(name, 60)] = text_of(_indented(load(data)))
+        attempt.others[line_of(name, 60)] = _compared_tests(load(data))
 
 
 def _attempts(files: dict[str, bytes]) -> list[Attempt]:
@@ -264,6 +285,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         commit=line_of(member(meta, "snapshot", "commit"), 64),
         name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),
         choice=line_of(member(chosen, "choice"), 400), compared=rows_of(member(chosen, "candidates"), 200),
+        grading={at.removeprefix(_GRADING): data for at, data in files.items() if at.startswith(_GRADING)},
         attempts=_attempts(files), journal=journal.read_journal(files.get(layout.JOURNAL)),
     )  # fmt: skip
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 from acr import layout
+from acr.report.batch_page import grade_of
 from acr.report.junit import Case
 from acr.report.markdown import block, code
 from acr.report.plain import count_of, line_of, rows_of, usd, visible
@@ -34,8 +36,11 @@ def run_summary(run: Run) -> dict[str, Any]:
 def _facts(run: Run) -> list[tuple[str, str]]:
     cost, evidence = cost_of(run), run.evidence()
     verdict = f"{run.said} ({run.why})" if run.why else run.said
-    rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
+    log = posixpath.normpath(f"{run.folder}/{run.test_log}") if run.test_log else ""
+    rows = [("run", run.name), ("verdict", verdict), ("grade", grade_of(run)), ("test log", log)]
     rows += [
+        ("error", run.error),
+        ("unread", " ".join(run.unread.split())),
         ("status", status_words(run.status) if run.status != "APPLICABLE_PATCH" else ""),
         ("script", layout.SCRIPT if run.script else ""),
     ]
@@ -59,6 +64,12 @@ def run_text(run: Run) -> str:
     sums = run.journal.stages.items()
     stages = [("stage", f"{name}: {count_of(steps, 'step')}, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums]
     return "".join(f"{name:9} {value}\n" for name, value in [*_facts(run), *stages])
+
+
+def pair_text(run: Run, other: Run) -> str:
+    """Two runs, one after the other."""
+    said = "Both runs wrote the same patch." if run.patch == other.patch else "The patches differ."
+    return "".join(f"{each.folder or each.name}\n{run_text(each)}\n" for each in (run, other)) + said + "\n"
 
 
 def run_markdown(run: Run) -> str:
