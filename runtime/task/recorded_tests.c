@@ -136,7 +136,8 @@ static void explain_empty(const AcrBaseline *baseline, AcrTestComparison *found)
         found->unconfirmed->len > 0 || found->removed->len > 0)
         return;
     found->why =
-        passed ? g_strdup_printf("none of the tests that pass without the patch ran with it (%s)",
+        passed ? g_strdup_printf("none of the tests that pass without the patch ran with it%s (%s)",
+                                 found->is_cut ? " before the time limit; raise --test-time" : "",
                                  baseline->command)
                : g_strdup_printf("no test passes without the patch: %s",
                                  baseline->tried->len ? (const char *)baseline->tried->pdata[0]
