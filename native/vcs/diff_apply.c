@@ -117,7 +117,10 @@ static gsize append_plain_header(GString *out, const AcrOverlay *overlay, const 
     g_autofree char *old = plain_name(text), *new = plain_name(second + 1),
                     *file = plain_file(overlay, old, new),
                     *header = g_strdup_printf(HEADER "a/%s b/%s\n", file, file);
-    bool is_gone = strcmp(new, "/dev/null") == 0,
+    /* without /dev/null, a date of 1970 says that the file does not exist */
+    bool is_empty = memmem(third + 1, strcspn(third + 1, "\n"), " +0,0 @@", 8),
+         is_gone = strcmp(new, "/dev/null") == 0 ||
+                   (is_empty && memmem(second + 1, (gsize)(third - second), "\t1970-01-01", 11)),
          is_new = strcmp(old, "/dev/null") == 0 ||
                   (g_str_has_prefix(third + 1, "@@ -0,0 ") && !acr_overlay_has(overlay, file));
     append_file_header(out, header, strlen(header));
@@ -130,9 +133,8 @@ static gsize append_plain_header(GString *out, const AcrOverlay *overlay, const 
 
 /* Converts the diff to a form that libgit2 can read; owned. Completes headers without hunks, writes
  * git's headers if the diff has none, and adds the line end that a shell may have removed from the
- * last line. `diff` ends with a NUL. Returns NULL if a header
- * states the old or the new name of a renamed file twice, because libgit2 would leak the first
- * name. */
+ * last line. `diff` ends with a NUL. Returns NULL if a header states the old or the new name of a
+ * renamed file twice, because libgit2 would leak the first name. */
 static GString *mend_headers(const AcrOverlay *overlay, const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);

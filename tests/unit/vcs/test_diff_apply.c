@@ -213,6 +213,7 @@ BOX_TEST("/vcs/diff_apply", plain_diffs)
     static const char several[] =
         "--- /dev/null\n+++ b/n/n.py\n" ONE_LINE "--- r/with blank.txt\n+++ s/with blank.txt\n"
         "@@ -1 +1 @@\n-x\n+y\n--- none/m.py\t1970\n+++ b/m.py\n" ONE_LINE
+        "--- a/run\t2026-01-01\n+++ b/run\t1970-01-01 00:00:00\n@@ -1 +0,0 @@\n-#!/bin/sh\n"
         "--- a/bare\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n\\ No newline at end of file\n";
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) snapshot = sample(box);
@@ -227,6 +228,7 @@ BOX_TEST("/vcs/diff_apply", plain_diffs)
     assert_ok(take(overlay, several, &error), error);
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_autofree char *list = g_strjoinv(" ", changed);
-    g_assert_cmpstr(list, ==, "bare m.py n/n.py with blank.txt");
+    g_assert_cmpstr(list, ==, "bare m.py n/n.py run with blank.txt");
+    g_assert_false(acr_overlay_has(overlay, "run"));
     g_assert_false(acr_overlay_has(overlay, "bare"));
 }
