@@ -24,7 +24,7 @@ BUDGETS = {
     "native/index": 3_340,
     "native/journal": 730,
     "native/llm": 8_860,
-    "native/money": 1_760,
+    "native/money": 1_790,
     "native/patch": 8_280,
     "native/sandbox": 6_960,
     "native/search": 6_620,
@@ -44,8 +44,8 @@ BUDGETS = {
     "runtime/py": 1_920,
     "runtime/report": 1_490,
     "runtime/serve": 3_330,
-    "runtime/task": 6_535,
-    "runtime/verbs": 9_560,
+    "runtime/task": 6_575,
+    "runtime/verbs": 9_600,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
