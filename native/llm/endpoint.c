@@ -96,7 +96,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     acr_wipe(endpoint->key);
     g_clear_pointer(&endpoint->headers, g_ptr_array_unref);
     g_clear_pointer(&endpoint->secrets, g_ptr_array_unref);
-    ACR_FREE(endpoint->base_url, endpoint->url, endpoint->unix_socket);
+    ACR_FREE(endpoint->base_url, endpoint->url, endpoint->unix_socket, endpoint->missing_key);
     memset(endpoint, 0, sizeof *endpoint);
 }
 
@@ -237,7 +237,7 @@ bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint)
     return !endpoint->key;
 }
 
-bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
+bool acr_endpoint_need_key(AcrEndpoint *endpoint, GError **error)
 {
     const AcrProvider *provider = endpoint->provider;
     g_autofree char *names =
@@ -245,10 +245,13 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_is_anonymous(endpoint) || provider->needs_no_key || endpoint->unix_socket ||
         acr_http_url_is_loopback(endpoint->base_url))
         return true;
-    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                         "no key for model '%s': set %s, or give --key-command or --key-file (a "
-                         "server on this machine needs none)",
-                         endpoint->shown_name, names ? names : "its variable");
+    g_free(endpoint->missing_key);
+    endpoint->missing_key = g_strdup_printf("set %s, or give --key-command or --key-file (a server "
+                                            "on this machine needs none)",
+                                            names ? names : "its variable");
+    return endpoint->may_lack_key ||
+           acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "no key for model '%s': %s",
+                         endpoint->shown_name, endpoint->missing_key);
 }
 
 /* Adds a text of the form "user:password", and the password alone, to the secrets. */
@@ -292,6 +295,7 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .provider = provider,
         .shown_name = shown_name,
         .model = model,
+        .may_lack_key = options->may_lack_key,
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };

@@ -19,6 +19,8 @@ typedef struct {
     /* static; name of the variable that held the key; NULL: the key came from an option, or there
      * is no key */
     const char *key_variable;
+    bool may_lack_key;
+    char *missing_key;  /* owned; how to set the key that is missing; NULL: none is missing */
     GPtrArray *secrets; /* array of owned strings that are never shown, such as the key */
     bool is_own;        /* the requests go to the provider's own address, over TLS */
     /* no base URL was given, so the server knows the newer names of parameters */
@@ -43,8 +45,9 @@ void acr_endpoint_bearer(AcrEndpoint *endpoint);
 /* Whether requests carry neither a key nor a header from the user, which could contain a key. */
 bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
 /* Fails with AUTH if a key is needed but not set; the message names the provider's variables.
- * Servers on this machine, and kinds of servers that people usually run themselves, need no key. */
-bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
+ * Servers on this machine, and kinds of servers that people usually run themselves, need no key.
+ * With may_lack_key, sets missing_key instead of failing. */
+bool acr_endpoint_need_key(AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
 /* Adds a text (copied) to the secrets, which are removed from all shown texts. */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 

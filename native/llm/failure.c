@@ -374,6 +374,8 @@ static char *describe_response(int status, const AcrJson *error, const char *wor
         g_string_append_printf(out, ": %s", shown);
     if (status >= 300 && status < 400)
         g_string_append(out, " (redirects are not followed: check the base URL)");
+    if (status == 404 && !message)
+        g_string_append(out, " (check the base URL)");
     if (is_blocked)
         g_string_append(out, " (a firewall or proxy answered instead of the model's server)");
     if (id)

@@ -1,7 +1,6 @@
 /* A model that is reached by HTTP. A call is retried until there is an answer or a permanent
- * failure, or until the retries, the time or the money are used up. The provider (AcrProvider)
- * makes the requests, the reader parses the responses, and spend.c limits the cost. This file
- * handles waits, retries and secrets, which are the same for all providers. */
+ * failure, or until the retries, the time or the money are used up. The provider makes the
+ * requests, the reader parses the responses, spend.c limits the cost; the rest is here. */
 #include <string.h>
 
 #include "base/trace.h"
@@ -53,6 +52,7 @@ typedef struct {
     GRand *random;   /* owned; only for the jitter of waits, which does not change answers */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
+    const char *timeout_option; /* static; the option that sets timeout_ms, or NULL */
     /* has_answered: a request with the key succeeded; has_told_refusal: the user knows of the
      * refusal */
     bool has_answered, has_told_refusal;
@@ -171,7 +171,8 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
             g_string_append_printf(why,
                                    ", after %" G_GINT64_FORMAT " tokens of an unfinished answer",
                                    acr_partial_tokens(partial));
-        g_string_append(why, "; allow more time with --answer-time (for ask: --timeout)");
+        if (flow->self->timeout_option)
+            g_string_append_printf(why, "; allow more time with %s", flow->self->timeout_option);
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT, why->str);
     }
     acr_fail(failure, rows[error->code].code, error->message);
@@ -411,11 +412,14 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
     g_autofree char *text = acr_redact_line(failure->message ? failure->message : "failed",
                                             self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
     self->report.window = failure->window;
+    g_autofree char *tries = self->report.tries->len > 1
+                                 ? g_strdup_printf("; tried %u times", self->report.tries->len)
+                                 : g_strdup("");
     bool is_keyless =
         failure->code == ACR_LLM_ERROR_AUTH && acr_endpoint_is_anonymous(&self->endpoint);
     open_breaker(call, failure, text);
-    return acr_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s%s",
-                         self->base.name, self->authority, text,
+    return acr_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s%s%s",
+                         self->base.name, self->authority, text, tries,
                          is_keyless ? "; no key was sent: set the provider's variable, or give "
                                       "--key-command or --key-file"
                                     : "");
@@ -512,6 +516,7 @@ static void http_facts(AcrModel *model, AcrModelFacts *out)
     const AcrEndpoint *endpoint = &self->endpoint;
     *out = (AcrModelFacts){
         .address = self->authority,
+        .missing_key = endpoint->missing_key,
         .key = endpoint->key ? (endpoint->key_variable ? endpoint->key_variable : "option") : NULL,
         .price = acr_spend_price(&self->spend, self->service),
         .has_price = self->spend.has_price,
@@ -537,6 +542,7 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
     self->broker = g_strdup(options->broker);
     self->instance = g_strdup(options->instance_id);
     self->service = options->service;
+    self->timeout_option = options->timeout_option;
     self->timeout_ms = LIMIT_MS(options->timeout_ms, TRY_TIMEOUT_MS, 2);
     self->first_byte_ms = LIMIT_MS(options->first_byte_ms, FIRST_BYTE_TIMEOUT_MS, 3);
     self->idle_ms = LIMIT_MS(options->idle_ms, IDLE_TIMEOUT_MS, 5);
@@ -589,10 +595,6 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
         !(self->limiter = acr_limiter_open(options->shared_dir, self->endpoint.base_url,
                                            self->endpoint.key, error)))
         return NULL;
-    if (options->prices && !self->spend.has_price && !self->spend.is_free)
-        self->base.remark = g_strdup_printf(
-            "the price of model '%s' is not known: its tokens are charged at the highest known "
-            "price, unless the server states the cost (--prices FILE sets the price)",
-            self->base.name);
+    self->base.remark = acr_spend_remark(&self->spend, self->base.name);
     return g_steal_pointer(&made);
 }

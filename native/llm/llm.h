@@ -176,9 +176,10 @@ typedef struct {
     const char *address; /* "host:port", or the path of a socket; NULL: the model is a script */
     /* source of the key: the name of a variable, or "option"; NULL: there is no key */
     const char *key;
-    AcrPrice price; /* price at which calls are charged */
-    bool has_price; /* false if the price is unknown; `price` is then an assumption */
-    bool is_free;   /* calls cost nothing */
+    const char *missing_key; /* how to set the key that is missing (may_lack_key); NULL: none is */
+    AcrPrice price;          /* price at which calls are charged */
+    bool has_price;          /* false if the price is unknown; `price` is then an assumption */
+    bool is_free;            /* calls cost nothing */
     /* calls go to the provider's own server, and its models are trained to call tools */
     bool calls_tools;
 } AcrModelFacts;
@@ -216,8 +217,10 @@ bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrMode
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 /* Returns the report of the model's last call; borrowed until the next call; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
-/* Returns the number of requests that were sent. */
-guint acr_report_sent(const AcrModelReport *report);
+/* Returns the number of tries, including connections that failed. `report` may be NULL. */
+guint acr_report_tries(const AcrModelReport *report);
+/* Says what a call that failed counts for ceilings; owned; NULL: nothing. `report` may be NULL. */
+char *acr_report_charge_text(const AcrModelReport *report, const GError *failure) ACR_MUST_USE;
 /* Reports facts about the model without sending anything. A fallback model must be asked through
  * each of its models. */
 void acr_model_facts(AcrModel *model, AcrModelFacts *out);
@@ -252,8 +255,11 @@ typedef struct {
     const char *key_file;
     /* file of certificates; NULL: the file of SSL_CERT_FILE or CURL_CA_BUNDLE, else the system's */
     const char *ca_file;
+    /* make a model even if its key is missing, to describe it without a call */
+    bool may_lack_key;
     /* time limit of one try including its stream; 0: 30 minutes, 60 at the flex tier */
     gint64 timeout_ms;
+    const char *timeout_option; /* option that sets timeout_ms, for messages; static, or NULL */
     /* maximum number of tokens of an answer whose request sets no limit; 0: the model's default */
     guint max_tokens;
     /* time limit until the response begins; 0: 10 minutes, 30 at the flex tier */

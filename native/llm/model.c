@@ -107,12 +107,22 @@ bool acr_model_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GError
     return !model->ops->reach || model->ops->reach(model, timeout_ms, out_status, error);
 }
 
-guint acr_report_sent(const AcrModelReport *report)
+guint acr_report_tries(const AcrModelReport *report)
 {
-    guint sent = 0;
-    for (guint i = 0; report->tries && i < report->tries->len; i++)
-        sent += g_array_index(report->tries, AcrModelTry, i).sent;
-    return sent;
+    return report && report->tries ? report->tries->len : 0;
+}
+
+char *acr_report_charge_text(const AcrModelReport *report, const GError *failure)
+{
+    gint64 pico = 0;
+    for (guint i = 0; i < acr_report_tries(report); i++)
+        pico += g_array_index(report->tries, AcrModelTry, i).charged_pico;
+    if (pico <= 0)
+        return NULL;
+    return g_strdup_printf(
+        "the %s call counts as its maximum, %.6f USD, because the provider may charge for it",
+        failure->code == ACR_LLM_ERROR_INTERRUPTED ? "interrupted" : "failed",
+        (double)acr_microusd(pico) / 1e6);
 }
 
 void acr_model_free(AcrModel *model)

@@ -16,6 +16,9 @@
 #define MIN_LIMIT 256u
 #define NO_PRICE                                                                                   \
     "; the price of the model is not known, so the highest is assumed: give --prices FILE"
+#define LOCAL_MODEL                                                                                \
+    "; a server on your machine is free if you name it as --model vllm/%s, llamacpp/%s or "        \
+    "ollama/%s with --base-url"
 /* interval between checks whether other processes have settled */
 #define POLL_MS 50
 #define MAX_HELD_MS (60ll * 60 * 1000) /* upper bound of the time that a try can take */
@@ -41,6 +44,29 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
         spend->has_row[i] = acr_price_for(&spend->price, i, &spend->rows[i]);
     spend->is_free = !spend->has_price && endpoint->provider->is_local &&
                      (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url));
+    spend->free_name =
+        !spend->has_price && !spend->is_free &&
+                (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url))
+            ? endpoint->model
+            : NULL;
+}
+
+/* Returns advice about free servers to append to a message, owned; "" if it does not apply. */
+static char *free_hint(const AcrSpend *spend)
+{
+    const char *name = spend->free_name;
+    return name ? g_strdup_printf(LOCAL_MODEL, name, name, name) : g_strdup("");
+}
+
+char *acr_spend_remark(const AcrSpend *spend, const char *name)
+{
+    g_autofree char *hint = free_hint(spend);
+    if (spend->highest.base.input <= 0 || spend->has_price || spend->is_free)
+        return NULL;
+    return g_strdup_printf(
+        "the price of model '%s' is not known: its tokens are charged at the highest known price, "
+        "unless the server states the cost (--prices FILE sets the price)%s",
+        name, hint);
 }
 
 bool acr_spend_add_service(AcrSpend *spend, AcrService service)
@@ -157,7 +183,9 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
         smaller = fitting_limit(spend, body_len, *limit, &left);
     if (smaller == 0) {
         bool is_guess = is_ceiling && !spend->has_price && !spend->is_free;
-        g_autofree char *why = g_strconcat(error->message, is_guess ? NO_PRICE : "", NULL);
+        g_autofree char *hint = free_hint(spend),
+                        *why = g_strconcat(error->message, is_guess ? NO_PRICE : "",
+                                           is_guess ? hint : "", NULL);
         return acr_fail(failure,
                         is_ceiling                       ? ACR_LLM_ERROR_CEILING
                         : error->domain == ACR_LLM_ERROR ? (AcrLlmError)error->code

@@ -23,6 +23,9 @@ typedef struct {
     /* the server is the provider's own: it does not bill rejected requests, and we believe it if
      * it says that it served a cheaper tier than requested */
     bool is_own;
+    /* borrowed from the endpoint; the model's name if its price is not known although the server is
+     * on this machine, so that another provider's name would make it free; NULL otherwise */
+    const char *free_name;
     const AcrInterrupt *interrupt; /* borrowed; an interrupt ends waits for other processes */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
@@ -34,6 +37,8 @@ bool acr_spend_add_service(AcrSpend *spend, AcrService service);
  * `name` has no such tier, or its price is unknown). */
 bool acr_spend_take_service(AcrSpend *spend, const AcrEndpoint *endpoint, const char *name,
                             const AcrModelOptions *options, GError **error) ACR_MUST_USE;
+/* Returns a remark about a model whose price is not known, owned; NULL if it is known. */
+char *acr_spend_remark(const AcrSpend *spend, const char *name) ACR_MUST_USE;
 /* Returns the prices of a service tier, or the assumed prices if the tier's prices are unknown. */
 AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service);
 /* Returns the answer limit to send if the request wants `wanted` tokens (0: the request wants no

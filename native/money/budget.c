@@ -130,7 +130,7 @@ static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GErr
 {
     const AcrAmount *ceiling = acr_ledger_ceiling(ledger);
     const char *scope = acr_ledger_scope(ledger);
-    AcrLedgerSum spent, reserved;
+    AcrLedgerSum spent, reserved, whole = acr_ledger_whole(ledger);
     acr_ledger_sums(ledger, &spent, &reserved);
     bool is_money = ceiling->pico >= 0 && amount->pico > acr_ledger_left(ledger).pico,
          is_task = strcmp(scope, ACR_SCOPE_TASK) == 0;
@@ -138,15 +138,21 @@ static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GErr
                     *most = amount_text(is_money ? ceiling->pico : ceiling->tokens, is_money),
                     *used = amount_text(narrow_sum(is_money ? spent.pico : spent.tokens), is_money),
                     *held = amount_text(narrow_sum(is_money ? reserved.pico : reserved.tokens),
-                                        is_money);
+                                        is_money),
+                    *lost = amount_text(narrow_sum(is_money ? whole.pico : whole.tokens), is_money),
+                    *part = (is_money ? whole.pico : whole.tokens) > 0
+                                ? g_strdup_printf(", %s of it for calls that were interrupted or "
+                                                  "whose cost is unknown",
+                                                  lost)
+                                : g_strdup("");
     return acr_set_error(
         error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-        "%s of the %s reached: the next call could %s up to %s (limit %s; %s spent, "
+        "%s of the %s reached: the next call could %s up to %s (limit %s; %s spent%s, "
         "%s reserved for calls in flight)",
         is_money  ? (is_task ? "--task-max-cost" : "--max-cost")
         : is_task ? "--task-max-tokens"
                   : "--max-tokens-total",
-        scope, is_money ? "cost" : "take", asked, most, used, held);
+        scope, is_money ? "cost" : "take", asked, most, used, part, held);
 }
 
 gint64 acr_budget_left_ms(const AcrBudget *budget)

@@ -38,6 +38,7 @@ struct AcrLedger {
     guint64 lines;
     GHashTable *entries;
     AcrLedgerSum spent, reserved;
+    AcrLedgerSum whole; /* the part of `spent` that is the whole reservation of a call */
     AcrOwner self;
 };
 
@@ -115,7 +116,11 @@ static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
     if (!entry || !read_amount(record, &spent))
         return false;
     add_entry(entry->is_stale ? &ledger->spent : &ledger->reserved, &entry->amount, -1);
+    if (entry->is_stale)
+        add_entry(&ledger->whole, &entry->amount, -1);
     add_entry(&ledger->spent, &spent, 1);
+    if (spent.pico == entry->amount.pico && spent.tokens == entry->amount.tokens)
+        add_entry(&ledger->whole, &spent, 1);
     return g_hash_table_remove(ledger->entries, &key);
 }
 
@@ -127,6 +132,7 @@ static bool apply_stale(AcrLedger *ledger, guint64 id)
     entry->is_stale = true;
     add_entry(&ledger->reserved, &entry->amount, -1);
     add_entry(&ledger->spent, &entry->amount, 1);
+    add_entry(&ledger->whole, &entry->amount, 1);
     return true;
 }
 
@@ -360,6 +366,11 @@ void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum 
 {
     *spent = ledger->spent;
     *reserved = ledger->reserved;
+}
+
+AcrLedgerSum acr_ledger_whole(const AcrLedger *ledger)
+{
+    return ledger->whole;
 }
 
 bool acr_ledger_has(const AcrLedger *ledger, guint64 id)

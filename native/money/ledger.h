@@ -36,6 +36,9 @@ int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b);
 bool acr_ledger_lock(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 void acr_ledger_unlock(AcrLedger *ledger);
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved);
+/* Returns the part of the spent sum that counts whole reservations, because the calls were
+ * interrupted or failed, or their usage is unknown. */
+AcrLedgerSum acr_ledger_whole(const AcrLedger *ledger);
 bool acr_ledger_has(const AcrLedger *ledger, guint64 id);
 bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount);
 /* Whether the amount would fit if all reservations were released. */

@@ -156,6 +156,7 @@ typedef struct AcrBudget AcrBudget;
 AcrBudget *acr_budget_new(void) ACR_MUST_USE; /* owned */
 void acr_budget_free(AcrBudget *budget);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
+#define ACR_SCOPE_RUN "run"   /* the scope of a run that belongs to no batch */
 #define ACR_SCOPE_TASK "task" /* the scope of one run of a batch, which --task-max-cost limits */
 /* Adds a ledger, which is kept in memory if `path` is NULL. Error messages call the ledger `scope`
  * ("run", "task", "batch"). A negative member of `ceiling` means no ceiling. Errors: FAILED (the

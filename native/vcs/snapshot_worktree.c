@@ -21,6 +21,11 @@
  * skipped */
 #define MAX_HASHED_BYTES ((goffset)1 << 30)
 
+#define MIB ((guint64)1024 * 1024)
+/* A larger folder without git is probably no project, and would be copied into each run folder. */
+#define MAX_PLAIN_FILES 100000u
+#define MAX_PLAIN_BYTES (512 * MIB)
+
 typedef struct {
     AcrSnapshot *snapshot;
     git_repository *git;          /* NULL for a folder without git */
@@ -56,12 +61,11 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 static bool has_room(Walk *walk, guint64 more)
 {
     walk->kept_bytes += more;
-    return walk->kept_bytes <= ACR_VCS_MAX_WORKTREE_BYTES ||
+    return walk->is_measuring || walk->kept_bytes <= ACR_VCS_MAX_WORKTREE_BYTES ||
            acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
-                        "the %sfiles of '%s' are larger than %u MiB in total%s",
+                        "the %sfiles of '%s' are larger than %u MiB in total",
                         walk->git ? "changed and untracked " : "", walk->snapshot->repo->workdir,
-                        (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)),
-                        walk->git ? "" : "; name a smaller folder with --repo");
+                        (guint)(ACR_VCS_MAX_WORKTREE_BYTES / MIB));
 }
 
 /* Keeps the content in the snapshot, unless HEAD contains it. *out_where says where the content is
@@ -307,6 +311,14 @@ static bool measure_folder(Walk *walk, int fd)
     AcrVcsMarks *marks = g_steal_pointer(&walk->marks);
     walk->is_measuring = true;
     bool fits = walk_folder(walk, fd, TAKE_ALL, 0);
+    if (fits && (walk->seen > MAX_PLAIN_FILES || walk->kept_bytes > MAX_PLAIN_BYTES))
+        fits = acr_vcs_fail(
+            &walk->error, ACR_VCS_ERROR_TOO_BIG,
+            "'%s' is not a git repository, and has %zu files and folders, %" G_GUINT64_FORMAT
+            " MiB in total (at most %u and %u MiB); name a smaller folder with "
+            "--repo, or run git init and commit the code",
+            walk->snapshot->repo->workdir, walk->seen, walk->kept_bytes / MIB, MAX_PLAIN_FILES,
+            (guint)(MAX_PLAIN_BYTES / MIB));
     for (guint i = 0; i < ACR_VCS_LEFT_LAST; i++)
         g_ptr_array_set_size(walk->snapshot->left[i], 0);
     walk->is_measuring = false;

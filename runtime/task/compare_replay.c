@@ -45,7 +45,7 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 }
 
 bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
-                        const AcrCost *cost, GError **error)
+                        AcrCost *cost, GError **error)
 {
     const AcrArtifacts artifacts = acr_replayed_artifacts(kept);
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL),
@@ -58,6 +58,12 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
     if (!acr_json_get(selected,
                       "candidates")) /* the recorded run is older than the table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);
+    AcrCostSum total;
+    acr_cost_sum_from_json(acr_json_get(recorded, "total"), &total);
+    if (total.unanswered_pico > 0) { /* the journal does not have these calls */
+        acr_cost_set_charged(cost, total.charged_pico, total.unanswered_pico);
+        result->cost = *acr_cost_total(cost);
+    }
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);
     if (!acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, error) ||

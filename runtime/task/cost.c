@@ -30,6 +30,7 @@ static const struct {
     MEMBER("reasoning_tokens", usage.reasoning),
     {"cost_microusd", offsetof(AcrCostSum, usage.cost_pico), true, false},
     {"charged_microusd", offsetof(AcrCostSum, charged_pico), true, false},
+    {"unanswered_microusd", offsetof(AcrCostSum, unanswered_pico), true, false},
     MEMBER("unknown_cost_calls", unknown_cost_calls),
     MEMBER("retries", retries),
     MEMBER("wait_ms", wait_ms),
@@ -89,6 +90,22 @@ void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const Acr
     acr_cost_sum_add(&cost->total, call);
 }
 
+void acr_cost_set_charged(AcrCost *cost, gint64 charged_pico, gint64 unanswered_pico)
+{
+    cost->total.charged_pico = charged_pico;
+    cost->total.unanswered_pico = unanswered_pico;
+}
+
+const AcrCostSum *acr_cost_settle(AcrCost *cost, const AcrLimits *limits, const AcrRunSpec *spec)
+{
+    AcrAmount spent, reserved;
+    const char *scope = spec->shared_dir ? ACR_SCOPE_TASK : ACR_SCOPE_RUN;
+    if (acr_budget_sums(limits->budget, scope, &spent, &reserved, NULL) &&
+        spent.pico > cost->total.charged_pico)
+        acr_cost_set_charged(cost, spent.pico, spent.pico - cost->total.charged_pico);
+    return &cost->total;
+}
+
 const AcrCostSum *acr_cost_total(const AcrCost *cost)
 {
     return &cost->total;
@@ -105,9 +122,11 @@ AcrSpent acr_cost_spent(const AcrCostSum *sum)
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
 {
     AcrJson *json = acr_json_new_object();
+    guint64 n_of_tiers = sum->flex_calls + sum->priority_calls + sum->batch_calls;
     for (guint i = 0; i < G_N_ELEMENTS(members); i++) {
         gint64 value = *member_of(sum, i);
-        if (members[i].is_of_tiers && sum->flex_calls + sum->priority_calls + sum->batch_calls == 0)
+        bool is_lost = members[i].offset == offsetof(AcrCostSum, unanswered_pico);
+        if ((is_lost && value == 0) || (members[i].is_of_tiers && n_of_tiers == 0))
             continue;
         acr_json_set_int(json, members[i].name,
                          members[i].is_picousd ? acr_microusd(value) : value);

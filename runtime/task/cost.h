@@ -1,6 +1,7 @@
 /* cost: the usage and costs of a run's model calls. */
 #pragma once
 
+#include "task/limits.h"
 #include "task/task.h"
 
 #define ACR_PICO 1000000 /* number of pico-USD in a micro-USD */
@@ -16,6 +17,11 @@ void acr_cost_free(AcrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
 /* Adds a call of a role (`agent`) in a conversation (`stage`, "attempt_0/search"). */
 void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCostSum *call);
+/* Sets the charged amount of the total to what the ledger says. `unanswered_pico` is the part that
+ * no answer explains: calls that were interrupted or failed, which the journal does not have. */
+void acr_cost_set_charged(AcrCost *cost, gint64 charged_pico, gint64 unanswered_pico);
+/* Does so with the run's ledger, and returns the sum of all roles; borrowed. */
+const AcrCostSum *acr_cost_settle(AcrCost *cost, const AcrLimits *limits, const AcrRunSpec *spec);
 /* Returns the sum of all roles; borrowed. */
 const AcrCostSum *acr_cost_total(const AcrCost *cost);
 /* Makes cost.json: {"total": SUM, "cached_share", "by_agent": {"search": SUM, …}, "by_stage":

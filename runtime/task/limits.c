@@ -6,7 +6,6 @@
 
 #include "task/run_folder.h"
 
-#define SCOPE "run"
 #define BATCH_SCOPE "batch"
 
 static bool digest_file(const char *path, char **out_digest, GError **error)
@@ -90,11 +89,11 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
     if (!is_billed(spec))
         return true;
     if (is_bounded(&limits->ceiling) && is_lost(path, journal))
-        return fail_lost(SCOPE, path, error);
+        return fail_lost(ACR_SCOPE_RUN, path, error);
     /* The batch created its ledger before its first task. */
     if (shared && is_bounded(&batch) && !g_file_test(shared, G_FILE_TEST_EXISTS))
         return fail_lost(BATCH_SCOPE, shared, error);
-    return acr_budget_add(limits->budget, path, spec->shared_dir ? ACR_SCOPE_TASK : SCOPE,
+    return acr_budget_add(limits->budget, path, spec->shared_dir ? ACR_SCOPE_TASK : ACR_SCOPE_RUN,
                           &limits->ceiling, error) &&
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
 }

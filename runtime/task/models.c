@@ -14,6 +14,7 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
                    : spec->service_tier < 0 ? ACR_SERVICE_ANY
                                             : ACR_SERVICE_STANDARD + (AcrService)spec->service_tier,
         .timeout_ms = MAX(spec->verb == ACR_FOR_ASK ? spec->timeout_ms : spec->answer_ms, 0),
+        .timeout_option = spec->verb == ACR_FOR_ASK ? "--timeout" : "--answer-time",
         .max_tokens = (guint)MAX(spec->max_tokens, 0),
         .shared_dir = spec->shared_dir,
         .max_retries = (guint)spec->retries,

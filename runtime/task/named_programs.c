@@ -1,6 +1,7 @@
 /* Checks that the programs named in options exist, before a run folder is created and before a
  * model costs money. Programs in a container, and programs that --setup installs, cannot be
  * checked. */
+#include "sandbox/container_images.h"
 #include "task/recorded.h"
 
 #include <string.h>
@@ -46,6 +47,15 @@ static bool check_command(const AcrRunSpec *spec, const char *option, const char
                            option, name);
 }
 
+static bool check_engine(const AcrRunSpec *spec, GError **error)
+{
+    if (spec->dry_run || (spec->verify == ACR_VERIFY_NEVER && !spec->validate &&
+                          acr_run_spec_regressions(spec) == ACR_VERIFY_NEVER))
+        return true;
+    g_autoptr(AcrImages) images = acr_images_open(NULL, error);
+    return images != NULL;
+}
+
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError **error)
 {
     static const char *const elsewhere[] = {ACR_IN_CONTAINER, ACR_IN_ENVIRONMENT, ACR_IN_AUTO,
@@ -54,7 +64,7 @@ bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError 
     g_autofree char *python =
         spec->python && !is_elsewhere ? g_find_program_in_path(spec->python) : NULL;
     if (is_elsewhere)
-        return true;
+        return !spec->image || check_engine(spec, error);
     if (spec->sandbox && !acr_sandbox_check_name(spec->sandbox, error))
         return false;
     if (spec->python && !python)

@@ -64,22 +64,24 @@ static AcrJson *describe_repository(const Plan *plan, GError **error)
                        ACR_INT("python_files", n), NULL);
 }
 
-/* Returns {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_…",
+/* Adds {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_…",
  * "…_microusd"}. */
-static AcrJson *describe_model(const Plan *plan, const char *name, const char *use,
-                               bool *out_is_free, GError **error)
+static bool add_model(const Plan *plan, AcrJson *list, const char *name, const char *use,
+                      bool *out_is_free, GError **error)
 {
     static const char *const estimates[] = {"typical_microusd", "large_microusd"};
     AcrModelOptions options =
         acr_model_options_of(plan->spec, &plan->limits, plan->host->interrupt);
     options.labels = acr_role_names();
+    options.may_lack_key = plan->spec->dry_run;
     g_autoptr(AcrModel) model = acr_model_of(plan->spec, name, &options, error);
     AcrModelFacts facts;
     if (!model)
-        return NULL;
+        return false;
     acr_model_facts(model, &facts);
     AcrJson *json = acr_json_of(ACR_STRING("model", name), ACR_STRING("use", use),
                                 ACR_STRING("address", facts.address), ACR_STRING("key", facts.key),
+                                ACR_STRING("missing_key", facts.missing_key),
                                 ACR_STRING("price", facts.is_free     ? "free"
                                                     : facts.has_price ? "known"
                                                                       : "assumed"),
@@ -92,16 +94,8 @@ static AcrJson *describe_model(const Plan *plan, const char *name, const char *u
         acr_json_set_int(json, estimates[i],
                          facts.is_free ? 0 : acr_microusd(acr_price_of_issue(&facts.price, i)));
     *out_is_free = *out_is_free && facts.is_free;
-    return json;
-}
-
-static bool add_model(const Plan *plan, AcrJson *list, const char *name, const char *use,
-                      bool *out_is_free, GError **error)
-{
-    AcrJson *json = describe_model(plan, name, use, out_is_free, error);
-    if (json)
-        acr_json_append(list, json);
-    return json != NULL;
+    acr_json_append(list, json);
+    return true;
 }
 
 static AcrJson *describe_models(const Plan *plan, bool *out_is_free, GError **error)
@@ -134,7 +128,8 @@ static AcrJson *describe_loops(const AcrRunSpec *spec)
     /* Each sample is at most one attempt. */
     gint64 attempts = spec->attempts ? MAX(spec->attempts, spec->samples) : 0;
     return acr_json_of(ACR_INT("attempts", attempts), ACR_INT("rounds", spec->rounds),
-                       ACR_INT("tries", spec->tries), NULL);
+                       ACR_INT("tries", spec->tries), ACR_INT("samples", MAX(spec->samples, 1)),
+                       NULL);
 }
 
 /* Describes how code would run: {"runs", "where", "python", "why_not", "setup", "validate",
@@ -178,7 +173,8 @@ bool acr_task_plan_models(const AcrRunSpec *spec, const AcrHost *host, AcrJson *
         acr_limits_init(&plan.limits, spec, error) ? describe_models(&plan, &is_free, error) : NULL;
     if (models)
         *out = acr_json_of(ACR_JSON("models", models),
-                           ACR_JSON("limits", describe_limits(&plan, is_free)), NULL);
+                           ACR_JSON("limits", describe_limits(&plan, is_free)),
+                           ACR_JSON("loops", describe_loops(spec)), NULL);
     return models != NULL;
 }
 

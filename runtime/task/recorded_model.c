@@ -202,8 +202,12 @@ static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
     request.room = acr_window_room(&self->window, conversation);
     bool fits = acr_window_fits(&self->window, &request, &failure);
     bool ok = fits && acr_model_complete(self->inner, &request, &answer, &failure);
-    if (!ok && !is_recorded(failure))
+    if (!ok && !is_recorded(failure)) {
+        g_autofree char *line =
+            fits ? acr_report_charge_text(acr_model_report(self->inner), failure) : NULL;
+        acr_progress_warn(self->recorder->progress, line);
         return ACR_NULL(acr_pass_error(error, &failure));
+    }
     acr_json_set_int(time, "ended_s", g_get_real_time() / G_USEC_PER_SEC);
     asked->is_live = true;
     const AcrModelReport *report = fits ? acr_model_report(self->inner) : NULL;

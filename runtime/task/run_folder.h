@@ -122,7 +122,7 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept);
 /* Compares the files of a finished run with the files that a replay would write, at the prices
  * in the run's cost.json. Errors: DIFFERENT (the message names the first file). */
 bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
-                        const AcrCost *cost, GError **error) ACR_MUST_USE;
+                        AcrCost *cost, GError **error) ACR_MUST_USE;
 /* Converts a journal's error to the error of a replay; always returns false. `reason` is taken. */
 bool acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
 

@@ -1,7 +1,5 @@
 /* Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
- * attempts with models that the journal wraps. If the folder's run is finished, returns the saved
- * result, and applies the patch if requested. A replay runs the same code with only the journal,
- * and compares artifacts instead of writing them. */
+ * attempts with models that the journal wraps. A replay compares artifacts instead. */
 #include "task/live.h"
 #include "task/recorded.h"
 
@@ -422,6 +420,7 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
     g_autoptr(GError) reason = NULL, late = NULL;
     bool is_over = run_attempts(task, journal, &artifacts, cost, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    out->cost = *acr_cost_settle(cost, &task->limits, task->spec);
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
     bool is_new = is_over || acr_journal_is_live(journal);
@@ -466,7 +465,7 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
         !acr_result_read(&task->folder, &saved, NULL))
         return;
     saved.was_finished = out->cost.calls == 0; /* no further call was made */
-    if (out->cost.calls > saved.cost.calls)
+    if (out->cost.calls > saved.cost.calls || out->cost.charged_pico > saved.cost.charged_pico)
         saved.cost = out->cost;
     acr_run_result_clear(out);
     *out = saved;

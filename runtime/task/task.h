@@ -119,6 +119,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 typedef struct {
     AcrUsage usage;
     gint64 charged_pico; /* the amount that counts for ceilings */
+    /* the part of charged_pico that counts for calls without an answer; only the ledger has it */
+    gint64 unanswered_pico;
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
     /* numbers of calls served by each service tier */

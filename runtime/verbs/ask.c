@@ -86,28 +86,27 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
                                   ACR_TEXT(error->message), "http_status",
                                   known(last && last->status > 0 ? last->status : -1), "request_id",
                                   ACR_TEXT(last ? last->request_id : NULL), "attempts",
-                                  acr_json_new_int(report ? acr_report_sent(report) : 0), NULL);
+                                  acr_json_new_int(acr_report_tries(report)), NULL);
     return acr_json_of("error", inside, NULL);
 }
 
-/* Returns the exit code of a failure: ENVIRONMENT if a key is missing, so that no request was sent,
- * but NONE if the server rejected the key. */
-static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
+/* Returns NONE if the model or the question is at fault, otherwise the exit code of a run. */
+static AcrExit exit_of(AcrHost *host, const AcrModelReport *report, const GError *error)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
-    /* the error is about the ledger, the disk, or the certificates */
-    if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
-        error->code == ACR_LLM_ERROR_FAILED || error->code == ACR_LLM_ERROR_UNREACHABLE ||
-        (error->code == ACR_LLM_ERROR_AUTH && sent == 0))
-        return code;
-    return ACR_EXIT_NONE;
+    const AcrModelTry *last = failed_try(report, error);
+    bool is_about_question = g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_REFUSAL) ||
+                             g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTENT_FILTER) ||
+                             g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+    return code == ACR_EXIT_ENVIRONMENT && (is_about_question || (last && last->ok)) ? ACR_EXIT_NONE
+                                                                                     : code;
 }
 
 /* Reports a failure, and returns the exit code. `report` is NULL if the model could not be made. */
 static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
                         const GError *error)
 {
-    AcrExit code = exit_of(host, error, report ? acr_report_sent(report) : 0);
+    AcrExit code = exit_of(host, report, error);
     if (!spec->json || code == ACR_EXIT_USAGE) {
         acr_verb_say("%s", error->message);
         return code;
@@ -184,7 +183,7 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
     acr_console_end(console);
     if (!ok)
         return tell_failure(host, spec, acr_model_report(model), error);
-    return tell_answer(spec, &answer, acr_report_sent(acr_model_report(model)));
+    return tell_answer(spec, &answer, acr_report_tries(acr_model_report(model)));
 }
 
 static int run_ask(AcrHost *host, AcrRunSpec *spec)

@@ -4,6 +4,8 @@
 #include "layout/layout.h"
 #include "verbs/grading.h"
 
+#define NO_TESTS "none (use --regressions to run the project's tests)"
+
 static G_GNUC_PRINTF(3, 4) void put_row(GString *text, const char *name, const char *format, ...)
 {
     va_list arguments;
@@ -40,6 +42,8 @@ static void add_model(GString *text, const AcrJson *model)
             : address ? ", without key"
                       : "",
             key ? key : "", rate);
+    if (acr_json_get_string(model, "missing_key"))
+        put_row(text, "key", "missing: %s", acr_json_get_string(model, "missing_key"));
 }
 
 static void add_models(GString *text, const AcrJson *plan)
@@ -49,15 +53,33 @@ static void add_models(GString *text, const AcrJson *plan)
         add_model(text, at);
 }
 
+/* Adds the cost of one attempt, or of all samples, for each task. */
 static void add_estimate(GString *text, const AcrJson *plan, guint tasks)
 {
-    const AcrJson *first = acr_json_first(acr_json_get(plan, "models"));
-    double typical = (double)acr_json_get_int(first, "typical_microusd", 0) * tasks / 1e6,
-           large = (double)acr_json_get_int(first, "large_microusd", 0) * tasks / 1e6;
+    const AcrJson *first = acr_json_first(acr_json_get(plan, "models")),
+                  *loops = acr_json_get(plan, "loops");
+    gint64 samples = acr_json_get_int(loops, "samples", 1);
+    double n = (double)tasks * (double)samples,
+           typical = (double)acr_json_get_int(first, "typical_microusd", 0) * n / 1e6,
+           large = (double)acr_json_get_int(first, "large_microusd", 0) * n / 1e6;
     if (strcmp(text_or(first, "price", ""), "known") == 0)
         put_row(text, "estimate",
-                "%.2f USD for typical issues, %.2f USD for large ones (%u %s, first model)",
-                typical, large, tasks, tasks == 1 ? "issue" : "issues");
+                "%.2f USD for typical issues, %.2f USD for large ones (%u %s, first model, %s)",
+                typical, large, tasks, tasks == 1 ? "issue" : "issues",
+                samples > 1 ? "all samples" : "one attempt");
+}
+
+static void add_loops(GString *text, const AcrJson *loops)
+{
+    gint64 attempts = acr_json_get_int(loops, "attempts", 0),
+           samples = acr_json_get_int(loops, "samples", 1);
+    put_row(text, "loops",
+            "at most %" G_GINT64_FORMAT " attempt%s, each with %" G_GINT64_FORMAT
+            " retrieval rounds and %" G_GINT64_FORMAT " answers of the patch writer",
+            attempts, attempts == 1 ? "" : "s", acr_json_get_int(loops, "rounds", 0),
+            acr_json_get_int(loops, "tries", 0));
+    if (samples > 1)
+        put_row(text, "samples", "up to %" G_GINT64_FORMAT " candidates, one is chosen", samples);
 }
 
 static void add_cost(GString *text, const AcrJson *limits)
@@ -100,16 +122,15 @@ static void add_code(GString *text, const AcrRunSpec *spec, const AcrJson *code)
                 text_or(code, "test_command", "the project's own tests, found in its files"), last,
                 spec->test_ms / 1000);
     else
-        put_row(text, "tests", "none (use --regressions to run the project's tests)");
+        put_row(text, "tests", NO_TESTS);
 }
 
 static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
 {
     GString *text = g_string_new(NULL);
     const AcrJson *repository = acr_json_get(plan, "repository"),
-                  *folder = acr_json_get(plan, "folder"), *loops = acr_json_get(plan, "loops");
-    gint64 n_files = acr_json_get_int(repository, "python_files", 0),
-           n_attempts = acr_json_get_int(loops, "attempts", 0);
+                  *folder = acr_json_get(plan, "folder");
+    gint64 n_files = acr_json_get_int(repository, "python_files", 0);
     put_row(text, "repository", "%s, %s; %" G_GINT64_FORMAT " Python file%s outside tests",
             acr_json_get_string(repository, "path"),
             text_or(repository, "commit", "the working tree as it is"), n_files,
@@ -123,11 +144,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     add_models(text, plan);
     add_estimate(text, plan, 1);
     add_cost(text, acr_json_get(plan, "limits"));
-    put_row(text, "loops",
-            "at most %" G_GINT64_FORMAT " attempt%s, each with %" G_GINT64_FORMAT
-            " retrieval rounds and %" G_GINT64_FORMAT " answers of the patch writer",
-            n_attempts, n_attempts == 1 ? "" : "s", acr_json_get_int(loops, "rounds", 0),
-            acr_json_get_int(loops, "tries", 0));
+    add_loops(text, acr_json_get(plan, "loops"));
     add_code(text, spec, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
             spec->apply ? "the run folder and, unless the patch is rejected, the working tree"
@@ -181,12 +198,15 @@ char *acr_dry_run_of_batch(const AcrRunSpec *spec, guint tasks, const GPtrArray 
     add_models(text, plan);
     add_estimate(text, plan, left->len);
     add_batch_limits(text, spec, left->len, acr_json_get(plan, "limits"));
+    add_loops(text, acr_json_get(plan, "loops"));
     put_row(text, "sandbox", "%s",
             spec->verify == ACR_VERIFY_NEVER && !spec->validate
                 ? "none: no code runs (--verify=never)"
             : place         ? place
             : spec->sandbox ? spec->sandbox
                             : "the default sandbox, with this machine's Python");
+    bool has_tests = acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER;
+    put_row(text, "tests", "%s", has_tests ? "the project's, without and with a patch" : NO_TESTS);
     put_row(text, "grading", "%s%s", spec->grade >= 0 ? "in each task's " : "none (use --grade)",
             spec->grade >= 0 ? graded[spec->grade] : "");
     put_row(text, "writes", "run folders, " ACR_FILE_PREDICTIONS " and " ACR_FILE_SUMMARY " in %s",

@@ -41,6 +41,12 @@ static char *cost_line(const AcrCostSum *cost)
     else
         g_string_append(line, "free");
     add_tiers(line, cost);
+    if (cost->unanswered_pico > 0 || (cost->unknown_cost_calls > 0 && cost->charged_pico > 0))
+        g_string_append_printf(line, ", %.6f USD charged",
+                               (double)acr_microusd(cost->charged_pico) / 1e6);
+    if (cost->unanswered_pico > 0)
+        g_string_append_printf(line, " (%.6f USD of it for calls without an answer)",
+                               (double)acr_microusd(cost->unanswered_pico) / 1e6);
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
                            (double)cost->wait_ms / 1000, cost->retries,
                            cost->retries == 1 ? "retry" : "retries");
@@ -206,8 +212,11 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
                     *real = acr_path_real(patch), *word = acr_shell_word(real ? real : patch),
                     *git = g_strdup_printf("git -C %s apply %s", repo, word),
                     *replay = g_strconcat("acr-host replay ", run, NULL),
-                    *again = g_strconcat(host->command ? host->command : "the same command with",
-                                         " --apply", NULL);
+                    *again =
+                        spec->resume
+                            ? g_strdup_printf("the same command with --apply and --out %s", run)
+                            : g_strconcat(host->command ? host->command : "the same command with",
+                                          " --apply", NULL);
     acr_console_command(console, "next", git);
     if (!spec->rev && !spec->apply)
         acr_console_command(console, "or", again);
@@ -248,6 +257,19 @@ static void tell_result(const AcrRunSpec *spec, const AcrRunResult *result, cons
                                          .result = json});
 }
 
+/* Prints the command that resumes the run, and which limit to raise for it. */
+static void say_how_to_resume(const AcrHost *host, const AcrRunResult *result, const GError *error,
+                              AcrConsole *console)
+{
+    static const char *const limits[] = {"--max-cost", "--max-tokens-total", "--max-time"};
+    const char *limit = NULL;
+    for (gsize i = 0; result->exit_code == ACR_EXIT_CEILING && i < G_N_ELEMENTS(limits); i++)
+        if (!limit && strstr(acr_message_of(error, host->interrupt), limits[i]))
+            limit = limits[i];
+    g_autofree char *label = g_strconcat("to resume", limit ? ", with a higher " : "", limit, NULL);
+    acr_console_command(console, label, host->command ? host->command : "rerun the same command");
+}
+
 int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                          const GError *error, AcrConsole *console)
 {
@@ -263,8 +285,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     g_autofree char *meta =
         error && spec->out ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL;
     if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* meta.json exists: the run had begun */
-        acr_console_command(console, "to resume",
-                            host->command ? host->command : "rerun the same command");
+        say_how_to_resume(host, result, error, console);
     if (error)
         acr_verb_fail(host, error);
     return acr_out_exit(out, result->exit_code);

@@ -202,7 +202,8 @@ def refusal(status: int, code: str) -> Failure:
 )
 def test_failure_object(ask: Ask, server: LoopbackOpenAI, failure: Failure, kind: str, status: int | None) -> None:
     server.fail(failure, failure)
-    made = ask.json("--retries", 0, "hi", exit=1)
+    code = 1 if kind in ("content_filter", "context_overflow") else 3
+    made = ask.json("--retries", 0, "hi", exit=code)
     error = made.pop("error")
     assert made == {} and KEY not in error["message"]
     message = error.pop("message")
@@ -211,7 +212,7 @@ def test_failure_object(ask: Ask, server: LoopbackOpenAI, failure: Failure, kind
     expected = {"class": kind, "http_status": status, "request_id": request_id}
     assert error == expected | {"attempts": 1}
     plain = ask("--retries", 0, "hi")
-    assert KEY not in plain.one_line(1, "ask: ", server.model)
+    assert KEY not in plain.one_line(code, "ask: ", server.model)
     assert plain.out == ""
 
 
@@ -220,7 +221,8 @@ def test_attempts_are_the_requests_sent(ask: Ask, server: LoopbackOpenAI) -> Non
     server.fail(busy, rate_limited(), busy)
     assert ask.json("hi")["attempts"] == 4
     server.fail(*[busy] * 3)
-    assert ask.json("--retries", 2, "hi", exit=1)["error"]["attempts"] == 3
+    failed = ask.json("--retries", 2, "hi", exit=3)["error"]
+    assert failed["attempts"] == 3 and failed["message"].endswith("; tried 3 times")
     assert len(server.requests) == 7
 
 
@@ -244,7 +246,8 @@ def test_nonsense_for_the_scale_is_refused(ask: Ask, server: LoopbackOpenAI, nam
 def test_timeout_bounds_each_attempt(ask: Ask, server: LoopbackOpenAI) -> None:
     server.fail(Failure("hang"), Failure("hang"))
     begun = time.monotonic()
-    error = ask.json("--timeout", "0.4", "--retries", 1, "hi", exit=1)["error"]
+    error = ask.json("--timeout", "0.4", "--retries", 1, "hi", exit=3)["error"]
+    assert "allow more time with --timeout" in error["message"]
     assert time.monotonic() - begun >= 0.8
     assert (error["class"], error["attempts"]) == ("timeout", 2)
     assert error["http_status"] is None
@@ -306,7 +309,7 @@ def test_nothing_listens(run_host: RunHost) -> None:
             run_host(*args, "hi", env=env).one_line(3, "openai/m")
             result = run_host(*args, "--json", "hi", env=env).check(3)
             error = json.loads(result.out)["error"]
-            assert (error["class"], error["attempts"]) == ("network", 0)
+            assert (error["class"], error["attempts"]) == ("network", 1)
 
 
 @pytest.mark.parametrize(

@@ -168,14 +168,20 @@ def _wrong_requests(outcome: Outcome) -> Iterator[str]:
             yield f"JSON mode of the last request is {not expect.json}"
 
 
-def _exit(expect: Expect, failed: bool) -> int:
-    return expect.exit if expect.exit is not None else 1 if failed else 0
+# The model or the question is at fault, so the exit code is 1. With other failures, the environment is: 3.
+OF_THE_QUESTION = {"content_filter", "refusal", "context_overflow"}
+
+
+def _exit(expect: Expect, failed: bool) -> set[int]:
+    if expect.exit is not None:
+        return {expect.exit}
+    return {1 if kind in OF_THE_QUESTION else 3 for kind in expect.error} if failed else {0}
 
 
 def _wrong_plain(outcome: Outcome) -> Iterator[str]:
     expect, result = outcome.expect, outcome.result
     failed = bool(expect.error)
-    if result.exit != _exit(expect, failed):
+    if result.exit not in _exit(expect, failed):
         yield f"exit {result.exit}"
     if failed and (result.stdout or len(result.err.splitlines()) != 1):
         yield "not one line on stderr alone"
@@ -198,7 +204,7 @@ def _wrong_json(outcome: Outcome) -> Iterator[str]:
     failed = "error" in made
     if failed != bool(expect.error) and not (not failed and made.get("content") in expect.also):
         yield "an answer" if not failed else "an error"
-    if result.exit != _exit(expect, failed):
+    if result.exit not in _exit(expect, failed):
         yield f"exit {result.exit}"
     yield from _wrong_error(outcome, made) if failed else _wrong_answer(outcome, made)
 

@@ -136,3 +136,14 @@ def test_second_model_saves_the_batch(run_host: RunHost, loopback_openai: Serve,
     assert done(out) == TASKS
     options = read_json(out / TASKS[0] / "meta.json")["options"]
     assert options["fallback_model"] == script
+
+
+def test_a_server_that_nobody_reaches_pauses_the_batch(
+    run_host: RunHost, server: LoopbackOpenAI, dataset: Path, tmp_path: Path
+) -> None:
+    """Three tasks in a row fail; the fourth is not tried."""
+    server.stop()
+    env = {**server.environment, "ACR_RETRY_BASE_MS": "1"}
+    paused = run_host(*batch(dataset, tmp_path / "out", server.model, "--jobs", 1), env=env).check(3)
+    assert "paused; 1 task not started; rerun the same command to resume: 3 tasks in a row" in paused.err
+    assert "; tried 5 times" in paused.err and not (tmp_path / "out" / TASKS[3]).exists()

@@ -67,7 +67,7 @@ def test_a_wrong_secret_is_refused_once(host: Host, server: StrictServer) -> Non
         "AWS_SECRET_ACCESS_KEY": secret,
     }
     env["AWS_SESSION_TOKEN"] = TOKEN
-    result = host.run("ask", "--model", f"bedrock/{CLAUDE}", "--json", "hi", env=env).check(1)
+    result = host.run("ask", "--model", f"bedrock/{CLAUDE}", "--json", "hi", env=env).check(3)
     assert json.loads(result.stdout)["error"]["class"] == "auth"
     assert len(server.requests) == 1
     assert secret not in result.out + result.err and TOKEN not in result.out + result.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 from fewer import usually
 from host import SLOWNESS, Host
+from hostile import stop_in_call
 from loopback import LoopbackOpenAI
 from lying import PICO, USAGES, LyingServer
 from repos import Repo
@@ -78,7 +80,7 @@ def _worst_case(host: Host, folder: Path) -> int:
     """The amount that one such call reserves."""
     ledger = folder / "one.jsonl"
     with LyingServer(["500"], ledger, PRICE) as server:
-        host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(1)
+        host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(3)
         return server.billable
 
 
@@ -168,6 +170,32 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
     assert "from the recorded run; nothing was sent" in replayed.err
     total = json.loads((out / "cost.json").read_text())["total"]
     assert total["calls"] == len(server.requests)
+
+
+def test_an_interrupted_call_counts_and_every_sum_says_so(host: Host, honest: HonestRun) -> None:
+    """The message, the last line, cost.json, result.json, the replay and the refusal name what the ledger has."""
+    server, command, out = honest
+    stopped = stop_in_call(host, server, 3, command, signal.SIGINT)
+    ledger = Ledger(out / "ledger.jsonl")
+    lost = next(json.loads(line) for line in (out / "ledger.jsonl").read_text().splitlines()[-1:])["pico"]
+    charged, part = -(-ledger.spent // 10**6), -(-lost // 10**6)
+    assert f"the interrupted call counts as its maximum, {part / 1e6:.6f} USD, because" in stopped.err
+    assert f"{charged / 1e6:.6f} USD charged ({part / 1e6:.6f} USD of it for calls without an answer)" in stopped.err
+    total = json.loads((out / "cost.json").read_text())["total"]
+    assert (total["charged_microusd"], total["unanswered_microusd"]) == (charged, part)
+    refused = host.run(*command, "--max-cost", usd(ledger.spent), env=server.environment).check(4)
+    assert f"spent, ${part / 1e6:g} of it for calls that were interrupted" in refused.err
+    server.stop()
+    server._failures.clear()
+    server.start()
+    done = host.run(*command, env=server.environment).check()
+    spent = -(-Ledger(out / "ledger.jsonl").spent // 10**6)
+    for name in ("cost.json", "result.json"):
+        made = json.loads((out / name).read_text())
+        total = made.get("total") or made["cost"]
+        assert (total["charged_microusd"], total["unanswered_microusd"]) == (spent, part), name
+    assert f"{spent / 1e6:.6f} USD charged" in done.err
+    assert f"{spent / 1e6:.6f} USD charged" in host.run("replay", out).check().err
 
 
 def test_the_time_of_a_run_is_over(host: Host, sample: Path, sample_repo: Repo, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
     (model,) = told["models"]
     assert (model["price"], model["key"], model["usd_per_million_in"]) == ("known", "OPENAI_API_KEY", 2)
     assert (model["typical_microusd"], model["large_microusd"]) == (88_000, 1_032_000)
-    said = "\nestimate    0.09 USD for typical issues, 1.03 USD for large ones (1 issue, first model)\n"
+    said = "\nestimate    0.09 USD for typical issues, 1.03 USD for large ones (1 issue, first model, one attempt)\n"
     assert said in run_host(*words, env=env).check().out
     assert (
         told["limits"]["most_microusd"] == 2_500_000
@@ -154,7 +154,8 @@ def test_a_dry_run_fails_as_the_run_would(run_host: RunHost, sample_repo: Repo, 
     before = folder_digest(out)
     assert plan(run_host(*arguments(sample_repo, out, "--dry-run", "--json")))["folder"]["state"] == "finished"
     run_host(*arguments(sample_repo, out, "--dry-run", "--rounds", "3")).one_line(2, "--rounds 15")
-    run_host(*arguments(sample_repo, tmp_path / "o", "--dry-run", model="openai/gpt-4.1")).one_line(3, "no key")
+    keyless = run_host(*arguments(sample_repo, tmp_path / "o", "--dry-run", model="openai/gpt-4.1")).check()
+    assert "\nkey         missing: set OPENAI_API_KEY, or give" in keyless.out and "\nestimate " in keyless.out
     words = ["run", "--repo", sample_repo, "--issue", "nowhere", "--model", f"script:{SCRIPT}", "--dry-run"]
     run_host(*words).one_line(2, "cannot read the issue")
     always = arguments(sample_repo, tmp_path / "o", "--dry-run", verify="always")

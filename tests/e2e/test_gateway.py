@@ -131,7 +131,7 @@ def test_stated_cost_wins(provider: str, host: Host, gateway: str) -> None:
 @pytest.mark.parametrize("provider", ["litellm", "openai"])
 def test_wrong_key_is_refused(provider: str, host: Host, gateway: str) -> None:
     wrong = "sk-wrong-9876543210"
-    result = ask(host, gateway, "gpt-4o", wrong, provider).check(1)
+    result = ask(host, gateway, "gpt-4o", wrong, provider).check(3)
     error = json.loads(result.stdout)["error"]
     # Without a database, it answers a foreign key with 400.
     assert (error["class"], error["attempts"]) == ("auth", 1)
@@ -140,10 +140,10 @@ def test_wrong_key_is_refused(provider: str, host: Host, gateway: str) -> None:
 
 
 def test_limit_behind_the_gateway_is_a_limit(host: Host, gateway: str) -> None:
-    error = json.loads(ask(host, gateway, "limited").check(1).stdout)["error"]
+    error = json.loads(ask(host, gateway, "limited").check(3).stdout)["error"]
     assert error["class"] == "rate_limit" and error["attempts"] > 1
 
 
 def test_unknown_model_is_a_bad_request(host: Host, gateway: str) -> None:
-    error = json.loads(ask(host, gateway, "no-such-model").check(1).stdout)["error"]
+    error = json.loads(ask(host, gateway, "no-such-model").check(3).stdout)["error"]
     assert (error["class"], error["attempts"]) == ("bad_request", 1)

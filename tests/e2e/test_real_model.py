@@ -100,7 +100,7 @@ def test_too_long_is_a_context_overflow(ask: Ask, dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_wrong_key_is_auth(ask: Ask, dialect: str) -> None:
-    row = ask(dialect, "hello", exit=1, key="sk-wrong-0123456789")
+    row = ask(dialect, "hello", exit=3, key="sk-wrong-0123456789")
     assert row["error"]["class"] == "auth" and row["error"]["http_status"] == 401
 
 

@@ -76,13 +76,15 @@ def test_on_a_narrow_terminal_the_folder_has_its_own_line(state: State, host: Ho
 
 
 def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None:
-    state.fix("--max-time", "0.001").check(4)
+    stopped = state.fix("--max-time", "0.001").check(4)
+    assert any("to resume, with a higher --max-time: acr-host run " in line for line in stopped.progress)
     (row,) = state.rows()
     assert (row["state"], row["verdict"]) == ("unfinished", None)
     resumed = state.fix("--resume").check()
     assert (
         f"the run folder is {row['folder']}" in "\n".join(resumed.progress) and b"+            total" in resumed.stdout
     )
+    assert any(f"or: the same command with --apply and --out {row['folder']}" in line for line in resumed.progress)
     assert [each["state"] for each in state.rows()] == ["finished"]
     state.fix("--resume").one_line(2, "no unfinished run of this issue")
     state.fix("--resume", "--out", "x").one_line(2, "--resume", "--out")

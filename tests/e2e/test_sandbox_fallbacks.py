@@ -191,7 +191,9 @@ def each(cases: list[Any]) -> pytest.MarkDecorator:
 
 
 # A run tells the reason that `exec` tells, which is tested for each case: of bubblewrap, of an engine, with several lines.
-in_a_run = each(usually([no_bubblewrap, no_engine, setup_fails], RUNNABLE, lambda make: make.__name__))
+# A run in an image that the user named does not begin without an engine.
+IN_A_RUN = [make for make in RUNNABLE if not make.__name__.startswith("no_engine")]
+in_a_run = each(usually([no_bubblewrap, setup_fails], IN_A_RUN, lambda make: make.__name__))
 
 
 # ---- Messages --------------------------------------------------------------------------------------
@@ -249,6 +251,14 @@ def test_a_demanded_proof_fails(case: Case, host: Host, sample_repo: Repo, tmp_p
 def test_what_was_asked_for_wrongly_fails(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     result = sample_run(host, sample_repo, tmp_path / "out", case)
     check_line(result.one_line(2), case)
+
+
+@each([no_engine, no_engine_named])
+def test_an_image_needs_an_engine_before_the_first_call(
+    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    check_line(sample_run(host, sample_repo, tmp_path / "out", case).one_line(3), case)
+    assert not (tmp_path / "out").exists()
 
 
 def test_never_runs_nothing(host: Host, sample_repo: Repo, tmp_path: Path) -> None:

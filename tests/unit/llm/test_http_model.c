@@ -206,7 +206,7 @@ TEST("/llm/http_model", the_deadline_of_a_budget_ends_a_try_as_a_ceiling)
     acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC / 2, "run");
     assert_fails(&call, ACR_LLM_ERROR_CEILING, 0);
     assert_fails(&call, ACR_LLM_ERROR_CEILING, 0); /* no try begins after the deadline */
-    g_assert_cmpuint(acr_report_sent(acr_model_report(call.model)), ==, 0);
+    g_assert_cmpuint(acr_report_tries(acr_model_report(call.model)), ==, 0);
 }
 
 static AcrInterrupt alarm_interrupt; /* set by the handler of SIGALRM */

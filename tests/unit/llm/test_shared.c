@@ -74,7 +74,7 @@ TEST("/llm/shared", the_second_model_takes_over_and_stays)
     assert_asked(model, "one");
     first = models_asked(model);
     g_assert_cmpstr(first, ==, "openai/a openai/a openai/a openai/b!");
-    g_assert_cmpuint(acr_report_sent(acr_model_report(model)), ==, 4);
+    g_assert_cmpuint(acr_report_tries(acr_model_report(model)), ==, 4);
     assert_asked(model, "two");
     then = models_asked(model);
     g_assert_cmpstr(then, ==, "openai/b!");
@@ -131,7 +131,7 @@ TEST("/llm/shared", a_refused_key_stops_all_who_use_it)
     why = acr_llm_paused(dir);
     g_assert_true(g_str_has_prefix(why, "auth: model 'openai/a' at 127.0.0.1:"));
     assert_asked(other, "[auth]");
-    g_assert_cmpuint(acr_report_sent(acr_model_report(other)), ==, 0);
+    g_assert_cmpuint(acr_report_tries(acr_model_report(other)), ==, 0);
     g_assert_true(acr_llm_resume(dir, NULL));
     assert_asked(other, "again");
     g_assert_true(acr_dir_remove(dir, NULL));
