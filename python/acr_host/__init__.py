@@ -327,10 +327,12 @@ async def events(**options: Option) -> AsyncIterator[Event]:
 
 
 def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options: Option) -> dict[str, Any]:
-    """Grade predictions; returns the final report with a summary (schema eval.json). Errors: HostError."""
+    """Grade predictions; returns the final report with a summary (schema eval.json). `error_ids` names tasks that could not be
+    graded on this machine. Errors: HostError.
+    """
     given: dict[str, Option] = {"dataset": dataset, "predictions": predictions, "run_id": run_id, "out": out}
     command = _command("eval", (), {**given, "quiet": True, **options, "json": True})
-    return _read(_output(command, (0, 1)), "resolved_ids")
+    return _read(_output(command, (0, 1, 3)), "resolved_ids")
 
 
 def call_verb(verb: str, *arguments: str, **options: Option) -> list[dict[str, Any]]:

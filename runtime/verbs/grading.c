@@ -49,9 +49,8 @@ AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code)
     if (code > ACR_EXIT_NONE || result->unrun == 0)
         return code;
     if (result->unrun + result->empty < result->predictions)
-        acr_verb_say(
-            "%u of %u predictions could not be graded on this machine; see the column 'why'",
-            result->unrun, result->predictions);
+        acr_verb_say("%u of %u tasks could not be graded on this machine; see the column 'why'",
+                     result->unrun, result->predictions);
     else
         acr_verb_say("no task could be run on this machine; see the column 'why'");
     return ACR_EXIT_ENVIRONMENT;

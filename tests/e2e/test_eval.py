@@ -217,9 +217,7 @@ def test_a_row_that_cannot_be_graded_does_not_cost_the_others(host: Host, folder
     lines(folder / "preds.jsonl", [*(PREDICTION | {"instance_id": row["instance_id"]} for row in others), PREDICTION])
     saved(folder, PASSED)
     result = grade(host, folder, "--regrade", "--json").check(3)
-    assert result.err.splitlines()[-1].startswith(
-        "acr-host eval: 2 of 3 predictions could not be graded on this machine"
-    )
+    assert result.err.splitlines()[-1].startswith("acr-host eval: 2 of 3 tasks could not be graded on this machine")
     report = json.loads(result.stdout)
     assert (report["error_ids"], report["resolved_ids"]) == (["a__b-2", "a__b-3"], ["a__b-1"])
     assert result.err.count("parse_log_nobody") == 1 and "a__b-3: error: the same reason" in result.err

@@ -187,7 +187,7 @@ def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evalu
         evaluation.run("--shard", number, *words).check(code)
     merged = evaluation.merge().check(3)
     for result, verb in ((one, "eval"), (merged, "merge")):
-        assert f"acr-host {verb}: 1 of 3 predictions could not be graded on this machine" in result.err
+        assert f"acr-host {verb}: 1 of 3 tasks could not be graded on this machine" in result.err
     assert steady(evaluation.out, "m3") == steady(whole, "m3")
     assert json.loads((whole / f"m3.{RUN}.json").read_text())["infra_failure_ids"] == ["a__b-1"]
     compared = f"compared with '{old}': 1 gained, 1 lost, 0 in both, 0 in neither"
