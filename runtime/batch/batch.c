@@ -159,8 +159,8 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
         acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Pauses the batch if a key or account was rejected, or if the server cannot be reached. If the rejected model has a fallback, pauses
- * only if the task itself failed with this error. */
+/* Pauses the batch if a key or account was rejected, or if the server cannot be reached. If the
+ * rejected model has a fallback, pauses only if the task itself failed with this error. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
     bool is_refused =

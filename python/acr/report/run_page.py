@@ -251,7 +251,7 @@ def _conversation(run: Run) -> Section:
 
 def render_run(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
-    history = ", with search_history" if run.has_history else ""
+    history = ", with searches of the git history" if run.has_history else ""
     where = tag(
         "p", f"{run.name}, {f'commit {run.commit}' if run.commit else 'the working tree'}{history}", class_="soft"
     )

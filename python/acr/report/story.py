@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from acr.report.plain import decode, line_of, load, member, number_of, rows_of, 
 MAX_PATCH = 400_000  # characters
 MAX_TESTS = 20  # maximum tests of a kind that are named
 _GRADING = "(grading)/"
+COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)  # the hints of an issue template
 SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # for `reproduce`, which judges no patch
 # A verdict in result.json -> the words for people, as runtime/verbs/run_result.c prints them.
 VERDICTS = {name: name for name in ("verified", "validated", "unverified", "reproduced")} | {
@@ -275,7 +277,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         is_over=bool(result), verdict=verdict, why=line_of(member(result, "why"), 1000),
         status="" if is_script else line_of(member(result, "status"), 60),
         error=line_of(member(result, "error"), 1000) if result else f"the run stopped: {stop}" if stop else "the run has no result yet",
-        issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
+        issue=COMMENT.sub("", decode(files.get(layout.ISSUE), 40_000)), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
         validate=text_of(member(options, "validate")),
