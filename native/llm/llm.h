@@ -219,7 +219,7 @@ void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 const AcrModelReport *acr_model_report(AcrModel *model);
 /* Returns the number of tries, including connections that failed. `report` may be NULL. */
 guint acr_report_tries(const AcrModelReport *report);
-/* Says what a call that failed counts for ceilings; owned; NULL: nothing. `report` may be NULL. */
+/* Says what an interrupted call counts for ceilings; owned; NULL: nothing. `report` may be NULL. */
 char *acr_report_charge_text(const AcrModelReport *report, const GError *failure) ACR_MUST_USE;
 /* Reports facts about the model without sending anything. A fallback model must be asked through
  * each of its models. */

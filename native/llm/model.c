@@ -117,12 +117,11 @@ char *acr_report_charge_text(const AcrModelReport *report, const GError *failure
     gint64 pico = 0;
     for (guint i = 0; i < acr_report_tries(report); i++)
         pico += g_array_index(report->tries, AcrModelTry, i).charged_pico;
-    if (pico <= 0)
+    if (pico <= 0 || failure->code != ACR_LLM_ERROR_INTERRUPTED)
         return NULL;
-    return g_strdup_printf(
-        "the %s call counts as its maximum, %.6f USD, because the provider may charge for it",
-        failure->code == ACR_LLM_ERROR_INTERRUPTED ? "interrupted" : "failed",
-        (double)acr_microusd(pico) / 1e6);
+    return g_strdup_printf("the interrupted call counts as its maximum, %.6f USD, because the "
+                           "provider may charge for it",
+                           (double)acr_microusd(pico) / 1e6);
 }
 
 void acr_model_free(AcrModel *model)
