@@ -161,10 +161,26 @@ static char *find_syntax_error(char **lines, const char *dir)
     return NULL;
 }
 
-/* Judges a non-zero exit. `line` is the exception's line, or NULL; `told` is from find_told. */
-static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
+/* Returns " (FILE, line 3)" if the traceback ends with a SyntaxError of a file; otherwise ""; owned. */
+static char *syntax_place(const Traceback *traceback, char **lines)
+{
+    static const char start[] = "  File \"";
+    guint at = traceback->end;
+    bool is_syntax = g_str_has_prefix(lines[at], "SyntaxError") ||
+                     g_str_has_prefix(lines[at], "IndentationError");
+    while (is_syntax && at > 0 && !g_str_has_prefix(lines[at], start))
+        at--;
+    const char *path = g_str_has_prefix(lines[at], start) ? lines[at] + strlen(start) : NULL,
+               *quote = path ? strchr(path, '"') : NULL;
+    return quote ? g_strdup_printf(" (%.*s%s)", (int)(quote - path), path, quote + 1)
+                 : g_strdup("");
+}
+
+/* Judges a non-zero exit; `told` is from find_told. */
+static char *judge_failure(const Traceback *traceback, char **lines, const char *told,
                            int exit_code, AcrTestResult *out_result)
 {
+    const char *line = traceback->end ? lines[traceback->end] : NULL;
     if (!line && told) {
         g_autofree char *shown = acr_text_shorten(told, MAX_SHOWN);
         *out_result = ACR_TEST_REPRODUCED;
@@ -175,8 +191,10 @@ static char *judge_failure(const Traceback *traceback, const char *line, const c
                                "AssertionError must leave it uncaught",
                                exit_code);
     g_autofree char *shown = acr_text_shorten(line, MAX_SHOWN);
-    if (!is_assertion(line))
-        return g_strdup_printf("another error ended the script: %s", shown);
+    if (!is_assertion(line)) {
+        g_autofree char *place = syntax_place(traceback, lines);
+        return g_strdup_printf("another error ended the script: %s%s", shown, place);
+    }
     if (!traceback->script_line)
         return g_strdup("the traceback on stderr has no line of the script");
     if (!traceback->is_quoted)
@@ -221,7 +239,7 @@ void acr_test_judge(const AcrExecuted *executed, const char *script, const char 
         out->why = g_strdup_printf("the script is not valid Python: %s", shown);
         return;
     }
-    out->why = judge_failure(&traceback, line, find_told(lines, script), executed->exit_code,
+    out->why = judge_failure(&traceback, lines, find_told(lines, script), executed->exit_code,
                              &out->result);
     out->line = out->result == ACR_TEST_REPRODUCED ? traceback.script_line : 0;
 }

@@ -405,8 +405,7 @@ static bool take_saved(Task *task, AcrRunResult *out, GError **error)
            apply_found(task, out, error);
 }
 
-/* Performs all steps after the folder is ready: index, journal, attempts, result. If the run ends
- * before the end of its journal, keeps the saved result, because it comes from more work. */
+/* Performs all steps in the folder. A run that ends inside its journal keeps the saved result. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     g_autoptr(AcrJournal) journal =
@@ -420,7 +419,8 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
     g_autoptr(GError) reason = NULL, late = NULL;
     bool is_over = run_attempts(task, journal, &artifacts, cost, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
-    out->cost = *acr_cost_settle(cost, &task->limits, task->spec);
+    if (!is_over) /* the files of a finished run do not depend on interruptions */
+        out->cost = *acr_cost_settle(cost, &task->limits, task->spec);
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
     bool is_new = is_over || acr_journal_is_live(journal);
@@ -434,6 +434,8 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
         if (!is_kept || !save_result(task, &artifacts, out, error))
             return false;
     }
+    if (is_over && !task->spec->json) /* only the last line tells what else the ledger has */
+        out->cost = *acr_cost_settle(cost, &task->limits, task->spec);
     return is_over ? apply_found(task, out, error) : acr_pass_error(error, &reason);
 }
 
@@ -453,9 +455,8 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
            work_in_folder(task, out, error);
 }
 
-/* Keeps the result of an earlier command that stopped at a ceiling if this command fails:
- * result.json and *out have the earlier result with the new error. A usage error is no result of
- * the run. */
+/* Keeps the result of an earlier command that stopped at a ceiling if this command fails: it gets
+ * the new error, which is no usage error. */
 static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 {
     AcrExit code = acr_exit_of(reason, task->host->interrupt);

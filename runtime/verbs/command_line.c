@@ -79,7 +79,9 @@ static bool take_short(Parser *parser, AcrRunSpec *spec, const char *word, GErro
 static bool take_argument(Parser *parser, const char *word, bool is_after, GError **error)
 {
     if (!parser->verb->arguments)
-        return acr_task_refuse(error, "unexpected argument '%s'", word);
+        return acr_task_refuse(error, "unexpected argument '%s'%s", word,
+                               parser->verb->takes & ACR_FOR_RUN ? "; give the issue with --issue"
+                                                                 : "");
     if (parser->verb->is_command && !is_after)
         return acr_task_refuse(error, "write -- before the command '%s'", word);
     g_ptr_array_add(parser->arguments, g_strdup(word));

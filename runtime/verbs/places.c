@@ -41,7 +41,8 @@ static char *find_repository(GError **error)
         folder = parent;
         if (is_root)
             return ACR_NULL(acr_task_refuse(
-                error, "there is no git repository around '%s'; name one with --repo", start));
+                error, "there is no git repository around '%s'; name one, or a folder, with --repo",
+                start));
     }
 }
 

@@ -165,10 +165,10 @@ static char *experiments_text(const AcrRunResult *result, bool is_long)
         g_autofree char *happened = acr_one_line(acr_json_get_string(row, "happened")),
                         *changed = acr_one_line(acr_json_get_string(row, "changed"));
         g_string_append_printf(
-            text, "%-11s  %s%s\n", acr_json_get_string(row, "experiment"),
+            text, "%-12s  %s%s\n", acr_json_get_string(row, "experiment"),
             acr_json_get_bool(row, "agrees", true) ? "" : "DISAGREES: ", happened);
         if (is_long)
-            g_string_append_printf(text, "%-11s  changed: %s; expected: %s\n", "", changed,
+            g_string_append_printf(text, "%-12s  changed: %s; expected: %s\n", "", changed,
                                    acr_json_get_string(row, "expected"));
     }
     return g_string_free(text, FALSE);
@@ -282,8 +282,8 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
         say_result(spec, result, !error, console);
-    g_autofree char *meta =
-        error && spec->out ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL;
+    bool may_resume = error && spec->out && !result->was_finished;
+    g_autofree char *meta = may_resume ? g_build_filename(spec->out, ACR_FILE_META, NULL) : NULL;
     if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* meta.json exists: the run had begun */
         say_how_to_resume(host, result, error, console);
     if (error)

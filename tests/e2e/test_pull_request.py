@@ -41,7 +41,7 @@ Fixes {ISSUE_URL}
 
 ## Evidence
 
-- verdict: **verified** (`reproducer_1.py fails without the patch and passes with it; 8 experiments agree`)
+- verdict: **verified** (`reproducer_1.py fails without the patch and passes with it; 9 experiments agree`)
 - reproducer: `reproduced` (exit 1) without the patch, `passed` with it
 - review by a model: patch correct: `yes`, script correct: `yes`
 

@@ -85,7 +85,7 @@ TEST("/verbs/command_line", mistakes_are_named_in_a_line)
         {&acr_verb_run, {"-x"}, "there is no option -x"},
         {&acr_verb_run, {"--repo"}, "--repo needs a value (DIR)"},
         {&acr_verb_run, {"--apply=yes"}, "--apply takes no value"},
-        {&acr_verb_run, {"more"}, "unexpected argument 'more'"},
+        {&acr_verb_run, {"more"}, "unexpected argument 'more'; give the issue with --issue"},
         {&acr_verb_run, {"--rounds", "many"}, "--rounds must be from 1 to 1000, not 'many'"},
         {&acr_verb_run,
          {"--model", "a/b,c/d"},
