@@ -109,6 +109,9 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
     if (!acr_folder_write(folder, ACR_FILE_META, text, strlen(text), error))
         return false;
     folder->state = state;
+    g_autofree char *failed = acr_folder_path(folder, ACR_FILE_ERROR);
+    if (state == ACR_FOLDER_DONE) /* what interrupted the run before is of no interest now */
+        (void)unlink(failed);
     return true;
 }
 

@@ -43,7 +43,7 @@ def test_a_signal_in_a_model_call_leaves_a_folder_to_go_on_with(
     assert len(journal_of(out)) == number and strays(out) == []
     result = host.run(*arguments, env=server.environment).check()
     assert len(server.requests) == CALLS + 1
-    assert result.stdout == (out / "patch.diff").read_bytes() != b""
+    assert result.stdout == (out / "patch.diff").read_bytes() != b"" and not (out / "error.txt").exists()
     assert host.run("replay", out).check().stdout == result.stdout
 
 
