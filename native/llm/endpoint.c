@@ -237,13 +237,18 @@ bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint)
     return !endpoint->key;
 }
 
+bool acr_endpoint_is_loopback(const AcrEndpoint *endpoint)
+{
+    return endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url);
+}
+
 bool acr_endpoint_need_key(AcrEndpoint *endpoint, GError **error)
 {
     const AcrProvider *provider = endpoint->provider;
     g_autofree char *names =
         provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
-    if (!acr_endpoint_is_anonymous(endpoint) || provider->needs_no_key || endpoint->unix_socket ||
-        acr_http_url_is_loopback(endpoint->base_url))
+    if (!acr_endpoint_is_anonymous(endpoint) || provider->needs_no_key ||
+        acr_endpoint_is_loopback(endpoint))
         return true;
     g_free(endpoint->missing_key);
     endpoint->missing_key = g_strdup_printf("set %s, or give --key-command or --key-file (a server "

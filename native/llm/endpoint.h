@@ -42,6 +42,8 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
 /* Adds the header "Authorization: Bearer KEY", if there is a key. */
 void acr_endpoint_bearer(AcrEndpoint *endpoint);
+/* Whether the server is reached by a Unix socket or at an address of this machine. */
+bool acr_endpoint_is_loopback(const AcrEndpoint *endpoint);
 /* Whether requests carry neither a key nor a header from the user, which could contain a key. */
 bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
 /* Fails with AUTH if a key is needed but not set; the message names the provider's variables.

@@ -42,13 +42,9 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
         acr_prices_lowest(options->prices, &spend->lowest);
     for (AcrService i = ACR_SERVICE_STANDARD; spend->has_price && i < ACR_SERVICES; i++)
         spend->has_row[i] = acr_price_for(&spend->price, i, &spend->rows[i]);
-    spend->is_free = !spend->has_price && endpoint->provider->is_local &&
-                     (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url));
-    spend->free_name =
-        !spend->has_price && !spend->is_free &&
-                (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url))
-            ? endpoint->model
-            : NULL;
+    bool may_be_free = !spend->has_price && acr_endpoint_is_loopback(endpoint);
+    spend->is_free = may_be_free && endpoint->provider->is_local;
+    spend->free_name = may_be_free && !spend->is_free ? endpoint->model : NULL;
 }
 
 /* Returns advice about free servers to append to a message, owned; "" if it does not apply. */

@@ -261,9 +261,9 @@ GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE
 GBytes *acr_worktree_diff(AcrRepo *repo, const char *rev, const char *omitted,
                           GError **error) ACR_MUST_USE;
 
-/* Applies a diff in git's format, or as `diff -u` writes it, made against the overlay's current files: each hunk must match
- * at its line. If the diff does not state a mode, the mode stays. Applies the whole diff or
- * nothing. Errors: FAILED (the bytes are not a diff; the diff does not apply; a path must not be
+/* Applies a diff in git's format, or as `diff -u` writes it, made against the overlay's current
+ * files: each hunk must match at its line. If the diff does not state a mode, the mode stays.
+ * Applies the whole diff or nothing. Errors: FAILED (the bytes are not a diff; the diff does not apply; a path must not be
  * written), and those of acr_snapshot_read. */
 bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
                             GError **error) ACR_MUST_USE;

@@ -222,10 +222,8 @@ def wilson(good: int, total: int) -> list[float]:
     share, z2 = good / total, _Z95 * _Z95 / total
     middle = (share + z2 / 2) / (1 + z2)
     half = _Z95 * math.sqrt(share * (1 - share) / total + z2 / 4 / total) / (1 + z2)
-    return [
-        max(0, round(middle - half, 12)),
-        min(1, round(middle + half, 12)),
-    ]  # the ends are exact without or with all
+    # rounded, so that the ends are exactly 0 and 1 if none or all are good
+    return [max(0, round(middle - half, 12)), min(1, round(middle + half, 12))]
 
 
 def mcnemar(gained: int, lost: int) -> float:

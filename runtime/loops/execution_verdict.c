@@ -161,7 +161,8 @@ static char *find_syntax_error(char **lines, const char *dir)
     return NULL;
 }
 
-/* Returns " (FILE, line 3)" if the traceback ends with a SyntaxError of a file; otherwise ""; owned. */
+/* Returns " (FILE, line 3)" if the traceback ends with a SyntaxError of a file, otherwise "";
+ * owned. */
 static char *syntax_place(const Traceback *traceback, char **lines)
 {
     static const char start[] = "  File \"";

@@ -104,6 +104,7 @@ const AcrVerb acr_verb_config = {
     .name = "config",
     .summary = "Show the options that a verb would use, and where each comes from",
     .takes = ACR_FOR_CONFIG,
-    .arguments = "[VERB] - default: run",
+    .arguments = "[VERB]",
+    .arguments_note = "default: run",
     .run = run_config,
 };

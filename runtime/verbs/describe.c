@@ -30,10 +30,10 @@ static AcrJson *describe_verb(const AcrVerb *verb)
                 acr_json_append(options, describe_option(option, group->heading));
         }
     }
-    return acr_json_of(ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
-                       ACR_STRING("summary", verb->summary),
-                       ACR_STRING("arguments", verb->arguments), ACR_JSON("options", options),
-                       NULL);
+    return acr_json_of(
+        ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
+        ACR_STRING("summary", verb->summary), ACR_STRING("arguments", verb->arguments),
+        ACR_STRING("arguments_note", verb->arguments_note), ACR_JSON("options", options), NULL);
 }
 
 static int start_describe(AcrHost *host, int argc, char **argv)

@@ -218,6 +218,7 @@ const AcrVerb acr_verb_extensions = {
     .name = "extensions",
     .summary = "List your Python extensions, write one, or run its tests",
     .takes = ACR_FOR_EXTENSIONS,
-    .arguments = "[new NAME | test FILE] - default: list what is loaded",
+    .arguments = "[new NAME | test FILE]",
+    .arguments_note = "default: list what is loaded",
     .run = run_extensions,
 };

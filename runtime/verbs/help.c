@@ -61,11 +61,10 @@ char *acr_help_text(const AcrVerb *verb, bool is_all)
 {
     GString *text = g_string_new(NULL);
     guint shown = 0, all = 0;
-    g_auto(GStrv) arguments = g_strsplit(verb->arguments ? verb->arguments : "", " - ", 2);
-    bool has_note = arguments[0] && arguments[1];
+    const char *arguments = verb->arguments, *note = verb->arguments_note;
     g_string_append_printf(text, "Usage:\n  acr-host %s [OPTION…]%s%s%s%s\n\n%s.\n\n", verb->name,
-                           verb->arguments ? " " : "", verb->arguments ? arguments[0] : "",
-                           has_note ? "\n    " : "", has_note ? arguments[1] : "", verb->summary);
+                           arguments ? " " : "", arguments ? arguments : "", note ? "\n    " : "",
+                           note ? note : "", verb->summary);
     for (const AcrOptionGroup *group = acr_option_groups; group->heading; group++) {
         shown += add_group(text, verb, group, is_all);
         all += add_group(NULL, verb, group, true);

@@ -119,7 +119,7 @@ const AcrVerb acr_verb_patch = {
     .name = "patch",
     .summary = "Turn saved answers of models into diffs",
     .takes = ACR_FOR_PATCH,
-    .arguments =
-        "[FILE…] - files with answers of a model; without FILE, or with -, read standard input",
+    .arguments = "[FILE…]",
+    .arguments_note = "files with answers of a model; without FILE, or with -, read standard input",
     .run = run_patch,
 };

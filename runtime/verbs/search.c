@@ -593,8 +593,8 @@ const AcrVerb acr_verb_search = {
     .short_name = "s",
     .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
-    .arguments =
-        "[WHAT [WHERE...]] - WHAT: NAME, TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
-        "default: a prompt",
+    .arguments = "[WHAT [WHERE...]]",
+    .arguments_note =
+        "WHAT: NAME, TEXT, class A, 'search_class(\"A\")', FILE:10-20; default: a prompt",
     .run = run_search,
 };

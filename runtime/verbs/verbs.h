@@ -17,7 +17,8 @@ struct AcrVerb {
     AcrForVerb takes;
     /* the arguments besides options, as text for --help; NULL if there are none */
     const char *arguments;
-    bool is_command; /* the arguments are a command after "--" */
+    const char *arguments_note; /* what the arguments mean, for --help; NULL if it is obvious */
+    bool is_command;            /* the arguments are a command after "--" */
     bool uses_network;
     /* Performs the verb; returns an AcrExit, or for `exec` the command's exit code. `host` has the
      * program's files and settings, with the cache and jobs from the options; the verb sets

@@ -137,8 +137,9 @@ def _page(name: str, version: str, summary: str, body: str) -> str:
 
 def verb_page(verb: Row, version: str) -> str:
     """The page acr-host-VERB(1)."""
-    names, _, note = (verb["arguments"] or "").partition(" - ")
-    arguments = (f" {roff(names)}" if names else "") + (f"\n.SH DESCRIPTION\n{roff(note)}." if note else "")
+    arguments = f" {roff(verb['arguments'])}" if verb["arguments"] else ""
+    if verb["arguments_note"]:
+        arguments += f"\n.SH DESCRIPTION\n{roff(verb['arguments_note'])}."
     body = f".SH SYNOPSIS\n.B acr\\-host {roff(verb['name'])}\n[\\fIOPTION\\fR]...{arguments}\n.SH OPTIONS\n"
     body += "".join(_options(verb["options"])) + ".SH EXAMPLES\n"
     body += "".join(

@@ -161,7 +161,8 @@ def grade_of(run: Run) -> str:
     task.graded = verdict
     task.grade = "error" if verdict.get("error") else "resolved" if verdict.get("official_resolved") else "unresolved"
     _take_report(task, run.grading.get(layout.EVAL_REPORT, b""))
-    return f"{_words(task.outcome)}{f' ({_why_with_tests(task)})' if _why_with_tests(task) else ''}"
+    why = _why_with_tests(task)
+    return f"{_words(task.outcome)}{f' ({why})' if why else ''}"
 
 
 _UNGRADED = ("graded only there", "not graded there")  # by whether the tasks were graded here
@@ -372,7 +373,8 @@ def batch_text(tasks: list[Task], is_compared: bool, about: object) -> str:
 def batch_markdown(tasks: list[Task], is_compared: bool, about: object) -> str:
     """A table of the outcomes, then a table of the tasks."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
-    crossed = f"{_markdown_table(_crossed(tasks))}\n" if _crossed(tasks) else ""
+    counted = _crossed(tasks)
+    crossed = f"{_markdown_table(counted)}\n" if counted else ""
     made = f": {escaped(plain_line(_about(about), 600))}" if _about(about) else ""
     listed = _markdown_table(_table_of(tasks, is_compared))
     compared = f"{_compared(tasks)[0]}\n\n" if is_compared else ""
