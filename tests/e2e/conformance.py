@@ -90,10 +90,7 @@ def usually_in(*names: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(params=usually(BACKENDS[:4], BACKENDS, str))
 def sandbox(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    binary: Path,
-    engines: Callable[[str], sandboxes.Engine],
+    request: pytest.FixtureRequest, tmp_path: Path, binary: Path, engines: Callable[[str], sandboxes.Engine]
 ) -> Iterator[Sandbox]:
     """Each backend in turn, as a way to run a command."""
     name = request.param

@@ -112,11 +112,7 @@ class Host:
         """The environment of a run: a few variables of the caller; None removes a variable."""
         # pytest sets and removes its own variables meanwhile.
         env = {name: os.environ[name] for name in list(os.environ) if _KEPT.fullmatch(name)}
-        env |= {
-            "HOME": str(self.home),
-            "XDG_CACHE_HOME": str(self.home / "cache"),
-            "NO_PROXY": "127.0.0.1",
-        }
+        env |= {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.home / "cache"), "NO_PROXY": "127.0.0.1"}
         for name, value in changes.items():
             env.pop(name, None)
             if value is not None:
@@ -128,28 +124,15 @@ class Host:
         return {child.pid for child in self._started}
 
     def start(
-        self,
-        *args: object,
-        env: Mapping[str, str | None] | None = None,
-        wrapper: Sequence[str] = (),
-        **options: Any,
+        self, *args: object, env: Mapping[str, str | None] | None = None, wrapper: Sequence[str] = (), **options: Any
     ) -> subprocess.Popen[bytes]:
         """Start a run in a new session; it is killed at the latest when the test ends.
 
         `wrapper` is a command that runs the program; `options` go to Popen; streams are pipes by default.
         """
-        pipes = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.PIPE,
-        }
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         command = [*wrapper, str(self.program), *map(os.fspath, map(_text, args))]
-        child = subprocess.Popen(
-            command,
-            env=self.environment(env or {}),
-            start_new_session=True,
-            **(pipes | options),
-        )
+        child = subprocess.Popen(command, env=self.environment(env or {}), start_new_session=True, **(pipes | options))
         self._started.append(child)
         return child
 

@@ -24,10 +24,7 @@ _LOCATION = {"file": "app.py", "method": "half", "intended_behavior": "halve"}
 _EDIT = "<file>app.py</file>\n<original>    return n // 3</original>\n<patched>    return n // 2</patched>"
 TINY_ANSWERS: list[dict[str, Any]] = [
     {"agent": "search", "content": "The bug is in half."},
-    {
-        "agent": "extract",
-        "content": json.dumps({"API_calls": [], "bug_locations": [_LOCATION]}),
-    },
+    {"agent": "extract", "content": json.dumps({"API_calls": [], "bug_locations": [_LOCATION]})},
     {"agent": "patch", "content": f"```\n{_EDIT}\n```"},
 ]
 
@@ -42,18 +39,7 @@ def sample_run(repo: object, out: Path, model: str = "") -> Arguments:
 def tiny_run(repo: object, out: object, script: Path) -> Arguments:
     """The arguments of a run on a repository of TINY."""
     issue, model = "half(4) is 1", f"script:{script}"
-    return [
-        "run",
-        "--repo",
-        repo,
-        "--issue-text",
-        issue,
-        "--model",
-        model,
-        "--out",
-        out,
-        "--verify=never",
-    ]
+    return ["run", "--repo", repo, "--issue-text", issue, "--model", model, "--out", out, "--verify=never"]
 
 
 def write_script(path: Path, lines: Iterable[dict[str, Any]] = TINY_ANSWERS) -> Path:
@@ -143,13 +129,7 @@ def deep_digest(path: Path) -> dict[str, tuple[Any, ...]]:
             elif stat.S_ISLNK(at.st_mode):
                 content = os.readlink(entry)
             times = (at.st_mtime_ns, at.st_ctime_ns, at.st_ino, at.st_nlink)
-            found[os.fsdecode(entry)] = (
-                at.st_mode,
-                at.st_uid,
-                at.st_size,
-                *times,
-                content,
-            )
+            found[os.fsdecode(entry)] = (at.st_mode, at.st_uid, at.st_size, *times, content)
     return found
 
 

@@ -177,12 +177,7 @@ def run_command(host: Host, command: list[str], timeout: float = 60, **options: 
     """Run any command in a host's environment."""
     begun = time.monotonic()
     done = subprocess.run(
-        command,
-        env=host.environment({}),
-        capture_output=True,
-        timeout=timeout,
-        check=False,
-        **options,
+        command, env=host.environment({}), capture_output=True, timeout=timeout, check=False, **options
     )
     return Result(command, done.returncode, done.stdout, done.stderr, time.monotonic() - begun)
 

@@ -26,14 +26,7 @@ PATH = "/v1/chat/completions"
 MAX_REQUEST_BYTES = 64 << 20
 
 _ALLOWED = {
-    *(
-        "model",
-        "messages",
-        "temperature",
-        "max_tokens",
-        "max_completion_tokens",
-        "response_format",
-    ),
+    *("model", "messages", "temperature", "max_tokens", "max_completion_tokens", "response_format"),
     *("stream", "stream_options", "seed", "user", "n", "reasoning_effort", "service_tier"),
 }
 
@@ -55,13 +48,7 @@ class Failure:
 
 def rate_limited(retry_after: float = 0) -> Failure:
     """429 with Retry-After in seconds."""
-    body = {
-        "error": {
-            "message": "Rate limit reached",
-            "type": "requests",
-            "code": "rate_limit_exceeded",
-        }
-    }
+    body = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
     return Failure("status", 429, {"Retry-After": f"{retry_after:g}"}, body)
 
 
@@ -70,12 +57,7 @@ def too_long(tokens: int = 128001, limit: int = 128000) -> Failure:
     message = (
         f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} tokens."
     )
-    body = {
-        "message": message,
-        "type": "invalid_request_error",
-        "param": "messages",
-        "code": "context_length_exceeded",
-    }
+    body = {"message": message, "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}
     return Failure("status", 400, {}, {"error": body})
 
 
@@ -233,12 +215,7 @@ class LoopbackOpenAI:
                 wrong = ["no line of the script is left"]
             if wrong:
                 self.violations += [f"request {number}: {text}" for text in wrong]
-                error = {
-                    "message": "; ".join(wrong),
-                    "type": "invalid_request_error",
-                    "param": None,
-                    "code": None,
-                }
+                error = {"message": "; ".join(wrong), "type": "invalid_request_error", "param": None, "code": None}
                 return Failure("status", 400, {}, {"error": error})
             if self._failures.get(self.position):
                 return self._failures[self.position].pop(0)
@@ -285,12 +262,7 @@ def _completion(number: int, messages: list[dict[str, str]], content: str) -> di
     }
     message = {"role": "assistant", "content": content, "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    head = {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": 1700000000,
-        "model": MODEL,
-    }
+    head = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": 1700000000, "model": MODEL}
     return head | {"choices": [choice], "usage": usage}
 
 
@@ -376,13 +348,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send_events([json.dumps(_chunk({"content": "half of an"}))])
         _cut(self.connection)
 
-    def _send(
-        self,
-        status: int,
-        body: bytes,
-        headers: dict[str, str],
-        length: int | None = None,
-    ) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str], length: int | None = None) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body) if length is None else length))

@@ -24,11 +24,7 @@ CODES = {
     "code-text": b'{"ExitCode":"0"}',
     "code-none": b'{"Running":true,"ExitCode":null}',
 }
-ANSWERS = {
-    "null": b"null",
-    "list": b'[1,{"Id":7}]',
-    "deep": b"[" * 8_000_000,
-}
+ANSWERS = {"null": b"null", "list": b'[1,{"Id":7}]', "deep": b"[" * 8_000_000}
 RAW = {
     "garbage": b"\xff\xfe\0" * 2000,
     "close": b"",
@@ -36,10 +32,7 @@ RAW = {
     "elsewhere": b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
 }
 ENDLESS = {"endless": (STREAM, b"[" * 65536), "headers": (HEAD, b"X-A: " + b"a" * 1000 + b"\r\n")}
-STREAMS = {
-    "start-unknown": b"\x07\0\0\0\xff\xff\xff\xffhello",
-    "start-cut": b"\x01\0\0\0\xff\xff\xff\xffhello",
-}
+STREAMS = {"start-unknown": b"\x07\0\0\0\xff\xff\xff\xffhello", "start-cut": b"\x01\0\0\0\xff\xff\xff\xffhello"}
 # How long a flood has full speed; afterwards it continues slowly, to spare the machine.
 TORRENT_SECONDS = 4
 FLOODS = {"start-flood": b"\x01\0\0\0\0\1\0\0" + b"x" * 65536, "start-empty": b"\x01\0\0\0\0\0\0\0" * 8192}

@@ -91,14 +91,7 @@ def _download(name: str, version: str, folder: Path, builders: Sequence[str]) ->
     what = f"source release {name} {version}"
     try:
         done = _pip(
-            *(
-                "download",
-                "-q",
-                "--no-deps",
-                "--no-build-isolation",
-                "--no-binary",
-                ":all:",
-            ),
+            *("download", "-q", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"),
             *("-d", str(folder), f"{name}=={version}"),
             builders=builders,
         )

@@ -50,10 +50,7 @@ PEERS = {
         *(Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
         {"ANTHROPIC_API_VERSION": "2026-10-21"},
     ),
-    "bedrock": Peer(
-        *(Bedrock, "bedrock/", "AWS_SECRET_ACCESS_KEY"),
-        *("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "", _AWS),
-    ),
+    "bedrock": Peer(*(Bedrock, "bedrock/", "AWS_SECRET_ACCESS_KEY"), *("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "", _AWS)),
     "bedrock_bearer": Peer(
         *(Bedrock, "bedrock/", "AWS_BEARER_TOKEN_BEDROCK"),
         *("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "", {"AWS_REGION": REGION}),

@@ -43,14 +43,7 @@ class Repo:
     def git_bytes(self, *args: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git here; returns stdout. Errors: AssertionError with git's stderr."""
         env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")} | _ENV
-        done = subprocess.run(
-            ["git", *args],
-            cwd=self.path,
-            env=env,
-            input=stdin,
-            capture_output=True,
-            check=False,
-        )
+        done = subprocess.run(["git", *args], cwd=self.path, env=env, input=stdin, capture_output=True, check=False)
         said = done.stderr.decode("utf-8", "replace")
         assert done.returncode == 0, f"git {args} in {self.path}: {said}"
         return done.stdout
@@ -139,16 +132,8 @@ def digest(path: Path) -> Digest:
     found: Digest = {}
     for folder, folders, names in os.walk(path):
         here = Path(folder)
-        for entry in [
-            here,
-            *(here / name for name in names),
-            *(here / f for f in folders),
-        ]:
+        for entry in [here, *(here / name for name in names), *(here / f for f in folders)]:
             status = entry.lstat()
             key = os.fsdecode(os.fsencode(entry.relative_to(path)))
-            found[key] = (
-                status.st_mode,
-                status.st_mtime_ns,
-                _content(entry, status.st_mode),
-            )
+            found[key] = (status.st_mode, status.st_mtime_ns, _content(entry, status.st_mode))
     return found

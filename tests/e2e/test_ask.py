@@ -102,10 +102,7 @@ def test_sends_what_is_given(ask: Ask, server: LoopbackOpenAI) -> None:
     ask("--effort", "low", "--header", "X-Test: a b", input="from stdin\n").check()
     ask("--json-mode", "--", "--as json").check()
     first, second, third = server.requests
-    assert first["messages"] == [
-        {"role": "system", "content": "Sei kurz."},
-        {"role": "user", "content": "wörd"},
-    ]
+    assert first["messages"] == [{"role": "system", "content": "Sei kurz."}, {"role": "user", "content": "wörd"}]
     assert (first["max_tokens"], first["temperature"]) == (7, 0.5)
     assert first["stream"] is True
     assert second["messages"] == [{"role": "user", "content": "from stdin\n"}]
@@ -260,11 +257,7 @@ def test_time_for_all_attempts_is_a_ceiling(ask: Ask, server: LoopbackOpenAI) ->
 
 
 def test_ceiling_of_money_and_tokens(ask: Ask, server: LoopbackOpenAI, prices: Path) -> None:
-    for option in (
-        ["--max-cost", "0.000001"],
-        ["--max-cost", "1e-06"],
-        ["--max-tokens-total", "3"],
-    ):
+    for option in (["--max-cost", "0.000001"], ["--max-cost", "1e-06"], ["--max-tokens-total", "3"]):
         made = ask.json("--prices", prices, *option, "hi", exit=4)["error"]
         assert (made["class"], made["attempts"]) == ("ceiling", 0)
         assert made["http_status"] is None and made["request_id"] is None

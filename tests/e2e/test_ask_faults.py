@@ -29,10 +29,7 @@ from servers.table import Expect, Scenario
 THREADS = 20
 RETRY_BASE_MS = "5"
 SYSTEM, QUESTION = "Be brief, ü.", "Say it in JSON:\n“hello” 🌍"
-ANSWER_KEYS = {
-    *("content", "model", "finish", "usage", "cost_microusd", "attempts"),
-    "request_id",
-}
+ANSWER_KEYS = {*("content", "model", "finish", "usage", "cost_microusd", "attempts"), "request_id"}
 USAGE_KEYS = {"input", "output", "cached", "reasoning"}
 ERROR_KEYS = {"class", "message", "http_status", "request_id", "attempts"}
 UNKNOWN = dict.fromkeys(USAGE_KEYS)
@@ -326,9 +323,7 @@ class Outcomes:
 
 @pytest.fixture(scope="module")
 def outcomes(
-    request: pytest.FixtureRequest,
-    binary: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, binary: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Outcomes]:
     """The outcomes of the cases that this session tests."""
     assert binary
@@ -351,15 +346,7 @@ def tell(outcome: Outcome, wrong: list[str]) -> str:
     return f"| {' | '.join(cells)} |\nrequests at {times}\n{outcome.result.told()}"
 
 
-PLAIN = (
-    "ok",
-    "answer-4mb",
-    "error-auth",
-    "cut-mid-chunked",
-    "html",
-    "nobody",
-    "no-key",
-)
+PLAIN = ("ok", "answer-4mb", "error-auth", "cut-mid-chunked", "html", "nobody", "no-key")
 
 
 def cases() -> Iterator[Any]:

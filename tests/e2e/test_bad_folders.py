@@ -80,16 +80,7 @@ def _strange(folder: Path, kind: str, elsewhere: Path) -> None:
 
 
 KINDS = [
-    *(
-        "file",
-        "files",
-        "gitignore",
-        "lock",
-        "meta",
-        "malformed meta",
-        "meta folder",
-        "huge meta",
-    ),
+    *("file", "files", "gitignore", "lock", "meta", "malformed meta", "meta folder", "huge meta"),
     *("linked meta", "linked lock"),
 ]
 
@@ -149,8 +140,7 @@ def test_a_limit_on_file_sizes_loses_nothing(run_host: Run, sample_repo: Repo, t
     out, plain = tmp_path / "out", tmp_path / "plain"
     limits = (limit, limit)
     result = run_host(
-        *sample_run(sample_repo, out),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+        *sample_run(sample_repo, out), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     )
     result.one_line(ENVIRONMENT, "File too large")
     run_host(*sample_run(sample_repo, out)).check()
@@ -172,11 +162,7 @@ def test_a_limit_on_file_sizes_loses_nothing(run_host: Run, sample_repo: Repo, t
     ],
 )
 def test_other_options_in_a_begun_folder_are_refused_by_name(
-    run_host: Run,
-    tiny: Repo,
-    script: Path,
-    tmp_path: Path,
-    change: list[str],
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, change: list[str]
 ) -> None:
     """Neither a finished nor an unfinished folder is changed."""
     out = tmp_path / "out"
@@ -296,11 +282,7 @@ def test_apply_writes_what_the_patch_says_and_nothing_else(
     assert (tiny.path / "app.py").read_text() == "def half(n):\n    return n // 2\n"
     assert stat.S_IMODE((tiny.path / "app.py").stat().st_mode) == 0o755
     assert (tiny.path / ".git" / "index").read_bytes() == index
-    assert sorted(p.name for p in tiny.path.iterdir()) == [
-        ".git",
-        "app.py",
-        "untracked.txt",
-    ]
+    assert sorted(p.name for p in tiny.path.iterdir()) == [".git", "app.py", "untracked.txt"]
 
 
 def _changed(tiny: Repo, elsewhere: Path, how: str) -> None:
@@ -334,10 +316,7 @@ def test_apply_refuses_what_has_changed_meanwhile(
     refused = run_host(*arguments, "--apply")
     refused.one_line(ENVIRONMENT, "app.py")
     assert not any("with --apply" in line for line in refused.progress)
-    assert (
-        deep_digest(tiny.path),
-        deep_digest(tmp_path / "out" / "attempt_0").keys(),
-    ) == before
+    assert (deep_digest(tiny.path), deep_digest(tmp_path / "out" / "attempt_0").keys()) == before
     assert (tmp_path / "out" / "patch.diff").read_bytes() != b""
     if how == "link":
         assert (tmp_path / "elsewhere.py").read_text() == TINY["app.py"]

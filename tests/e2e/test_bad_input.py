@@ -87,10 +87,7 @@ def test_a_repository_without_python_has_nothing_to_work_on(
     run_host: Run, make_repo: Make, script: Path, tmp_path: Path
 ) -> None:
     """Tests alone do not count as code; once there is code, the same command works."""
-    repo, out = (
-        make_repo({"a.txt": "x", "tests/test_a.py": "x = 1\n"}),
-        tmp_path / "out",
-    )
+    repo, out = (make_repo({"a.txt": "x", "tests/test_a.py": "x = 1\n"}), tmp_path / "out")
     run_host(*tiny_run(repo, out, script)).one_line(ENVIRONMENT, "no Python files", str(repo))
     assert not out.exists()
     repo.commit(TINY)
@@ -116,22 +113,11 @@ def test_the_objects_of_a_sha256_repository_are_refused(run_host: Run, script: P
 
 @pytest.mark.parametrize(
     ("content", "word"),
-    [
-        (None, "No such file"),
-        (b"", "empty"),
-        (b" \n\t", "empty"),
-        (b"a" * 50_000_000, "larger than"),
-        (b"a\0b", "NUL"),
-    ],
+    [(None, "No such file"), (b"", "empty"), (b" \n\t", "empty"), (b"a" * 50_000_000, "larger than"), (b"a\0b", "NUL")],
     ids=["missing", "empty", "blank", "50 MB", "NUL"],
 )
 def test_an_issue_that_cannot_be_used(
-    run_host: Run,
-    tiny: Repo,
-    script: Path,
-    tmp_path: Path,
-    content: bytes | None,
-    word: str,
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, content: bytes | None, word: str
 ) -> None:
     """The error is reported before the run begins."""
     issue = tmp_path / "issue.md"
@@ -364,15 +350,7 @@ def test_python_files_of_the_repository_are_never_imported(
 ) -> None:
     """Started inside a repository whose modules shadow the standard library."""
     trap = f"open({str(tmp_path / 'called')!r}, 'w')\n"
-    names = [
-        "ast",
-        "re",
-        "json",
-        "pylint/__init__",
-        "astroid/__init__",
-        "sitecustomize",
-        "acr/__init__",
-    ]
+    names = ["ast", "re", "json", "pylint/__init__", "astroid/__init__", "sitecustomize", "acr/__init__"]
     rc = '[MASTER]\ninit-hook=\'open("called", "w")\'\n'
     traps = {f"{name}.py": trap for name in names} | {".pylintrc": rc, "pylintrc": rc}
     repo = make_repo(TINY | traps)

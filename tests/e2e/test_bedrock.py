@@ -33,11 +33,7 @@ def server() -> Iterator[StrictServer]:
 def write_files(home: Path, profile: str) -> None:
     """Write the keys and the region of a profile to the files that AWS's tools use."""
     section = profile if profile == "default" else f"profile {profile}"
-    keys = {
-        "aws_access_key_id": ACCESS,
-        "aws_secret_access_key": KEY,
-        "aws_session_token": TOKEN,
-    }
+    keys = {"aws_access_key_id": ACCESS, "aws_secret_access_key": KEY, "aws_session_token": TOKEN}
     lines = "".join(f"{name} = {value}\n" for name, value in keys.items())
     (home / ".aws").mkdir()
     (home / ".aws" / "credentials").write_text(f"[other]\naws_access_key_id = x\n[{profile}]\n{lines}")
@@ -61,11 +57,7 @@ def test_a_wrong_secret_is_refused_once(host: Host, server: StrictServer) -> Non
     """The class is auth, and no message shows the secret or the token."""
     write_files(host.home, "default")
     secret = "never-shown-0123456789+/="
-    env = {
-        URL: server.root,
-        "AWS_ACCESS_KEY_ID": ACCESS,
-        "AWS_SECRET_ACCESS_KEY": secret,
-    }
+    env = {URL: server.root, "AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": secret}
     env["AWS_SESSION_TOKEN"] = TOKEN
     result = host.run("ask", "--model", f"bedrock/{CLAUDE}", "--json", "hi", env=env).check(3)
     assert json.loads(result.stdout)["error"]["class"] == "auth"

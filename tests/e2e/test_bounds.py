@@ -280,8 +280,7 @@ YEARS = 365 * DAY
 
 
 @pytest.mark.parametrize(
-    "offset",
-    usually([-60 * YEARS, 5000 * YEARS], [-56 * YEARS, -60 * YEARS, -DAY, DAY, 75 * YEARS, 5000 * YEARS]),
+    "offset", usually([-60 * YEARS, 5000 * YEARS], [-56 * YEARS, -60 * YEARS, -DAY, DAY, 75 * YEARS, 5000 * YEARS])
 )
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_replay_does_not_change_with_the_clock(

@@ -59,10 +59,7 @@ def answers(old: tuple[Repo, list[str]], binary: Path, tmp_path_factory: pytest.
 
 def start(host: Host, repo: Repo, rev: str, folder: Path) -> subprocess.Popen[bytes]:
     """Start a search whose streams go to files."""
-    with (
-        open(folder / f"{rev}.out", "wb") as out,
-        open(folder / f"{rev}.err", "wb") as err,
-    ):
+    with open(folder / f"{rev}.out", "wb") as out, open(folder / f"{rev}.err", "wb") as err:
         arguments = ["search", "--repo", repo, "--rev", rev, "--json", *CALLS]
         return host.start(*arguments, stdout=out, stderr=err)
 
@@ -145,8 +142,7 @@ def other_rows(path: Path, dice: random.Random) -> None:
         keys = [row[0] for row in database.execute("SELECT rowid FROM outline ORDER BY rowid LIMIT 2")]
         rows = columns[-1]
         database.execute(
-            f"UPDATE outline SET {rows} = (SELECT {rows} FROM outline WHERE rowid = ?) WHERE rowid = ?",
-            keys,
+            f"UPDATE outline SET {rows} = (SELECT {rows} FROM outline WHERE rowid = ?) WHERE rowid = ?", keys
         )
     database.close()
 
@@ -168,11 +164,7 @@ def warm(host: Host, repo: Repo, commits: list[str]) -> None:
 
 
 def damage_once(
-    host: Host,
-    repo: Repo,
-    answers: Answers,
-    damage: Callable[[Path, random.Random], None],
-    dice: random.Random,
+    host: Host, repo: Repo, answers: Answers, damage: Callable[[Path, random.Random], None], dice: random.Random
 ) -> None:
     """Damage the cache, then search three times: the answers stay the same, each with at most one line on stderr."""
     damage(cache_file(host), dice)
@@ -184,10 +176,7 @@ def damage_once(
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_answers_stay_whatever_the_cache_has_become(
-    host: Host,
-    old: tuple[Repo, list[str]],
-    answers: Answers,
-    damage: Callable[[Path, random.Random], None],
+    host: Host, old: tuple[Repo, list[str]], answers: Answers, damage: Callable[[Path, random.Random], None]
 ) -> None:
     """Takes each code path once; tests/unit/index damages every byte. What belongs to somebody else stays, also after --clear."""
     repo, commits = old
@@ -249,11 +238,7 @@ def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> N
     index(host, repo, "--rev", first)
     name, mode = what.split()
     nobody = _as_nobody(host.home)
-    path = {
-        "file": cache_file(host),
-        "folder": cache_file(host).parent,
-        "cache": host.home / "cache",
-    }[name]
+    path = {"file": cache_file(host), "folder": cache_file(host).parent, "cache": host.home / "cache"}[name]
     path.chmod(int(mode, 8))
     for rev, expected in zip((first, second), told):
         result = host.run("search", "--repo", repo, "--rev", rev, "--json", *calls, **nobody)
@@ -273,10 +258,7 @@ def test_clear_drops_outlines_and_nothing_else(host: Host, old: tuple[Repo, list
     (folder / "outlines.sqlite.bak").write_text("mine")
     for _ in range(2):
         assert host.run("index", "--clear").check().stderr == b""
-        assert {p.name for p in folder.iterdir()} - {"outlines.sqlite-lock"} == {
-            "notes.txt",
-            "outlines.sqlite.bak",
-        }
+        assert {p.name for p in folder.iterdir()} - {"outlines.sqlite-lock"} == {"notes.txt", "outlines.sqlite.bak"}
     row = index(host, repo, "--rev", commits[0])
     assert (row["parsed"], row["cached"]) == (160, 0)
     row = index(host, repo, "--clear", "--rev", commits[0])

@@ -132,10 +132,7 @@ class HonestRun(NamedTuple):
 
 @pytest.fixture
 def honest(
-    loopback_openai: Callable[..., LoopbackOpenAI],
-    sample: Path,
-    sample_repo: Repo,
-    tmp_path: Path,
+    loopback_openai: Callable[..., LoopbackOpenAI], sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> HonestRun:
     """A run that has not begun."""
     server, out = loopback_openai(sample / "answers.jsonl"), tmp_path / "out"
@@ -217,11 +214,7 @@ def test_the_time_of_a_run_is_over(host: Host, sample: Path, sample_repo: Repo, 
 def batch(repo: Repo, sample: Path, folder: Path, tasks: int) -> list[Any]:
     """The arguments of a batch of that many tasks, each with the sample's issue."""
     dataset, repos = folder / "tasks.jsonl", folder / "repos" / "o"
-    row = {
-        "repo": f"o/{repo.path.name}",
-        "base_commit": "HEAD",
-        "problem_statement": (sample / "issue.md").read_text(),
-    }
+    row = {"repo": f"o/{repo.path.name}", "base_commit": "HEAD", "problem_statement": (sample / "issue.md").read_text()}
     rows = [json.dumps({"instance_id": f"task-{n}", **row}) for n in range(tasks)]
     dataset.write_text("\n".join(rows))
     repos.mkdir(parents=True)
@@ -262,9 +255,7 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
         _wait_for_request(server, holder)
         held = json.loads(ledger.read_text().splitlines()[1])["tokens"]
         ended = host.run(
-            *(*command, "--model", MODEL, "--max-tokens-total", held),
-            *("--max-time", 2 * SLOWNESS),
-            env=env_of(server),
+            *(*command, "--model", MODEL, "--max-tokens-total", held), *("--max-time", 2 * SLOWNESS), env=env_of(server)
         ).check(4)
         holder.kill()
         _end(holder)
@@ -295,11 +286,7 @@ def test_a_batch_with_a_damaged_ledger_begins_no_task(
 
 
 def test_a_batch_goes_on_with_a_higher_ceiling(
-    host: Host,
-    loopback_openai: Callable[..., LoopbackOpenAI],
-    sample: Path,
-    sample_repo: Repo,
-    tmp_path: Path,
+    host: Host, loopback_openai: Callable[..., LoopbackOpenAI], sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
     server = loopback_openai(sample / "answers.jsonl")
     command = [*batch(sample_repo, sample, tmp_path, 1), "--model", server.model]
@@ -331,9 +318,7 @@ def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
     command = batch(sample_repo, sample, tmp_path, 2)
     with LyingServer(["no usage"], tmp_path / "out/shared/ledger.jsonl", PRICE) as server:
         ended = host.run(
-            *(*command, "--model", MODEL, "--task-max-cost", "0.5"),
-            env=env_of(server),
-            timeout=120 * SLOWNESS,
+            *(*command, "--model", MODEL, "--task-max-cost", "0.5"), env=env_of(server), timeout=120 * SLOWNESS
         ).check(4)
     assert "2 stopped at a ceiling" in ended.err
     for n in range(2):
@@ -344,9 +329,7 @@ def test_the_time_of_a_batch_is_over(host: Host, sample: Path, sample_repo: Repo
     command = batch(sample_repo, sample, tmp_path, 3)
     with LyingServer(["hang"], tmp_path / "none", PRICE) as server:
         ended = host.run(
-            *(*command, "--model", MODEL, "--max-time", 2 * SLOWNESS),
-            env=env_of(server),
-            timeout=60 * SLOWNESS,
+            *(*command, "--model", MODEL, "--max-time", 2 * SLOWNESS), env=env_of(server), timeout=60 * SLOWNESS
         ).check(4)
     assert "3 stopped at a ceiling" in ended.err
     assert server.received <= 1

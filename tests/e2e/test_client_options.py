@@ -67,11 +67,7 @@ def test_key_file_for_others_is_refused(
 
 
 def test_keys_do_not_bind_a_folder_but_effort_and_second_model_do(
-    run_host: RunHost,
-    loopback_openai: Serve,
-    sample_repo: Repo,
-    tmp_path: Path,
-    key_file: Path,
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path, key_file: Path
 ) -> None:
     server, out = loopback_openai(SCRIPT), tmp_path / "out"
     args = arguments(sample_repo, out, model=server.model)

@@ -142,11 +142,7 @@ def grade(engine: sandboxes.Engine, host: Host, folder: Path, files: Path) -> di
 
 
 def test_three_projects_have_the_same_reports_on_both_engines(
-    host: Host,
-    tmp_path: Path,
-    rows: list[dict[str, Any]],
-    root: Path,
-    files: Path,
+    host: Host, tmp_path: Path, rows: list[dict[str, Any]], root: Path, files: Path
 ) -> None:
     lines(tmp_path / "dataset.jsonl", rows)
     here = [name for name in ("podman", "dockerd") if not sandboxes.missing_for(name)]

@@ -104,11 +104,7 @@ def test_the_table_says_what_became_of_each_task(saved: Saved) -> None:
     result = saved.grade({"a__b-1": GOOD, "a__b-22": CLASSES["issue_remains"], "a__b-3": None}, "r").check()
     head, *rows = result.out.splitlines()
     assert head.split() == ["task", "grade", "time", "memory", "why"]
-    assert [row.split()[:2] for row in rows] == [
-        ["a__b-1", "resolved"],
-        ["a__b-22", "unresolved"],
-        ["a__b-3", "empty"],
-    ]
+    assert [row.split()[:2] for row in rows] == [["a__b-1", "resolved"], ["a__b-22", "unresolved"], ["a__b-3", "empty"]]
     assert rows[1].endswith("  tests of the issue fail")
     assert "1 of 3 tasks resolved (33.3%; 95%: 6.1 to 79.2%): 1 unresolved, 0 with an error, 1 with an" in result.err
     assert "    1  tests of the issue fail: a__b-22\n" in result.err

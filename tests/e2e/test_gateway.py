@@ -108,11 +108,7 @@ def gateway(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def ask(host: Host, root: str, model: str, key: str = KEY, provider: str = "litellm") -> Result:
     """One question, sent in LiteLLM's dialect or in any of OpenAI's dialects."""
-    env = {
-        "LITELLM_PROXY_API_KEY": key,
-        "OPENAI_API_KEY": key,
-        "ACR_RETRY_BASE_MS": "10",
-    }
+    env = {"LITELLM_PROXY_API_KEY": key, "OPENAI_API_KEY": key, "ACR_RETRY_BASE_MS": "10"}
     command = ["ask", "--json", "--base-url", f"{root}/v1"]
     return host.run(*command, "--model", f"{provider}/{model}", "hello", env=env)
 

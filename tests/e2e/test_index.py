@@ -8,18 +8,7 @@ from typing import Any, Callable
 
 import pytest
 from host import Host
-from indexing import (
-    SANITIZED,
-    all_gone,
-    counts,
-    eight_calls,
-    history,
-    index,
-    reasons,
-    search,
-    untouched,
-    workers,
-)
+from indexing import SANITIZED, all_gone, counts, eight_calls, history, index, reasons, search, untouched, workers
 from repos import Repo
 
 Make = Callable[..., Repo]
@@ -32,17 +21,7 @@ def everything_answers(host: Host, repo: Repo, calls: list[str] | None = None, t
     with untouched(repo):
         cold = search(host, repo, calls, "--jobs", "1", timeout=timeout)
         warm = search(host, repo, calls, timeout=timeout)
-        commit = search(
-            host,
-            repo,
-            calls,
-            "--rev",
-            "HEAD",
-            "--no-cache",
-            "--jobs",
-            "8",
-            timeout=timeout,
-        )
+        commit = search(host, repo, calls, "--rev", "HEAD", "--no-cache", "--jobs", "8", timeout=timeout)
         row = index(host, repo, "--verbose", timeout=timeout)
         assert all_gone(host)
     assert cold.stdout == warm.stdout == commit.stdout
@@ -120,12 +99,7 @@ def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path:
     plain.mkdir()
     other = make_repo({"a.c": "int f;\n"}, name="other")
     for repo, entries in ((nothing, 0), (plain, 0), (other, 1)):
-        assert counts(index(host, repo)) == {
-            "entries": entries,
-            "files": 0,
-            "symbols": 0,
-            "unparsable": 0,
-        }
+        assert counts(index(host, repo)) == {"entries": entries, "files": 0, "symbols": 0, "unparsable": 0}
         search(host, repo, eight_calls()).check(1)
     bare = tmp_path / "bare.git"
     other.git("clone", "-q", "--bare", str(other.path), str(bare))
@@ -151,10 +125,7 @@ ODD: dict[str, tuple[bytes, str | None]] = {
     "cookie_lies.py": (b"# coding: ascii\nclass Lies:\n    a = '\xe9'\n", None),
     "cookie_unknown.py": (b"# coding: klingon\nclass Unknown:\n    pass\n", None),
     "cookie_no_text.py": (b"# coding: hex\nclass NoText:\n    pass\n", None),
-    "cookie_undefined.py": (
-        b"# coding: undefined\nclass Undefined:\n    pass\n",
-        "undefined",
-    ),
+    "cookie_undefined.py": (b"# coding: undefined\nclass Undefined:\n    pass\n", "undefined"),
     "cookie_utf7.py": (b"# coding: utf-7\nclass Seven:\n    pass\n", None),
     "utf16.py": ("class Wide:\n    pass\n".encode("utf-16"), "null bytes"),
     "utf16_bare.py": ("class Wide:\n    pass\n".encode("utf-16-le"), "null bytes"),
@@ -175,28 +146,16 @@ ODD: dict[str, tuple[bytes, str | None]] = {
     "deep_lambda.py": (b"x = " + b"lambda: " * 50_000 + b"1", "deep"),
     "deep_base.py": (b"class B(a" + b".a" * 50_000 + b"):\n    pass\n", "nested"),
     "deep_elif.py": (b"if a:\n    pass\n" + b"elif b:\n    pass\n" * 20_000, "deep"),
-    "deep_blocks.py": (
-        b"".join(b" " * n + b"if 1:\n" for n in range(150)) + b" " * 150 + b"x",
-        "indentation",
-    ),
+    "deep_blocks.py": (b"".join(b" " * n + b"if 1:\n" for n in range(150)) + b" " * 150 + b"x", "indentation"),
     "parentheses.py": (b"x = " + b"(" * 10_000 + b")" * 10_000, "parentheses"),
     "brackets_open.py": (b"[" * 9_999, ""),
     "digits.py": (b"x = " + b"9" * 100_000, "digits"),
     "decorators.py": (b"@d\n" * 20_000 + b"def decorated():\n    pass\n", None),
     "targets.py": (b"t = " * 20_000 + b"1\n", None),
     "long_name.py": (b"class " + b"N" * 100_000 + b":\n    pass\n", None),
-    "nested_classes.py": (
-        b"".join(b" " * n + b"class N%d:\n" % n for n in range(95)) + b" " * 95 + b"pass",
-        None,
-    ),
-    "stringy.py": (
-        b"x = '''" + b"\n\t\\\x1f" * 5_000 + b"'''\nclass Stringy(a['\\t\\n\x1f\\\\']):\n    pass\n",
-        None,
-    ),
-    "colons.py": (
-        b"def f(a='''\n:\n''', *, # :\n  b=lambda: 0\n):  # :\n    pass\n",
-        None,
-    ),
+    "nested_classes.py": (b"".join(b" " * n + b"class N%d:\n" % n for n in range(95)) + b" " * 95 + b"pass", None),
+    "stringy.py": (b"x = '''" + b"\n\t\\\x1f" * 5_000 + b"'''\nclass Stringy(a['\\t\\n\x1f\\\\']):\n    pass\n", None),
+    "colons.py": (b"def f(a='''\n:\n''', *, # :\n  b=lambda: 0\n):  # :\n    pass\n", None),
 }
 
 
@@ -209,19 +168,7 @@ def test_odd_files_count_as_text_or_not_at_all(host: Host, make_repo: Make) -> N
     for name, (_, reason) in ODD.items():
         assert reason is None or reason in told[name], (name, told[name])
     assert row["files"] == len(ODD) + 1 and row["cached"] == row["files"]
-    found = [
-        "Müller",
-        "Euro",
-        "Lies",
-        "Unknown",
-        "NoText",
-        "Seven",
-        "Bom",
-        "BomCookie",
-        "Cr",
-        "Feed",
-        "Stringy",
-    ]
+    found = ["Müller", "Euro", "Lies", "Unknown", "NoText", "Seven", "Bom", "BomCookie", "Cr", "Feed", "Stringy"]
     for answer in search(host, repo, [f"search_class({name!r})" for name in found]).check().rows():
         assert answer["results"], answer
     lines = host.run("index", "--repo", repo, "--verbose").check().err.splitlines()
@@ -244,32 +191,9 @@ def test_each_odd_file_answers_when_it_is_asked_about(host: Host, make_repo: Mak
 
 def odd_names() -> list[bytes]:
     """File names that confuse parsers of lines, fields or text."""
-    names = [
-        b"new\nline.py",
-        b"tab\tbed.py",
-        b"unit\x1f.py",
-        b"back\\slash.py",
-        b"\xff\xfe.py",
-        b"caf\xe9.py",
-        b" .py",
-    ]
-    names += [
-        b"-rf.py",
-        b"--help.py",
-        b"'quote'.py",
-        b'"double".py',
-        b"$(touch x).py",
-        b"a\rb.py",
-        b"\x01\x7f.py",
-    ]
-    names += [
-        b"n" * 252 + b".py",
-        b".py",
-        b"..py",
-        "каталог/файл.py".encode(),
-        "\u202e.py".encode(),
-        b"[*]?.py",
-    ]
+    names = [b"new\nline.py", b"tab\tbed.py", b"unit\x1f.py", b"back\\slash.py", b"\xff\xfe.py", b"caf\xe9.py", b" .py"]
+    names += [b"-rf.py", b"--help.py", b"'quote'.py", b'"double".py', b"$(touch x).py", b"a\rb.py", b"\x01\x7f.py"]
+    names += [b"n" * 252 + b".py", b".py", b"..py", "каталог/файл.py".encode(), "\u202e.py".encode(), b"[*]?.py"]
     return names + [b"d\xff/x\n/in.py", b"/".join([b"deep"] * 200) + b"/end.py"]
 
 
@@ -284,18 +208,9 @@ def test_names_that_are_odd(host: Host, make_repo: Make) -> None:
         with open(path[:-8] + b"_bad.py" if len(name) == 255 else path[:-3] + b"_bad.py", "w") as file:
             file.write("print 1\n")
     repo.commit({})
-    row = everything_answers(
-        host,
-        repo,
-        eight_calls() + ["search_code('print 1')", "search_code('return 1')"],
-    )
+    row = everything_answers(host, repo, eight_calls() + ["search_code('print 1')", "search_code('return 1')"])
     n = len(odd_names())
-    assert counts(row) == {
-        "entries": 2 * n + 2,
-        "files": 2 * n + 2,
-        "symbols": 2 * n + 2,
-        "unparsable": n + 1,
-    }
+    assert counts(row) == {"entries": 2 * n + 2, "files": 2 * n + 2, "symbols": 2 * n + 2, "unparsable": n + 1}
     answers = search(host, repo, [f"search_class('K{number}')" for number in range(n)]).check().rows()
     assert all(len(answer["results"]) == 1 for answer in answers)
     lines = host.run("index", "--repo", repo, "--verbose").check().stderr.splitlines()
@@ -323,12 +238,7 @@ def test_links_and_what_is_no_file(host: Host, make_repo: Make, tmp_path: Path) 
         (repo.path / name).symlink_to(target)
     repo.commit({})
     row = everything_answers(host, repo)
-    assert counts(row) == {
-        "entries": 1 + len(links),
-        "files": 1,
-        "symbols": 2,
-        "unparsable": 0,
-    }
+    assert counts(row) == {"entries": 1 + len(links), "files": 1, "symbols": 2, "unparsable": 0}
     search(host, repo, ["search_class('Outside')"]).check(1)
     os.mkfifo(repo.path / "pipe.py")
     assert counts(index(host, repo))["files"] == 1
@@ -374,10 +284,7 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
         assert search(host, repo, calls, timeout=180).rows()[-1]["ok"]
         row = index(host, repo, "--verbose", timeout=180)
         assert all_gone(host)
-    told = {
-        "huge.py": "larger than 16 MiB",
-        "dense.py": "MemoryError: too deep or too large for the parser",
-    }
+    told = {"huge.py": "larger than 16 MiB", "dense.py": "MemoryError: too deep or too large for the parser"}
     if SANITIZED:  # sanitizers have more memory and less time
         assert set(reasons(row)) <= set(told)
         return
@@ -398,9 +305,5 @@ def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> Non
     one = "    def m{0}(self): pass\n" if name == "methods" else "def f(): pass\n"
     n = 20_000 if name == "methods" else 30_000
     text = ("class C:\n" if name == "methods" else A) + "".join(one.format(i) for i in range(n))
-    row = everything_answers(
-        host,
-        make_repo({"a.py": text}),
-        eight_calls("C", "m19999" if name == "methods" else "f"),
-    )
+    row = everything_answers(host, make_repo({"a.py": text}), eight_calls("C", "m19999" if name == "methods" else "f"))
     assert row["symbols"] == n + (1 if name == "methods" else 2)

@@ -131,13 +131,7 @@ def test_batch_starts_itself(moved: Host, tmp_path: Path) -> None:
     row["problem_statement"] += ", 72.90 + 62.31"
     (tmp_path / "tasks.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     moved.run(
-        *(
-            "swe-bench",
-            "--dataset",
-            tmp_path / "tasks.jsonl",
-            "--out",
-            tmp_path / "out",
-        ),
+        *("swe-bench", "--dataset", tmp_path / "tasks.jsonl", "--out", tmp_path / "out"),
         *("--repos", tmp_path / "repos", "--model", f"script:{SCRIPT}"),
     ).check()
     (line,) = (tmp_path / "out" / "preds.jsonl").read_text("utf-8").splitlines()

@@ -11,13 +11,7 @@ from typing import Callable
 
 import pytest
 from host import SLOWNESS, Host, wait_until_caught
-from hostile import (
-    TINY,
-    journal_of,
-    sample_run,
-    stop_in_call,
-    strays,
-)
+from hostile import TINY, journal_of, sample_run, stop_in_call, strays
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo
 from runs import CALLS, SCRIPT
@@ -47,16 +41,7 @@ def test_a_signal_in_a_model_call_leaves_a_folder_to_go_on_with(
     assert host.run("replay", out).check().stdout == result.stdout
 
 
-STAGES = [
-    "snapshot",
-    "index",
-    "select",
-    "extract",
-    "search",
-    "analyse",
-    "locate",
-    "patch",
-]
+STAGES = ["snapshot", "index", "select", "extract", "search", "analyse", "locate", "patch"]
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -14,13 +14,7 @@ import pytest
 import repos
 from fewer import usually
 from host import Host, Result, kill
-from hostile import (
-    journal_of,
-    outcome,
-    sample_run,
-    strays,
-    take_back,
-)
+from hostile import journal_of, outcome, sample_run, strays, take_back
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo
 from runs import CALLS, SCRIPT
@@ -58,11 +52,7 @@ def _copy(finished: Path, records: int) -> Path:
 
 @pytest.mark.parametrize("number", usually([0, 5, CALLS - 1], range(CALLS)))
 def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
-    host: Host,
-    loopback_openai: Serve,
-    sample_repo: Repo,
-    tmp_path: Path,
-    number: int,
+    host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path, number: int
 ) -> None:
     """The run is killed after each record of the journal; only the call in progress is repeated."""
     server, out = loopback_openai(SCRIPT), tmp_path / "out"
@@ -75,10 +65,7 @@ def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
     host.run(*arguments, env=server.environment).check()
     assert len(server.requests) == CALLS + 1
     whole = loopback_openai(SCRIPT)
-    host.run(
-        *sample_run(sample_repo, tmp_path / "whole", server.model),
-        env=whole.environment,
-    ).check()
+    host.run(*sample_run(sample_repo, tmp_path / "whole", server.model), env=whole.environment).check()
     assert outcome(out) == outcome(tmp_path / "whole")
 
 
@@ -95,10 +82,7 @@ def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
         kill(child)
     host.run(*arguments, env=server.environment).check()
     whole = loopback_openai(SCRIPT)
-    host.run(
-        *sample_run(sample_repo, tmp_path / "whole", server.model),
-        env=whole.environment,
-    ).check()
+    host.run(*sample_run(sample_repo, tmp_path / "whole", server.model), env=whole.environment).check()
     assert outcome(out) == outcome(tmp_path / "whole")
 
 
@@ -211,10 +195,7 @@ def test_damage_before_the_last_record_is_refused(host: Host, sample_repo: Repo,
     (copy / "journal.jsonl").write_bytes(b"".join(lines))
     before = (copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()
     host.run(*sample_run(sample_repo, copy)).one_line(ENVIRONMENT, "journal.jsonl", "line 3")
-    assert (
-        (copy / "journal.jsonl").read_bytes(),
-        (copy / "meta.json").read_bytes(),
-    ) == before
+    assert ((copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()) == before
     host.run("replay", copy).one_line(ENVIRONMENT, "line 3")
 
 

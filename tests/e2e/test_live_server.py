@@ -69,10 +69,7 @@ def check_no_key(host: Host, out: Path, *results: Result) -> None:
 
 def test_same_diff_as_the_script(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
     checkout = sample_repo.clone(tmp_path / "checkout")
-    result = host.run(
-        *live(server, sample_repo, tmp_path / "live", "--verbose"),
-        env=server.environment,
-    ).check()
+    result = host.run(*live(server, sample_repo, tmp_path / "live", "--verbose"), env=server.environment).check()
     assert result.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     check_patch(result.stdout, checkout)
     assert len(server.requests) == server.position == CALLS

@@ -103,11 +103,7 @@ def test_unittest(host: Host, shop: Repo) -> None:
     """
     row = localize(host, shop, "--python", "/usr/bin/python3", "--failing-test", NAME + "large")
     assert (row["failing"], row["passing"], row["complete"]) == ([NAME + "large"], 3, True)
-    assert named(row) == [
-        ("Order", "discount", [1, 1]),
-        ("Order", "__init__", [2, 3]),
-        ("Order", "total", [2, 3]),
-    ]
+    assert named(row) == [("Order", "discount", [1, 1]), ("Order", "__init__", [2, 3]), ("Order", "total", [2, 3])]
     assert row["methods"][0] == {
         **{"file": "shop/order.py", "class": "Order", "func": "discount"},
         **{"start": 11, "end": 15, "score": 1.0, "rank": [1, 1]},
@@ -174,8 +170,7 @@ def python_of(version: str) -> str | Path:
 
 
 @pytest.mark.parametrize(
-    "version",
-    usually(["", "3.[78].*", "3.13.*"], ["", "3.[78].*", "3.9.*", "3.10.*", "3.11.*", "3.12.*", "3.13.*"]),
+    "version", usually(["", "3.[78].*", "3.13.*"], ["", "3.[78].*", "3.9.*", "3.10.*", "3.11.*", "3.12.*", "3.13.*"])
 )
 def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo: MakeRepo, version: str) -> None:
     """Neither definitions nor functions that a module calls for itself count, but code after the import does. By a

@@ -519,17 +519,17 @@ FLAKY: dict[str, dict[str, str]] = {
         "tests/test_sleep.py": "import os\nimport threading\nimport time\n\n\ndef test_race():\n    done = []\n"
         "    late = os.urandom(1)[0] / 256 / 50\n    thread = threading.Thread(target=lambda: (time.sleep(late), done.append(1)))\n"
         "    thread.start()\n    time.sleep(0.01)\n    had = bool(done)\n    thread.join()\n    assert had\n\n\n"
-        "def test_clock():\n    assert time.time_ns() // 1000 % 2\n",
+        "def test_clock():\n    assert time.time_ns() // 1000 % 2\n"
     },
     "state": {
         "tests/test_state.py": "import os\nimport pathlib\n\nFILE = pathlib.Path('left_behind')\n\n\ndef test_a():\n"
         "    if os.urandom(1)[0] < 128:\n        FILE.write_text('x')\n\n\ndef test_b():\n    assert FILE.exists()\n\n\n"
-        "def test_c():\n    assert not FILE.exists()\n",
+        "def test_c():\n    assert not FILE.exists()\n"
     },
     "network": {
         "tests/test_network.py": "import os\nimport socket\n\n\ndef test_out():\n    socket.create_connection(('192.0.2.1', 80), 1)\n\n\n"
         "def test_loopback():\n    server = socket.create_server(('127.0.0.1', 0))\n    if os.urandom(1)[0] < 128:\n        server.close()\n"
-        "        raise ConnectionError('lost')\n    socket.create_connection(server.getsockname(), 5).close()\n    server.close()\n",
+        "        raise ConnectionError('lost')\n    socket.create_connection(server.getsockname(), 5).close()\n    server.close()\n"
     },
 }
 

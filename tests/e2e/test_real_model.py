@@ -19,18 +19,8 @@ KEY = "sk-real-0123456789"
 # Dialect -> (model, variable for the base URL, whether the URL includes /v1, variable for the key).
 DIALECTS = {
     "chat": (f"openai/{MODEL_NAME}", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
-    "responses": (
-        f"openai-responses/{MODEL_NAME}",
-        "OPENAI_BASE_URL",
-        "/v1",
-        "OPENAI_API_KEY",
-    ),
-    "messages": (
-        f"anthropic/{MODEL_NAME}",
-        "ANTHROPIC_BASE_URL",
-        "",
-        "ANTHROPIC_API_KEY",
-    ),
+    "responses": (f"openai-responses/{MODEL_NAME}", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
+    "messages": (f"anthropic/{MODEL_NAME}", "ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
 }
 SCHEMA = {
     "type": "object",
@@ -124,14 +114,7 @@ def test_unix_socket(host: Host, tmp_path_factory: pytest.TempPathFactory) -> No
     server = started(socket=path)
     try:
         address = f"unix:{path}:/v1"
-        args = (
-            "--model",
-            f"openai/{MODEL_NAME}",
-            "--base-url",
-            address,
-            "--max-tokens",
-            "8",
-        )
+        args = ("--model", f"openai/{MODEL_NAME}", "--base-url", address, "--max-tokens", "8")
         env = {"OPENAI_API_KEY": KEY}
         result = host.run("ask", "--json", *args, "Say hello.", env=env)
         (row,) = result.rows()

@@ -32,14 +32,7 @@ def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[
         pytest.skip("no folder of repositories: set ACR_REPOS")
     results = folder / "results.jsonl"
     command = [sys.executable, str(TOOLS / "replay_runs.py")]
-    command += [
-        "--shared",
-        str(recorded.parent),
-        "--binary",
-        str(binary),
-        "--results",
-        str(results),
-    ]
+    command += ["--shared", str(recorded.parent), "--binary", str(binary), "--results", str(results)]
     done = subprocess.run([*command, *options], capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     print(done.stdout)
@@ -49,16 +42,7 @@ def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[
 
 def told(rows: list[dict[str, Any]]) -> list[str]:
     """A line for each result, for failure messages."""
-    names = (
-        "instance_id",
-        "run",
-        "kind",
-        "exit",
-        "seconds",
-        "why",
-        "properties",
-        "unmet",
-    )
+    names = ("instance_id", "run", "kind", "exit", "seconds", "why", "properties", "unmet")
     return [json.dumps({name: row[name] for name in names if name in row}) for row in rows]
 
 

@@ -148,11 +148,7 @@ def resolve(run_host: RunHost, case: Recorded, repo: object, rev: str, out: Path
 
 
 def test_on_the_recorded_commit(
-    run_host: RunHost,
-    case: Recorded,
-    commit_repo: Path,
-    python: Path,
-    tmp_path: Path,
+    run_host: RunHost, case: Recorded, commit_repo: Path, python: Path, tmp_path: Path
 ) -> None:
     commit = case.task.base_commit
     diff = resolve(run_host, case, commit_repo, commit, tmp_path / "out")

@@ -12,17 +12,7 @@ from typing import Any, Callable
 import pytest
 from host import Host, Result, without_progress
 from repos import Repo, digest
-from runs import (
-    ANALYSE_2,
-    CHANGED,
-    ISSUE,
-    SAMPLE,
-    SCRIPT,
-    arguments,
-    broken_script,
-    journal,
-    read_json,
-)
+from runs import ANALYSE_2, CHANGED, ISSUE, SAMPLE, SCRIPT, arguments, broken_script, journal, read_json
 
 RunHost = Callable[..., Result]
 
@@ -34,13 +24,7 @@ def offline(host: Host, *args: object) -> subprocess.CompletedProcess[bytes]:
             probe = subprocess.run([*words, "true"], capture_output=True, check=False)
             if probe.returncode == 0:
                 command = [*words, str(host.program), *map(str, args)]
-                return subprocess.run(
-                    command,
-                    env=host.environment({}),
-                    capture_output=True,
-                    check=False,
-                    timeout=120,
-                )
+                return subprocess.run(command, env=host.environment({}), capture_output=True, check=False, timeout=120)
     pytest.skip("the network cannot be cut off here")
 
 

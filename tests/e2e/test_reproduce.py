@@ -9,18 +9,7 @@ from host import SLOWNESS, Host
 from hostile import TINY
 from repos import make_repo
 from runs import journal, read_json
-from verifying import (
-    FAILING,
-    PASSING,
-    SCRIPT,
-    Case,
-    Line,
-    case,
-    guard,
-    has_bubblewrap,
-    sandbox_options,
-    test_line,
-)
+from verifying import FAILING, PASSING, SCRIPT, Case, Line, case, guard, has_bubblewrap, sandbox_options, test_line
 
 __all__ = ["case"]
 NONE, USAGE, ENVIRONMENT, CEILING = 1, 2, 3, 4

@@ -10,17 +10,7 @@ import pytest
 from host import ROOT, Result
 from repos import Repo, digest
 from repos import sample_repo as make_sample
-from runs import (
-    ANALYSE_2,
-    CHANGED,
-    ISSUE,
-    SCRIPT,
-    SELECT_3,
-    arguments,
-    broken_script,
-    fixed,
-    folder_digest,
-)
+from runs import ANALYSE_2, CHANGED, ISSUE, SCRIPT, SELECT_3, arguments, broken_script, fixed, folder_digest
 
 RunHost = Callable[..., Result]
 
@@ -76,13 +66,7 @@ def test_other_options_are_refused_by_name(run_host: RunHost, sample_repo: Repo,
     shutil.copy(SCRIPT, script)
     if state == "unfinished":
         broken_script(script, SELECT_3)
-    run = {
-        "--repo": sample_repo,
-        "--issue": ISSUE,
-        "--model": f"script:{script}",
-        "--out": out,
-        "--verify": "never",
-    }
+    run = {"--repo": sample_repo, "--issue": ISSUE, "--model": f"script:{script}", "--out": out, "--verify": "never"}
     words = [word for pair in run.items() for word in pair]
     run_host("run", *words).check(0 if state == "finished" else 1)
     before = folder_digest(out)

@@ -82,23 +82,12 @@ def as_subfolder(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
     return repo.path / "brookbill" / "tariffs", []
 
 
-PLACES = [
-    as_commit,
-    as_working_tree,
-    as_dirty_tree,
-    as_plain_folder,
-    as_bare_clone,
-    as_linked_worktree,
-    as_subfolder,
-]
+PLACES = [as_commit, as_working_tree, as_dirty_tree, as_plain_folder, as_bare_clone, as_linked_worktree, as_subfolder]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__[3:])
 def test_same_change_from(
-    place: Callable[[Repo, Path], tuple[Path, list[str]]],
-    run_host: RunHost,
-    sample_repo: Repo,
-    tmp_path: Path,
+    place: Callable[[Repo, Path], tuple[Path, list[str]]], run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
     checkout = sample_repo.clone(tmp_path / "checkout")
     repo, options = place(sample_repo, tmp_path)
@@ -378,8 +367,7 @@ def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path
 def test_issue_from_text_and_from_stdin(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     model = ["--model", f"script:{SAMPLE / 'answers.jsonl'}", "--verify=never"]
     text = run_host(
-        *("run", "--repo", sample_repo, "--issue-text", ISSUE.read_text(), *model),
-        *("--out", tmp_path / "text"),
+        *("run", "--repo", sample_repo, "--issue-text", ISSUE.read_text(), *model), *("--out", tmp_path / "text")
     ).check()
     piped = run_host(
         *("run", "--repo", sample_repo, "--issue", "-", *model),
@@ -396,10 +384,7 @@ def test_submodule_is_left_out_and_said_once(
     run_host: RunHost, sample_repo: Repo, make_repo: Callable[..., Repo], tmp_path: Path
 ) -> None:
     other = make_repo({"m.py": "class BillingRun:\n    pass\n"}, "other")
-    sample_repo.git(
-        *("-c", "protocol.file.allow=always", "submodule", "--quiet", "add"),
-        *(str(other), "vendored"),
-    )
+    sample_repo.git(*("-c", "protocol.file.allow=always", "submodule", "--quiet", "add"), *(str(other), "vendored"))
     sample_repo.git("commit", "-q", "-m", "with a submodule")
     for options in ([], ["--rev", "HEAD"]):
         out = tmp_path / f"out-{len(options)}"

@@ -289,13 +289,7 @@ def test_run_that_fails(host: Host, echo: Callable[..., Echo], tmp_path: Path, s
 
 @pytest.mark.parametrize("failures", usually([[], [401]], [[], [400], [401], [429, 503]]))
 @pytest.mark.parametrize("form", [[], ["--json"], ["--verbose"]])
-def test_ask(
-    host: Host,
-    echo: Callable[..., Echo],
-    tmp_path: Path,
-    failures: list[int],
-    form: list[str],
-) -> None:
+def test_ask(host: Host, echo: Callable[..., Echo], tmp_path: Path, failures: list[int], form: list[str]) -> None:
     server, source = echo(failures), Source("environment", tmp_path)
     args = ["ask", "--model", MODEL, *form, "What is my key?"]
     result, watch = watched(host, *args, env=environment(source, server))

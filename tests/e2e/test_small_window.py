@@ -26,27 +26,12 @@ and everything that tariff billing does give another amount than the invoice say
 
 
 def run(
-    run_host: RunHost,
-    server: RamblingModel,
-    repo: Repo,
-    folder: Path,
-    issue: str,
-    *more: object,
+    run_host: RunHost, server: RamblingModel, repo: Repo, folder: Path, issue: str, *more: object
 ) -> tuple[Result, list[dict[str, Any]]]:
     """Run in a new folder; return the result and the journal's records."""
     path = folder / "issue.md"
     path.write_text(issue, encoding="utf-8")
-    args = (
-        "run",
-        "--repo",
-        repo.path,
-        "--issue",
-        path,
-        "--model",
-        "openai/rambling",
-        "--verbose",
-        "--verify=never",
-    )
+    args = ("run", "--repo", repo.path, "--issue", path, "--model", "openai/rambling", "--verbose", "--verify=never")
     env = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-local"}
     result = run_host(*args, "--out", folder / "out", *more, env=env)
     return result, journal(folder / "out")

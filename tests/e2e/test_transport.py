@@ -55,11 +55,7 @@ def ask(host: Host, base_url: str, *more: object, **changes: object) -> Result:
     given: Mapping[str, Any] = changes
     env = CLEAN | {"OPENAI_API_KEY": KEY, "ACR_RETRY_BASE_MS": "1"}
     env |= {name: None if v is None else str(v) for name, v in given.items()}
-    return host.run(
-        *("ask", "--model", "openai/m", "--base-url", base_url, "--retries", 1),
-        *(*more, "why?"),
-        env=env,
-    )
+    return host.run(*("ask", "--model", "openai/m", "--base-url", base_url, "--retries", 1), *(*more, "why?"), env=env)
 
 
 def local(server: ModelServer) -> str:
@@ -112,11 +108,7 @@ def test_an_unknown_authority_is_refused_before_anything_is_sent(
     check_network(result, server, 3, *words)  # and no second try is reported
     assert server.connections == 1
     told = failure(ask(host, local(server), "--json", SSL_CERT_FILE=trusted), 3)
-    assert (told["class"], told["http_status"], told["attempts"]) == (
-        "network",
-        None,
-        1,
-    )
+    assert (told["class"], told["http_status"], told["attempts"]) == ("network", None, 1)
     assert server.requests == []
 
 
@@ -150,11 +142,7 @@ def test_secrets_of_tls_are_not_written_down(
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
 def test_a_proxy_is_used_and_sees_no_key(
-    host: Host,
-    server: ModelServer,
-    proxy: ConnectProxy,
-    authority: Authority,
-    variable: str,
+    host: Host, server: ModelServer, proxy: ConnectProxy, authority: Authority, variable: str
 ) -> None:
     env = {variable: proxy.url, "SSL_CERT_FILE": authority.ca}
     check_answer(ask(host, f"https://{NAME}/v1", **env), server)
@@ -188,18 +176,10 @@ def test_no_proxy_takes_a_host_out(host: Host, server: ModelServer, proxy: Conne
 def test_loopback_is_never_reached_through_a_proxy(
     host: Host, server: ModelServer, proxy: ConnectProxy, authority: Authority
 ) -> None:
-    env = {
-        "HTTPS_PROXY": proxy.url,
-        "ALL_PROXY": proxy.url,
-        "SSL_CERT_FILE": authority.ca,
-    }
+    env = {"HTTPS_PROXY": proxy.url, "ALL_PROXY": proxy.url, "SSL_CERT_FILE": authority.ca}
     check_answer(ask(host, local(server), **env), server)
     with ModelServer() as plain:
-        result = ask(
-            *(host, f"http://127.0.0.1:{plain.port}/v1"),
-            http_proxy=proxy.url,
-            ALL_PROXY=proxy.url,
-        )
+        result = ask(*(host, f"http://127.0.0.1:{plain.port}/v1"), http_proxy=proxy.url, ALL_PROXY=proxy.url)
         check_answer(result, plain)
     assert proxy.heads == []
 
@@ -220,10 +200,7 @@ def test_a_proxy_that_is_not_there_is_told(host: Host, server: ModelServer) -> N
     assert server.requests == []
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["unix:{path}:/v1", "unix://{path}:/v1", "unix:{path}", "http+unix://{coded}/v1"],
-)
+@pytest.mark.parametrize("form", ["unix:{path}:/v1", "unix://{path}:/v1", "unix:{path}", "http+unix://{coded}/v1"])
 def test_a_unix_socket_is_asked(host: Host, tmp_path: Path, form: str) -> None:
     path = tmp_path / "model.sock"
     with ModelServer(path=path) as server:

@@ -15,30 +15,13 @@ from typing import Any, Callable
 
 import pytest
 from host import Host, Result, kill
-from hostile import (
-    TINY,
-    Arguments,
-    deep_digest,
-    sample_run,
-    strays,
-    tiny_run,
-    write_script,
-)
+from hostile import TINY, Arguments, deep_digest, sample_run, strays, tiny_run, write_script
 from repos import Repo
 from runs import ISSUE, SAMPLE, SCRIPT
 
 Run = Callable[..., Result]
 Make = Callable[..., Repo]
-VERBS = [
-    "run",
-    "run at HEAD",
-    "search",
-    "search at HEAD",
-    "patch",
-    "index",
-    "replay",
-    "swe-bench",
-]
+VERBS = ["run", "run at HEAD", "search", "search at HEAD", "patch", "index", "replay", "swe-bench"]
 
 
 def _spoil(repo: Repo) -> None:
@@ -94,11 +77,7 @@ def commands(host: Host, dirty: Repo, tmp_path: Path) -> dict[str, Arguments]:
     """For each verb, the arguments of a run on the dirty sample."""
     host.run(*sample_run(dirty, tmp_path / "done")).check()
     answer = tmp_path / "done" / "attempt_0" / "patch_raw_2.md"
-    calls = [
-        'search_class("Tariff")',
-        'search_code(" = ")',
-        'get_code_around_line("tool.py", 1, 3)',
-    ]
+    calls = ['search_class("Tariff")', 'search_code(" = ")', 'get_code_around_line("tool.py", 1, 3)']
     head = dirty.git("rev-parse", "HEAD")
     return {
         "run": sample_run(dirty, tmp_path / "out"),
@@ -165,13 +144,7 @@ def _kill_in(host: Host, arguments: Arguments, seconds: float, changes: dict[str
     return alive
 
 
-def _kill_verbs(
-    host: Host,
-    commands: dict[str, Arguments],
-    times: int,
-    out: Path,
-    changes: dict[str, str],
-) -> int:
+def _kill_verbs(host: Host, commands: dict[str, Arguments], times: int, out: Path, changes: dict[str, str]) -> int:
     """Kill run, search and index in turn at random moments; return how many kills hit a running one."""
     chance, kills = random.Random(6), 0
     seconds = {v: host.run(*commands[v], env=changes).seconds for v in ("search", "index")}
@@ -205,11 +178,7 @@ def _clean_up(host: Host, commands: dict[str, Arguments], changes: dict[str, str
 
 
 def test_kills_leave_the_repository_and_no_temporary_files(
-    host: Host,
-    dirty: Repo,
-    commands: dict[str, Arguments],
-    tmp_path: Path,
-    places: dict[str, str],
+    host: Host, dirty: Repo, commands: dict[str, Arguments], tmp_path: Path, places: dict[str, str]
 ) -> None:
     """Nothing remains in HOME or the repository; the next run removes files from the program's folder of temporary
     files.
@@ -266,7 +235,7 @@ def _without_index(repo: Repo, path: Path) -> Path:
 
 
 KINDS: list[Callable[[Repo, Path], Path]] = [
-    *(_bare, _worktree, _packed, _borrowing, _plain, _within, _locked, _without_index),
+    *(_bare, _worktree, _packed, _borrowing, _plain, _within, _locked, _without_index)
 ]
 
 
@@ -302,10 +271,7 @@ def test_apply_in_a_linked_worktree_writes_there(host: Host, make_repo: Make, tm
     """The patch is not written to the main worktree."""
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     linked = _worktree(repo, tmp_path / "linked")
-    arguments, before = (
-        tiny_run(linked, tmp_path / "out", script),
-        deep_digest(repo.path),
-    )
+    arguments, before = (tiny_run(linked, tmp_path / "out", script), deep_digest(repo.path))
     if later:
         host.run(*arguments).check()
     host.run(*arguments, "--apply").check()
@@ -345,14 +311,7 @@ def test_many_tiny_files_and_deep_folders(host: Host, make_repo: Make) -> None:
 def test_names_that_are_hard_to_show_stay_on_one_line(host: Host, make_repo: Make) -> None:
     """Names with a line feed, a tab, an escape, tags, or bytes that are not UTF-8."""
     repo = make_repo({"app.py": "x = 1\n"})
-    names = [
-        b"a\nb.py",
-        b"a\tb.py",
-        b"\x1b[31m.py",
-        b"<code>&.py",
-        b"\xff\xfe.py",
-        b"-rf.py",
-    ]
+    names = [b"a\nb.py", b"a\tb.py", b"\x1b[31m.py", b"<code>&.py", b"\xff\xfe.py", b"-rf.py"]
     for name in names:
         with open(os.path.join(os.fsencode(repo.path), name), "w") as file:
             file.write("odd = 1\n")

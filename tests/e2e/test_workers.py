@@ -47,12 +47,7 @@ def slow_repo(make_repo: Make) -> Repo:
     return make_repo({"slow.py": slow_module()} | {f"m{n}.py": module(n, 0) for n in range(10)})
 
 
-SLOW = [
-    "search_class('Slow')",
-    "search_method('crawl')",
-    "search_code('return 1')",
-    "search_class('C3')",
-]
+SLOW = ["search_class('Slow')", "search_method('crawl')", "search_code('return 1')", "search_class('C3')"]
 
 
 @pytest.mark.parametrize("sent", [pytest.param(signal.SIGKILL, marks=pytest.mark.full), signal.SIGSEGV])
@@ -110,12 +105,7 @@ def test_a_worker_that_hangs_is_ended_at_the_deadline(host: Host, slow_repo: Rep
 @pytest.mark.full
 def test_a_file_that_takes_the_parser_minutes(host: Host, make_repo: Make) -> None:
     """Fields of an f-string, each of which old parsers locate from the start of the string."""
-    repo = make_repo(
-        {
-            "a.py": A,
-            "fields.py": b"x = f'" + b"{a}" * 400_000 + b"'\nclass Fields:\n    pass\n",
-        }
-    )
+    repo = make_repo({"a.py": A, "fields.py": b"x = f'" + b"{a}" * 400_000 + b"'\nclass Fields:\n    pass\n"})
     row = index(host, repo, "--verbose", timeout=120)
     told = reasons(row)
     assert not told or list(told) == ["fields.py"] and "longer than 17 s" in told["fields.py"], told
@@ -188,15 +178,7 @@ def test_nothing_is_printed_into_a_journal(host: Host, sample_repo: Repo, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "limit",
-    [
-        "ulimit -n 104",
-        "ulimit -n 10",
-        "ulimit -v 400000",
-        "ulimit -s 256",
-        "ulimit -f 8",
-        "ulimit -t 9",
-    ],
+    "limit", ["ulimit -n 104", "ulimit -n 10", "ulimit -v 400000", "ulimit -s 256", "ulimit -f 8", "ulimit -t 9"]
 )
 def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
     """Few descriptors, little memory, small stacks, small files: the right answer or one clear line."""
@@ -227,14 +209,8 @@ def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
 
 def test_a_run_repeats_without_the_file_that_failed(host: Host, slow_repo: Repo, tmp_path: Path) -> None:
     """A worker is killed while a run indexes: its file is recorded, and stays text in a replay."""
-    asked = {
-        "API_calls": ["search_class('Slow')", "search_class('C3')"],
-        "bug_locations": [],
-    }
-    found = {
-        "API_calls": [],
-        "bug_locations": [{"file": "m3.py", "method": "m1_0", "intended_behavior": "x"}],
-    }
+    asked = {"API_calls": ["search_class('Slow')", "search_class('C3')"], "bug_locations": []}
+    found = {"API_calls": [], "bug_locations": [{"file": "m3.py", "method": "m1_0", "intended_behavior": "x"}]}
     edit = "<file>m3.py</file>\n<original>def shared(x):</original>\n<patched>def shared(x=1):</patched>"
     lines = [
         {"agent": "search", "content": "Slow and C3"},

@@ -64,16 +64,7 @@ class Authority:
             "/CN=server",
         )
         _openssl(
-            *(
-                "x509",
-                "-req",
-                "-in",
-                request,
-                "-CA",
-                self.ca,
-                "-CAkey",
-                self.folder / "ca.key",
-            ),
+            *("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.folder / "ca.key"),
             *("-CAcreateserial", "-days", 2, "-extfile", extensions, "-out", cert),
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -101,12 +92,7 @@ def make_authority(folder: Path) -> Authority:
             "/CN=test authority",
         ),
         *("-keyout", folder / "ca.key", "-out", folder / "ca.pem"),
-        *(
-            "-addext",
-            "basicConstraints=critical,CA:TRUE",
-            "-addext",
-            "keyUsage=critical,keyCertSign",
-        ),
+        *("-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"),
     )
     return Authority(folder)
 
@@ -139,12 +125,7 @@ class ModelServer(Serving):
 
     def events(self, model: str) -> list[str]:
         """The data lines of the stream for a request for that model."""
-        head = {
-            "id": "chatcmpl-1",
-            "object": "chat.completion.chunk",
-            "created": 1700000000,
-            "model": model,
-        }
+        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1700000000, "model": model}
         deltas: list[tuple[dict[str, str], str | None]] = [
             ({"role": "assistant", "content": ""}, None),
             ({"content": self.content}, None),

@@ -134,7 +134,7 @@ while a:
 """
     names = [row[1] for row in rows(source)]
     assert names == [
-        *("f1", "C1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f10.g1", "f10.G2", "f10.G2.x"),
+        *("f1", "C1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f10.g1", "f10.G2", "f10.G2.x")
     ]
 
 

@@ -82,10 +82,7 @@ DOUBTED = [
         "the script reads a file of Python code (line 2)",
     ),
     ("import app\nx = open(app.__file__)\n", "the script reads a file of Python code (line 2)"),
-    (
-        "try:\n    x = 1\nfinally:\n    break\n",
-        "the script drops errors by leaving a finally clause (line 1)",
-    ),
+    ("try:\n    x = 1\nfinally:\n    break\n", "the script drops errors by leaving a finally clause (line 1)"),
     (
         "import subprocess\nsubprocess.run(['python3', '-c', 'import app; assert app.half(4) == 2'])\n",
         "the script lets a child process decide its own exit code (line 2)",

@@ -53,9 +53,7 @@ def content(body: Any) -> str:
     return body["choices"][0]["message"]["content"]
 
 
-def test_answers_come_in_the_order_of_the_script_with_usage(
-    server: LoopbackOpenAI,
-) -> None:
+def test_answers_come_in_the_order_of_the_script_with_usage(server: LoopbackOpenAI) -> None:
     status, body, _ = ask(server, "one")
     assert (status, content(body)) == (200, "Look at `f`.")
     assert body["usage"] == {
@@ -73,20 +71,9 @@ WRONG = [
     ({"messages": []}, "messages is no list, or empty"),
     ({"messages": [{"role": "tool", "content": "x"}]}, "role is 'tool'"),
     ({"messages": [{"role": "user", "content": None}]}, "content is no text"),
-    (
-        {"messages": [{"role": "user", "content": "x", "name": "y"}]},
-        "not of role and content",
-    ),
+    ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "not of role and content"),
     ({"messages": [{"role": "assistant", "content": "x"}]}, "the last message"),
-    (
-        {
-            "messages": [
-                {"role": "user", "content": "x"},
-                {"role": "system", "content": "y"},
-            ]
-        },
-        "not the first",
-    ),
+    ({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]}, "not the first"),
     ({"response_format": {"type": "json_object"}}, "response_format of a search call"),
     ({"surprise": 1}, "unknown member 'surprise'"),
 ]
@@ -157,10 +144,7 @@ def test_host_gives_the_run_as_it_was_and_an_environment_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "the user's")
-    host = Host(
-        tmp_path,
-        stand_in(tmp_path, 'cat; echo "$1 $HOME $OPENAI_API_KEY $EXTRA" >&2; exit 3'),
-    )
+    host = Host(tmp_path, stand_in(tmp_path, 'cat; echo "$1 $HOME $OPENAI_API_KEY $EXTRA" >&2; exit 3'))
     result = host.run("run", env={"EXTRA": "more"}, input="text")
     assert (result.exit, result.out) == (3, "text")
     assert result.one_line(3, "run") == f"run {tmp_path}  more"

@@ -69,9 +69,7 @@ def test_a_row_has_tiers_and_limits(update: ModuleType) -> None:
     assert update.read_price(row("0"), True) is None
 
 
-def test_names_that_are_found_under_shorter_ones_are_left_out(
-    update: ModuleType,
-) -> None:
+def test_names_that_are_found_under_shorter_ones_are_left_out(update: ModuleType) -> None:
     listed = {
         "gpt-x": row("1e-6"),
         "gpt-x-2025-01-02": row("1e-6"),
@@ -86,12 +84,7 @@ def test_names_that_are_found_under_shorter_ones_are_left_out(
         "picture": row("1e-6", mode="image_generation"),
     }
     kept = update.thinned(update.read_rows(listed))
-    assert sorted(kept) == [
-        "bedrock/a.m-v1:0",
-        "bedrock/eu.a.m-v1:0",
-        "openai/gpt-x",
-        "openai/gpt-x-2024-01-02",
-    ]
+    assert sorted(kept) == ["bedrock/a.m-v1:0", "bedrock/eu.a.m-v1:0", "openai/gpt-x", "openai/gpt-x-2024-01-02"]
 
 
 def test_the_command_line_writes_a_table(tmp_path: Path) -> None:

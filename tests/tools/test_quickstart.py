@@ -55,11 +55,7 @@ def write_program(path: Path, text: str) -> None:
 
 def quickstart(tree: Path, edit: str, more: str = "") -> subprocess.CompletedProcess[str]:
     """Run quickstart; the program applies `edit` to seasonal.py and also runs `more`."""
-    env = os.environ | {
-        "PATH": f"{tree / 'bin'}:{os.environ['PATH']}",
-        "EDIT": edit,
-        "MORE": more,
-    }
+    env = os.environ | {"PATH": f"{tree / 'bin'}:{os.environ['PATH']}", "EDIT": edit, "MORE": more}
     command = [str(tree / "tools" / "quickstart")]
     return subprocess.run(command, cwd="/", env=env, capture_output=True, check=False, text=True)
 

@@ -41,16 +41,8 @@ RIGHT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
         {"Authorization": f"Bearer {KEY}"},
         {"model": "ok", "instructions": "s", "input": "u", "store": False} | {"stream": True, "max_output_tokens": 5},
     ),
-    "azure": (
-        "/openai/deployments/ok/chat/completions?api-version=2024-10-21",
-        {"api-key": KEY},
-        CHAT,
-    ),
-    "anthropic": (
-        "/v1/messages",
-        {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
-        MESSAGES,
-    ),
+    "azure": ("/openai/deployments/ok/chat/completions?api-version=2024-10-21", {"api-key": KEY}, CHAT),
+    "anthropic": ("/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}, MESSAGES),
     "bedrock": (
         "/model/ok/converse-stream",
         {"Authorization": f"Bearer {KEY}"},
@@ -263,10 +255,7 @@ CALLED: dict[str, tuple[str, list[dict[str, Any]]]] = {
                 "role": "model",
                 "parts": [{"functionCall": {"name": "the-id", "args": {}}, "thoughtSignature": SIGNATURE}],
             },
-            {
-                "role": "user",
-                "parts": [{"functionResponse": {"name": "the-id", "response": {"output": "r"}}}],
-            },
+            {"role": "user", "parts": [{"functionResponse": {"name": "the-id", "response": {"output": "r"}}}]},
         ],
     ),
 }
@@ -300,9 +289,7 @@ def test_names_that_stand_twice_are_refused(serve: Callable[..., StrictServer]) 
     assert any("unique names" in text for text in server.violations)
 
 
-def test_sampling_is_refused_by_the_new_version_of_messages(
-    serve: Callable[..., StrictServer],
-) -> None:
+def test_sampling_is_refused_by_the_new_version_of_messages(serve: Callable[..., StrictServer]) -> None:
     server = serve()
     new = {"anthropic-version": "2026-10-21", "x-api-key": None}
     new |= {"Authorization": f"Bearer {KEY}"}
@@ -314,9 +301,7 @@ def test_sampling_is_refused_by_the_new_version_of_messages(
     assert status(ask(server, "anthropic", {"anthropic-version": "2026-10-21"})) == 401
 
 
-def test_what_a_model_cannot_do_is_no_violation(
-    serve: Callable[..., StrictServer],
-) -> None:
+def test_what_a_model_cannot_do_is_no_violation(serve: Callable[..., StrictServer]) -> None:
     server = serve()
     body = changed(CHAT, "model", "ok-reasoning")
     got = ask(server, "openai_chat", body=body)
@@ -331,11 +316,7 @@ def signed_request(secret: str, path: str = "/model/a%3A0/converse-stream") -> R
     now = datetime.datetime.now(datetime.timezone.utc)
     date, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
     body = b"{}"
-    headers = [
-        ("Host", "h:1"),
-        ("Content-Type", "application/json"),
-        ("X-Amz-Date", date),
-    ]
+    headers = [("Host", "h:1"), ("Content-Type", "application/json"), ("X-Amz-Date", date)]
     request = Request(1, 1, 0, "POST", path, headers, b"", body)
     names = ["content-type", "host", "x-amz-date"]
     import hashlib
@@ -433,9 +414,7 @@ def test_cuts_and_ends(serve: Callable[..., StrictServer]) -> None:
         ask(server, "openai_chat", body=CHAT | {"model": "reset"})
 
 
-def test_later_requests_play_later_plays_on_one_connection(
-    serve: Callable[..., StrictServer],
-) -> None:
+def test_later_requests_play_later_plays_on_one_connection(serve: Callable[..., StrictServer]) -> None:
     server = serve({"ok": (Play(error="rate_limit", framing="length"), Play(framing="length"))})
     path, keys, body = RIGHT["openai_chat"]
     data = json.dumps(body).encode()

@@ -33,9 +33,7 @@ def post(connection: http.client.HTTPConnection) -> str:
     return text
 
 
-def test_a_proxy_carries_bytes_to_names_that_it_knows_and_shows_them(
-    server: ModelServer,
-) -> None:
+def test_a_proxy_carries_bytes_to_names_that_it_knows_and_shows_them(server: ModelServer) -> None:
     with ConnectProxy({"model.invalid": server.port}) as proxy:
         connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
         connection.set_tunnel("model.invalid", 443)
@@ -47,10 +45,7 @@ def test_a_proxy_carries_bytes_to_names_that_it_knows_and_shows_them(
 
 def test_a_proxy_refuses_other_names_and_methods(server: ModelServer) -> None:
     with ConnectProxy({"model.invalid": server.port}) as proxy:
-        for method, target in (
-            ("CONNECT", "other.invalid:443"),
-            ("GET", "http://model.invalid/"),
-        ):
+        for method, target in (("CONNECT", "other.invalid:443"), ("GET", "http://model.invalid/")):
             connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
             connection.request(method, target)
             assert connection.getresponse().status == proxy.refusal

@@ -55,18 +55,10 @@ def _messages() -> bytes:
     text = {"type": "text_delta", "text": "ok"}
     return _named(
         {"type": "message_start", "message": message},
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "text", "text": ""},
-        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": text},
         {"type": "content_block_stop", "index": 0},
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": "end_turn"},
-            "usage": {"output_tokens": 1},
-        },
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
         {"type": "message_stop"},
     )
 
@@ -81,11 +73,7 @@ def _gemini() -> bytes:
 def frame(event: str, payload: dict[str, Any]) -> bytes:
     """A message of application/vnd.amazon.eventstream."""
     headers = b""
-    for name, value in (
-        (":message-type", "event"),
-        (":event-type", event),
-        (":content-type", "application/json"),
-    ):
+    for name, value in ((":message-type", "event"), (":event-type", event), (":content-type", "application/json")):
         headers += bytes([len(name)]) + name.encode() + b"\x07"
         headers += struct.pack(">H", len(value)) + value.encode()
     body = json.dumps(payload).encode()

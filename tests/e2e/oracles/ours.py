@@ -41,24 +41,16 @@ CLIENTS = {
     "azure": Client("azure/my-deployment", {"AZURE_OPENAI_API_KEY": KEY, **_AZURE}),
     "azure-token": Client("azure/my-deployment", {"AZURE_OPENAI_AD_TOKEN": KEY, **_AZURE}),
     "azure-v1": Client(
-        "azure/my-deployment",
-        {
-            "AZURE_OPENAI_API_KEY": KEY,
-            "AZURE_OPENAI_ENDPOINT": _AZURE["AZURE_OPENAI_ENDPOINT"],
-        },
+        "azure/my-deployment", {"AZURE_OPENAI_API_KEY": KEY, "AZURE_OPENAI_ENDPOINT": _AZURE["AZURE_OPENAI_ENDPOINT"]}
     ),
     "anthropic": Client("anthropic/claude-sonnet-4-5", {"ANTHROPIC_API_KEY": KEY}),
     "anthropic-2026": Client(
-        "anthropic/claude-sonnet-4-5",
-        {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_API_VERSION": "2026-10-21"},
+        "anthropic/claude-sonnet-4-5", {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_API_VERSION": "2026-10-21"}
     ),
     "gemini": Client("gemini/gemini-2.5-pro", {"GEMINI_API_KEY": KEY}),
     "gemini-3": Client("gemini/gemini-3-pro-preview", {"GEMINI_API_KEY": KEY}),
     "bedrock": Client(f"bedrock/{CLAUDE}", _AWS),
-    "bedrock-bearer": Client(
-        f"bedrock/{CLAUDE}",
-        {"AWS_REGION": "us-east-1", "AWS_BEARER_TOKEN_BEDROCK": KEY},
-    ),
+    "bedrock-bearer": Client(f"bedrock/{CLAUDE}", {"AWS_REGION": "us-east-1", "AWS_BEARER_TOKEN_BEDROCK": KEY}),
 }
 
 

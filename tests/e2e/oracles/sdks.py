@@ -54,14 +54,7 @@ def calls() -> dict[str, Any]:
 def _npm(folder: Path) -> None:
     command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=INSTALL_SECONDS,
-        )
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, timeout=INSTALL_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"the official SDKs: {error}") from error
     if done.returncode != 0:
