@@ -46,6 +46,8 @@ typedef struct {
     const AcrJson *result; /* RESULT: the result of the run */
     const char *task;      /* TASK, GRADED: the task that has ended; NULL when the work begins */
     bool is_bad;           /* TASK, GRADED: the task failed, so the user must see the event */
+    bool
+        is_long; /* NOTE: a wait of several seconds begins, which a log without a line would hide */
     /* TASK, GRADED: numbers of tasks; `good` tasks have a patch or script, or are resolved */
     guint ended, total, good;
     /* TASK: forecast of time and cost for the remaining tasks; left_ms is -1 if unknown */

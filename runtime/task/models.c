@@ -2,6 +2,8 @@
  * the fallback model to each. */
 #include "task/recorded.h"
 
+#define LONG_WAIT_MS 3000 /* a longer wait gets a line in the log */
+
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
                                      const AcrInterrupt *interrupt)
 {
@@ -41,11 +43,14 @@ AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelO
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
+    g_autofree char *line =
+        g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
     if (wait_ms < 0)
         acr_progress_warn(ctx, why);
     else
-        acr_progress_note(ctx, "waiting %.1f s to call the model again: %s", (double)wait_ms / 1000,
-                          why);
+        acr_progress_tell(ctx, (AcrProgressEvent){.kind = ACR_PROGRESS_NOTE,
+                                                  .text = line,
+                                                  .is_long = wait_ms >= LONG_WAIT_MS});
 }
 
 static void on_answer(void *ctx, gint64 begun_ms, gint64 tokens)

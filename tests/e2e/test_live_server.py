@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 from host import Host, Result, without_progress
-from loopback import KEY, Failure, LoopbackOpenAI, too_long
+from loopback import KEY, Failure, LoopbackOpenAI, rate_limited, too_long
 from repos import Repo
 from runs import (
     ANALYSE_2,
@@ -80,6 +81,14 @@ def test_same_diff_as_the_script(host: Host, server: LoopbackOpenAI, sample_repo
     server.stop()
     again = host.run("replay", tmp_path / "live").check()
     assert again.stdout == result.stdout
+
+
+def test_a_wait_of_seconds_is_a_line(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
+    """Without a terminal and --verbose, too; a brief wait is none."""
+    server.fail(Failure("status", 503), rate_limited(3))
+    result = host.run(*live(server, sample_repo, tmp_path / "out"), env=server.environment).check()
+    (told,) = [entry for entry in result.progress if "to call the model again" in entry]
+    assert re.search(r"waiting 3\.\d s to call the model again: rate_limit.*429", told)
 
 
 def test_requests_are_the_journal_s(
