@@ -167,7 +167,7 @@ static char *experiments_text(const AcrRunResult *result, bool is_long)
         g_string_append_printf(
             text, "%-12s  %s%s\n", acr_json_get_string(row, "experiment"),
             acr_json_get_bool(row, "agrees", true) ? "" : "DISAGREES: ", happened);
-        if (is_long)
+        if (is_long && *changed)
             g_string_append_printf(text, "%-12s  changed: %s; expected: %s\n", "", changed,
                                    acr_json_get_string(row, "expected"));
     }
@@ -241,7 +241,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
                   : result->was_applied ? "already applied"
                                         : "written",
                   result->found.diff, console);
-        acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
+        acr_console_log(console, "%s: %s", is_refused ? "refused patch" : "patch", patch);
         if (!is_refused && !is_applied && spec->verb != ACR_FOR_VERIFY)
             log_next(host, spec, patch, console);
     }

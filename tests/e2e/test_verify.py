@@ -102,6 +102,12 @@ def check_folder(case: Case) -> None:
     assert [at["role"] for at in told] == ["system", "user", "assistant"]
 
 
+def experiments_of_the_guide() -> list[str]:
+    text = (ROOT / "docs" / "verifying.md").read_text()
+    table = text.partition("| experiment |")[2].partition("\n\n")[0]
+    return re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE)
+
+
 def check_each_pair_is_run_once(case: Case) -> None:
     """Experiments follow when the pair decides; result.json has the recorded numbers."""
     requests = [at["request"] for at in case.records("execution")]
@@ -111,6 +117,8 @@ def check_each_pair_is_run_once(case: Case) -> None:
     made = read_json(case.out / "result.json")["experiments"]
     assert made["runs"] == len(requests) and made["seconds"] > 0
     assert all(row["agrees"] for row in made["table"])
+    names = [row["experiment"] for row in made["table"]]
+    assert names == sorted(names, key=experiments_of_the_guide().index)  # although the runs come in random order
 
 
 def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
@@ -272,7 +280,7 @@ def test_when_the_rounds_are_used_up_the_best_so_far_is_taken(case: Case) -> Non
 
 @pytest.mark.parametrize(
     ("judged", "why"),
-    [(NO_YES, "the reviewer found the patch wrong"), (YES_YES, "validation rejected the patch")],
+    [(NO_YES, "the reviewer found the patch wrong"), (YES_YES, "validation refused the patch")],
 )
 def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
     case: Case, judged: tuple[str, str], why: str

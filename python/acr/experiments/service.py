@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from acr.experiments.verdict import Run
 
 MAX_TOLD = 8
+# The order of the table for people, as in docs/verifying.md; the runs themselves are made in random order.
+ORDER = ("plain code", "negated", "perturbed", "pinned", "written out", "stated", "replayed", "decoy", "nothing", "shifted",
+         "other inputs", "rewritten", "unmasked")  # fmt: skip
 
 
 class _Session:
@@ -74,7 +77,8 @@ def step(argument: bytes) -> bytes:
     session.catch_up(exits, streams)
     if session.run is None:
         _sessions.clear()
-        told = {"refusal": session.refusal, "rows": session.case.rows, "runs": session.case.runs}
+        rows = sorted(session.case.rows, key=lambda row: ORDER.index(str(row["experiment"])))
+        told = {"refusal": session.refusal, "rows": rows, "runs": session.case.runs}
         return pack([json.dumps(told).encode()])
     return _describe(session, session.run)
 

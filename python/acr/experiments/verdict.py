@@ -76,7 +76,7 @@ class Case:
         return agrees
 
     def skip(self, name: str, why: str) -> None:
-        self.note(name, why, "", "not made", None)
+        self.note(name, "", "", f"not made: {why}", None)
 
     def require(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool) -> None:
         if not self.note(name, changed, expected, got, agrees):

@@ -59,7 +59,7 @@ def _review(row: dict[str, Any]) -> Html:
 
 
 def _agrees(value: Any) -> str:
-    return "yes" if value is True else "no" if value is False else "not made"
+    return "yes" if value is True else "no" if value is False else "-"
 
 
 def experiment_words(value: Any) -> Html:
