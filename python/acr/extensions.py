@@ -2,7 +2,7 @@
 
 It declares `API = 1` and decorates functions; `acr-host extensions new NAME` writes one to begin with. It runs in its
 own process, in which variables keep their values from call to call. An exception or a timeout loses one call; after
-three such failures of a function, the function is not called again. If a check fails, the patch is rejected.
+three such failures of a function, the function is not called again. If a check fails, the patch is refused.
 
     from acr.extensions import Place, Repo, search_call
 

@@ -253,7 +253,7 @@ def run(
 
     Give `issue` (a file or a URL) or `issue_text`, and `model` (PROVIDER/NAME). `repo` is a repository (default: the one around the
     current folder), `out` the run folder (default: a new one), `max_cost` a ceiling in USD, `max_time` one in seconds, `verify` "auto",
-    "always" or "never" (or True or False), `validate` a command that rejects a patch by a non-zero exit. `options` are the program's others.
+    "always" or "never" (or True or False), `validate` a command that refuses a patch by a non-zero exit. `options` are the program's others.
     """
     options, given = _issue({name: value for name, value in locals().items() if name != "options"} | options)
     if options.get("dry_run"):

@@ -35,7 +35,7 @@ const char *acr_batch_status(const AcrRunResult *result)
     case ACR_EXIT_OK:
         return result->is_reproduction ? ACR_STATUS_REPRODUCED : ACR_STATUS_PATCH;
     case ACR_EXIT_NONE:
-        return result->verdict == ACR_VERDICT_REFUSED ? ACR_STATUS_REJECTED : ACR_STATUS_NONE;
+        return result->verdict == ACR_VERDICT_REFUSED ? ACR_STATUS_REFUSED : ACR_STATUS_NONE;
     case ACR_EXIT_CEILING:
         return ACR_STATUS_STOPPED;
     case ACR_EXIT_INTERRUPTED:

@@ -7,8 +7,8 @@
 /* The values of "status" in a task's row. */
 #define ACR_STATUS_PATCH "patch"
 #define ACR_STATUS_REPRODUCED "reproduced" /* with --reproduce-only: there is a script */
-/* there is a patch, but the review or the validation rejected it */
-#define ACR_STATUS_REJECTED "rejected"
+/* there is a patch, but the review or the validation refused it */
+#define ACR_STATUS_REFUSED "refused"
 #define ACR_STATUS_NONE "none"       /* the task ended without a patch */
 #define ACR_STATUS_STOPPED "stopped" /* a limit stopped the task */
 #define ACR_STATUS_FAILED "failed"

@@ -104,7 +104,7 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
     g_autofree char *message = why ? g_strconcat(output, "\n", why, NULL) : g_strdup(output);
     g_autofree char *fault = why;
     return acr_step_refuse(
-        work, candidate, g_strconcat("validation rejected the patch", why ? ": " : NULL, why, NULL),
+        work, candidate, g_strconcat("validation refused the patch", why ? ": " : NULL, why, NULL),
         message);
 }
 
@@ -148,9 +148,9 @@ static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError 
     if (!why)
         return ACR_STEP_DONE;
     g_autofree char *line = acr_text_quote(why, 200);
-    acr_loops_note(run, "an extension rejected patch %u: %s", candidate->number, line);
+    acr_loops_note(run, "an extension refused patch %u: %s", candidate->number, line);
     return acr_step_refuse(work, candidate,
-                           g_strdup_printf("an extension rejected the patch: %s", line), why);
+                           g_strdup_printf("an extension refused the patch: %s", line), why);
 }
 
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
@@ -186,7 +186,7 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
             return ACR_STEP_FAILED;
     }
     candidate->is_validated = true;
-    acr_loops_note(work->run, "validation %s patch %u", passed && !fault ? "accepted" : "rejected",
+    acr_loops_note(work->run, "validation %s patch %u", passed && !fault ? "accepted" : "refused",
                    candidate->number);
     return passed && !fault ? ACR_STEP_DONE : refuse_validated(work, candidate, with, fault);
 }

@@ -24,7 +24,7 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
                                           : "no reason is recorded";
     return (has_result && has_patch && !is_refused) ||
            acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "%s '%s': %s",
-                         is_refused ? "review or validation rejected the patch in"
+                         is_refused ? "review or validation refused the patch in"
                                     : "there is no patch in",
                          dir, why);
 }

@@ -147,7 +147,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     add_loops(text, acr_json_get(plan, "loops"));
     add_code(text, spec, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
-            spec->apply ? "the run folder and, unless the patch is rejected, the working tree"
+            spec->apply ? "the run folder and, unless the patch is refused, the working tree"
                         : "the run folder");
     return g_string_free(text, FALSE);
 }

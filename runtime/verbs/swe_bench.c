@@ -47,7 +47,7 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
             ? g_strdup_printf("scripts in '%s/ID/" ACR_FILE_SCRIPT "'", spec->out)
             : g_strdup_printf("predictions in '%s/" ACR_FILE_PREDICTIONS "'", spec->out);
     if (result->rejected)
-        g_string_append_printf(rejected, " (%u rejected by the run itself)", result->rejected);
+        g_string_append_printf(rejected, " (%u refused by the run itself)", result->rejected);
     if (result->stopped)
         g_string_append_printf(also, ", %u stopped at a ceiling", result->stopped);
     if (result->interrupted)

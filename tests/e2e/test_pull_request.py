@@ -134,7 +134,7 @@ def test_what_is_not_verified_says_so(run_host: RunHost, out: Path) -> None:
 @pytest.mark.parametrize(
     "members,words",
     [
-        ({"verdict": "refused", "exit": 1, "why": "review\nrejected it"}, ["rejected"]),
+        ({"verdict": "refused", "exit": 1, "why": "review\nrejected it"}, ["refused"]),
         ({"verdict": "none", "patch": None, "exit": 1, "why": "no edit"}, ["there is no patch", "no edit"]),
     ],
 )

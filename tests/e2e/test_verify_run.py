@@ -71,7 +71,7 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
     """The result says so. The writer also gets output that is only on stderr."""
     lines = [*search(), patch(OTHER), patch(OTHER, "never good"), patch(OTHER, "never good")]
     result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify)
-    assert rejected(case, result) == [OTHER] and verified(result) == "no (validation rejected the patch)"
+    assert rejected(case, result) == [OTHER] and verified(result) == "no (validation refused the patch)"
     assert len(case.asked("patch")) == 3 and len(case.records("execution")) == 1
 
 
@@ -112,7 +112,7 @@ def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why
         1 if why else 0
     )
     if why:
-        assert verified(result) == f"no (validation rejected the patch: without the patch the command {why})"
+        assert verified(result) == f"no (validation refused the patch: without the patch the command {why})"
     assert read_json(case.out / "result.json")["verdict"] == ("refused" if why else "validated")
 
 
@@ -166,7 +166,7 @@ def test_a_patch_that_keeps_the_validation_from_running_is_refused(case: Case, c
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
     """A signal counts like a non-zero exit code."""
     result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check(1)
-    assert verified(result) == "no (validation rejected the patch)"
+    assert verified(result) == "no (validation refused the patch)"
 
 
 # ---- When to verify --------------------------------------------------------------------------------

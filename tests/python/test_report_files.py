@@ -107,7 +107,7 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     files = {f"t{n}/result.json": {"verdict": verdict} for n, verdict in enumerate(["refused", "none", "verified"])}
     files |= {f"t{n}/cost.json": {"total": {"cost_microusd": 1000}} for n in range(3)}
     fields = [part for name, value in files.items() for part in (name.encode(), json.dumps(value).encode())]
-    assert b"1 rejected, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
+    assert b"1 refused, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()
     page = service.tasks(pack([b"html", b"0", b"0", b"7", *fields, b"m.r.json", final])).decode()
     assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each resolved task" in page
@@ -123,7 +123,7 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     assert "<h1>3 tasks, 1 resolved: a/b, tasks.jsonl, 2024-05-31</h1>" in page
     assert '<td data-head="unresolved">1</td>' in page  # verdicts by grades
     text = service.tasks(pack([b"text", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
-    assert re.search(r"t0 +unresolved +rejected +0.0010 USD +tests fail: test_0, test_1, test_2 and 2", text)
+    assert re.search(r"t0 +unresolved +refused +0.0010 USD +tests fail: test_0, test_1, test_2 and 2", text)
     assert "verdict   empty patch  resolved  unresolved\nno patch  1            0         0\n" in text
     assert "test_0, test_1, test_2 and 2 more" in page and '<a href="t1/report.html">t1</a>' in page
 
@@ -133,7 +133,7 @@ def test_two_runs_stand_side_by_side() -> None:
             for verdict, folder in (("verified", b"/a"), ("refused", b"/b"))]  # fmt: skip
     one, other = ([part for name, data in run.items() for part in (name.encode(), data)] for run in runs)
     page = service.run(pack([b"html", b"0", *one, b"(other run)", b"", *other])).decode()
-    assert page.index("/a") < page.index("verified") < page.index("/b") < page.index("rejected")
+    assert page.index("/a") < page.index("verified") < page.index("/b") < page.index("refused")
 
 
 def test_a_run_has_the_command_that_applies_its_patch_and_words_for_codes() -> None:

@@ -19,8 +19,7 @@ _GRADING = "(grading)/"
 COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)  # the hints of an issue template
 SCRIPT_VERDICTS = ("reproduced", "not_reproduced")  # for `reproduce`, which judges no patch
 # A verdict in result.json -> the words for people, as runtime/verbs/run_result.c prints them.
-VERDICTS = {name: name for name in ("verified", "validated", "unverified", "reproduced")} | {
-    "refused": "rejected",
+VERDICTS = {name: name for name in ("verified", "validated", "unverified", "refused", "reproduced")} | {
     "none": "no patch",
     "not_reproduced": "not reproduced",
 }
