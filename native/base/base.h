@@ -270,6 +270,19 @@ char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
  * (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
+/* ---- Names (names.c) ---- */
+
+#define ACR_NAME_MAX 200u  /* maximum number of bytes of a name that are compared */
+#define ACR_NAME_FAR 1000u /* the distance of unrelated names */
+/* Returns the number of edits between two lower-case names of at most ACR_NAME_MAX bytes;
+ * ACR_NAME_FAR if it exceeds `max`. A swap of neighbouring letters counts as `swap` edits; 2 gives
+ * the Levenshtein distance. */
+guint acr_edit_distance(const char *a, gsize n, const char *b, gsize m, guint swap, guint max);
+/* Returns that one of the NULL-terminated `names` which a user may have meant by `word`: a name
+ * that begins with `word`, or that differs from `word` in a few letters; names with the same
+ * letters are preferred. Borrowed from `names`; NULL if there is none. */
+const char *acr_nearest_name(const char *word, const char *const *names);
+
 /* ---- Files ---- */
 
 /* Opens a regular file for reading. `name` is relative to the open `folder`, or any path if

