@@ -178,7 +178,8 @@ typedef struct {
     /* a file argument may be a glob pattern, a folder, a file of any type, or several of these, one
      * on each line */
     bool globs;
-    bool exact; /* ignore definitions of another kind than the requested kind */
+    /* ignore definitions of another kind than the requested kind; do not count occurrences */
+    bool exact;
     guint most; /* maximum number of commits that search_history lists; 0: its default */
     /* number of lines shown before and after each line with a match */
     guint before, after;

@@ -200,6 +200,8 @@ static guint count_in(const char *at, gsize len, const AcrNeedle *needle)
 
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
 {
+    if (search->mode.exact) /* the caller tries another kind next; reading all files takes long */
+        return;
     const GPtrArray *others = *text ? acr_search_others(search, text) : NULL;
     g_autofree char *shown = acr_search_shown(text);
     g_autoptr(GString) listed = g_string_new(NULL);
