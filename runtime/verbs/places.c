@@ -21,7 +21,8 @@ static bool is_repository(const char *folder, bool *out_is_foreign)
     return true;
 }
 
-static char *find_repository(GError **error)
+/* Returns the enclosing repository; owned. If there is none: the current folder if `or_here`. */
+static char *find_repository(bool or_here, GError **error)
 {
     g_autofree char *start = g_get_current_dir();
     g_autofree char *folder = g_strdup(start);
@@ -39,6 +40,8 @@ static char *find_repository(GError **error)
         bool is_root = g_str_equal(parent, folder);
         g_free(folder);
         folder = parent;
+        if (is_root && or_here)
+            return g_steal_pointer(&start);
         if (is_root)
             return ACR_NULL(acr_task_refuse(
                 error, "there is no git repository around '%s'; name one, or a folder, with --repo",
@@ -75,7 +78,8 @@ char *acr_verb_new_run_folder(const char *repo, GError **error)
 /* Adds the latest run of the enclosing repository as the argument, if the user gave none. */
 static void take_latest_run(AcrRunSpec *spec)
 {
-    g_autofree char *repo = find_repository(NULL), *latest = repo ? acr_runs_latest(repo) : NULL;
+    g_autofree char *repo = find_repository(false, NULL),
+                    *latest = repo ? acr_runs_latest(repo) : NULL;
     if (!latest)
         return;
     acr_verb_say("the run folder is %s", latest);
@@ -107,9 +111,9 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     bool is_list = (spec->verb & ACR_FOR_SEARCH) && spec->list;
     bool is_test = (spec->verb & ACR_FOR_EXTENSIONS) && g_strcmp0(spec->arguments[0], "test") == 0;
     if ((spec->verb & ACR_FOR_EXTENSIONS) && !spec->repo && !is_test)
-        spec->repo = find_repository(NULL); /* extensions must not be inside this folder */
+        spec->repo = find_repository(false, NULL); /* extensions must not be inside this folder */
     if (((spec->verb & looks) || is_test) && !spec->repo && !is_about_cache && !is_task &&
-        !is_list && !(spec->repo = find_repository(error)))
+        !is_list && !(spec->repo = find_repository(spec->verb & ACR_FOR_SEARCH, error)))
         return false;
     if ((spec->verb & of_run) && !spec->arguments[0])
         take_latest_run(spec);

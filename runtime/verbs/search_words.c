@@ -59,7 +59,7 @@ bool acr_search_word_lines(const char *text, AcrSearchLines *out)
     bool is_range = *end == '-' && g_ascii_isdigit(end[1]);
     if (is_range)
         to = g_ascii_strtoll(end + 1, &end, 10);
-    if (*end || to < from || to >= G_MAXINT32)
+    if (*end || MAX(from, to) >= G_MAXINT32)
         return false;
     *out = (AcrSearchLines){(gsize)(colon - text), (guint)from, (guint)to, is_range};
     return true;
@@ -75,6 +75,8 @@ static bool line_call(const Kind *kind, const char *text, bool is_json, AcrCall 
         return refuse_words(kind, error);
     if (lines.from == 0)
         return acr_task_refuse(error, "'%s' has no line 0; lines are counted from 1", text);
+    if (lines.to < lines.from)
+        return acr_task_refuse(error, "'%s' ends before it begins; write FILE:FROM-TO", text);
     guint more = lines.to - lines.from;
     g_autofree char *file = g_strndup(text, lines.file_len),
                     *line = g_strdup_printf("%u", lines.from + (is_json ? more / 2 : 0)),

@@ -83,6 +83,7 @@ def test_what_is_wrong_with_an_argument_is_a_mistake(host: Host, repo: Repo) -> 
     host.run("search", "--repo", str(repo), 'search_clas("Box")').one_line(2, "there is no call 'search_clas'")
     host.run("search", "--repo", str(repo), "--json", 'search_class("Box"').check(2)
     host.run("search", "--repo", str(repo), "line", "app/box.py:0").one_line(2, "lines are counted from 1")
+    host.run("search", "--repo", str(repo), "app/box.py:5-3").one_line(2, "'app/box.py:5-3' ends before it begins")
     assert "Found no file none.py" in host.run("search", "--repo", str(repo), "none.py:1-5").check(1).err
     assert "lines.\n" in (told := host.run("search", "--repo", str(repo), "app/box.py:90-99").check(1).err), told
     assert len(host.run("search", "--repo", str(repo), "app/box.py:3-99").check().out.splitlines()) > 1
@@ -216,6 +217,13 @@ def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
     missed = host.run("search", "--repo", str(repo), "code", "put", "--in", "lib/*.py").check(1)
     assert missed.out == ""
     assert "no file matches --in 'lib/*.py'" in missed.err
+
+
+def test_without_git_the_current_folder_is_searched(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "box.py").write_text("class Box:\n    pass\n", "utf-8")
+    (tmp_path / "other.py").write_text("class Box:\n    pass\n", "utf-8")
+    assert host.run("s", "Box", cwd=tmp_path / "inner").check().out.startswith("box.py:1")
 
 
 def test_a_folder_that_is_too_large_is_refused_unread(host: Host, tmp_path: Path) -> None:
