@@ -44,5 +44,6 @@ const AcrVerb acr_verb_acp = {
     .summary = "Work for an editor (Agent Client Protocol)",
     .takes = ACR_FOR_ACP,
     .uses_network = true,
+    .examples = {{"Work for an editor that starts it", "acp --model openai/gpt-4.1 --max-cost 2"}},
     .run = run_acp,
 };

@@ -217,5 +217,7 @@ const AcrVerb acr_verb_ask = {
     .takes = ACR_FOR_ASK,
     .arguments = "[TEXT]",
     .uses_network = true,
+    .examples = {{"Check a key and a model with one question",
+                  "ask --model openai/gpt-4.1 --max-cost 0.05 'Are you there?'"}},
     .run = run_ask,
 };

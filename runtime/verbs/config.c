@@ -106,5 +106,6 @@ const AcrVerb acr_verb_config = {
     .takes = ACR_FOR_CONFIG,
     .arguments = "[VERB]",
     .arguments_note = "default: run",
+    .examples = {{"Show where each option of `run` gets its value", "config run"}},
     .run = run_config,
 };

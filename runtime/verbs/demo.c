@@ -37,7 +37,7 @@ static char *make_demo_folder(const char *named, GError **error)
         return g_dir_make_tmp("acr-host-demo-XXXXXX", error);
     if (g_mkdir(named, 0755) == 0)
         return g_canonicalize_filename(named, NULL);
-    const char *why = errno == EEXIST ? "the folder exists; name a new one" : g_strerror(errno);
+    const char *why = errno == EEXIST ? "it exists already; name a new folder" : g_strerror(errno);
     return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
                                   "cannot create '%s': %s", named, why));
 }
@@ -127,5 +127,7 @@ const AcrVerb acr_verb_demo = {
     .name = "demo",
     .arguments = "[FOLDER]",
     .summary = "Fix the bundled sample's issue with recorded answers, without key or network",
+    .examples = {{"See a run without a key", "demo"},
+                 {"Keep the sample and the run, to repeat it with other options", "demo ~/try"}},
     .start = start_demo,
 };

@@ -30,10 +30,15 @@ static AcrJson *describe_verb(const AcrVerb *verb)
                 acr_json_append(options, describe_option(option, group->heading));
         }
     }
-    return acr_json_of(
-        ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
-        ACR_STRING("summary", verb->summary), ACR_STRING("arguments", verb->arguments),
-        ACR_STRING("arguments_note", verb->arguments_note), ACR_JSON("options", options), NULL);
+    AcrJson *examples = acr_json_new_array();
+    for (const AcrExample *at = verb->examples; at->task; at++)
+        acr_json_append(examples, acr_json_of(ACR_STRING("task", at->task),
+                                              ACR_STRING("words", at->words), NULL));
+    return acr_json_of(ACR_STRING("name", verb->name), ACR_STRING("short_name", verb->short_name),
+                       ACR_STRING("summary", verb->summary),
+                       ACR_STRING("arguments", verb->arguments),
+                       ACR_STRING("arguments_note", verb->arguments_note),
+                       ACR_JSON("options", options), ACR_JSON("examples", examples), NULL);
 }
 
 static int start_describe(AcrHost *host, int argc, char **argv)

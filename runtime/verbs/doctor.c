@@ -311,5 +311,6 @@ const AcrVerb acr_verb_doctor = {
     .summary = "Check whether this machine can run acr-host, and say how to fix problems",
     .takes = ACR_FOR_DOCTOR,
     .uses_network = true,
+    .examples = {{"Check this machine and a key", "doctor --model openai/gpt-4.1 --online"}},
     .run = run_doctor,
 };

@@ -169,5 +169,8 @@ const AcrVerb acr_verb_eval = {
     .summary = "Grade predictions for benchmark tasks",
     .takes = ACR_FOR_EVAL,
     .uses_network = true,
+    .examples = {{"Grade predictions without a container engine",
+                  "eval --dataset tasks.jsonl --predictions preds.jsonl --run-id 1 --out grades "
+                  "--sandbox environment --repos repos"}},
     .run = run_eval,
 };

@@ -151,5 +151,9 @@ const AcrVerb acr_verb_exec = {
     .arguments = "-- CMD…",
     .is_command = true,
     .uses_network = true,
+    .examples = {{"Run a test in the sandbox, on a private copy",
+                  "exec -- python3 -m pytest -q tests/test_add.py"},
+                 {"The same with a patch applied",
+                  "exec --patch patch.diff -- python3 -m pytest -q tests/test_add.py"}},
     .run = run_exec,
 };

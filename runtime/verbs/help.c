@@ -5,6 +5,7 @@
 #include "verbs/verbs_private.h"
 
 #define COLUMN 32 /* column where the help of an option begins */
+#define SHOWN_EXAMPLES 2
 
 static void add_option_row(GString *text, const char *left, const char *help)
 {
@@ -72,5 +73,9 @@ char *acr_help_text(const AcrVerb *verb, bool is_all)
     add_option_row(text, "-h, --help", "Print this text");
     if (all > shown || is_all)
         add_option_row(text, "    --help-all", "Print all options");
+    g_string_append(text, "\nExamples:\n");
+    for (guint i = 0; verb->examples[i].task && (is_all || i < SHOWN_EXAMPLES); i++)
+        g_string_append_printf(text, "  # %s\n  acr-host %s\n", verb->examples[i].task,
+                               verb->examples[i].words);
     return g_string_free(text, FALSE);
 }

@@ -91,5 +91,6 @@ const AcrVerb acr_verb_index = {
     .name = "index",
     .summary = "Index a repository and print counts and times",
     .takes = ACR_FOR_INDEX,
+    .examples = {{"Count what an index of a repository holds", "index --repo ~/project --json"}},
     .run = run_index,
 };

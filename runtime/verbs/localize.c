@@ -113,5 +113,7 @@ const AcrVerb acr_verb_localize = {
     .summary = "Rank methods and lines by the failing and passing tests that run them",
     .takes = ACR_FOR_LOCALIZE,
     .uses_network = true,
+    .examples = {{"Rank methods by a failing test",
+                  "localize --failing-test tests/test_add.py::test_add"}},
     .run = run_localize,
 };

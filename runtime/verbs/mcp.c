@@ -70,5 +70,6 @@ const AcrVerb acr_verb_mcp = {
     .name = "mcp",
     .summary = "Serve search calls to other agents (Model Context Protocol)",
     .takes = ACR_FOR_MCP,
+    .examples = {{"Serve the search calls to Claude Code", "mcp --repo ~/project"}},
     .run = run_mcp,
 };

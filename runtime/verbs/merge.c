@@ -64,5 +64,6 @@ const AcrVerb acr_verb_merge = {
     .summary = "Merge the shards of a batch or an evaluation into one result",
     .takes = ACR_FOR_MERGE,
     .arguments = "OUT",
+    .examples = {{"Make one result of all shards", "merge out"}},
     .run = run_merge,
 };

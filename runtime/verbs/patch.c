@@ -121,5 +121,6 @@ const AcrVerb acr_verb_patch = {
     .takes = ACR_FOR_PATCH,
     .arguments = "[FILE…]",
     .arguments_note = "files with answers of a model; without FILE, or with -, read standard input",
+    .examples = {{"Turn a model's saved answer into a diff", "patch --repo ~/project answer.md"}},
     .run = run_patch,
 };

@@ -106,5 +106,8 @@ const AcrVerb acr_verb_pr = {
     .takes = ACR_FOR_PR,
     .arguments = "[OUT]",
     .uses_network = true,
+    .examples = {{"See the branch and the request that would be made",
+                  "pr out --branch fix --push origin --open --dry-run"},
+                 {"Make them", "pr out --branch fix --push origin --open"}},
     .run = run_pr,
 };

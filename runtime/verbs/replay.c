@@ -19,5 +19,6 @@ const AcrVerb acr_verb_replay = {
     .summary = "Repeat a finished run offline and print the same result",
     .takes = ACR_FOR_REPLAY,
     .arguments = "[RUNDIR]",
+    .examples = {{"Repeat a finished run without a model; nothing may differ", "replay out"}},
     .run = run_replay,
 };

@@ -72,5 +72,6 @@ const AcrVerb acr_verb_report = {
     .summary = "Write a report of a run or of many runs, as a page or in another format",
     .takes = ACR_FOR_REPORT,
     .arguments = "[OUT]",
+    .examples = {{"Print the report of a run", "report out --format text"}},
     .run = run_report,
 };

@@ -4,8 +4,10 @@
 
 const AcrVerb acr_verb_reproduce = {
     .name = "reproduce",
-    .summary = "Write a script that shows an issue, and print it",
+    .summary = "Show an issue, and print it",
     .takes = ACR_FOR_REPRODUCE,
     .uses_network = true,
+    .examples = {{"Write a script that shows an issue",
+                  "reproduce --issue issue.md --model openai/gpt-4.1"}},
     .run = acr_run_and_report,
 };

@@ -70,5 +70,16 @@ const AcrVerb acr_verb_run = {
     .summary = "Fix one issue of a repository and print the patch",
     .takes = ACR_FOR_RUN,
     .uses_network = true,
+    .examples =
+        {{"Fix an issue of the enclosing repository",
+          "run --issue issue.md --model openai/gpt-4.1"},
+         {"See what that would do and cost at most",
+          "run --issue issue.md --model openai/gpt-4.1 --dry-run"},
+         {"Fix an issue on GitHub for at most a dollar; write the patch to the working tree",
+          "run --issue https://github.com/OWNER/NAME/issues/1 --model openai/gpt-4.1 --max-cost 1 "
+          "--apply"},
+         {"Reject patches that break tests or fail a command of yours",
+          "run --issue issue.md --model ollama/qwen3 --regressions --validate 'python3 -m pytest "
+          "tests/test_add.py'"}},
     .run = acr_run_and_report,
 };

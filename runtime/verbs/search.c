@@ -434,18 +434,6 @@ static int answer_arguments(Search *self)
 
 /* ---- At a prompt ---- */
 
-static const char prompt_help[] =
-    "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
-    "NAME(                lines that call NAME, like 'callers NAME'\n"
-    "TEXT                 lines with TEXT; write /TEXT if it is also a name\n"
-    "class, method, code  followed by NAME or TEXT: only that kind\n"
-    "history              followed by NAME or TEXT: the commits that change it\n"
-    "FILE:10-20           lines of a file\n"
-    "list                 every call with its arguments\n"
-    "quit                 end (or Ctrl-D)\n"
-    "Options may follow: -l files, -c counts, -t tests too, -e a pattern, -w whole words,\n"
-    "-C N lines of context, --all, -g FOLDER or FILE.\n";
-
 /* Handles a line that is a command, such as help. Returns false if the line is not a command. */
 static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
 {
@@ -454,7 +442,7 @@ static bool answer_command(const Search *self, const char *line, bool *out_quits
         g_autofree char *list = acr_search_list(self->calls);
         *out = acr_out_text(list);
     } else if (strcmp(line, "help") == 0) {
-        *out = acr_out_text(prompt_help);
+        *out = acr_out_text(acr_search_prompt_help);
     } else {
         return *out_quits;
     }
@@ -596,5 +584,9 @@ const AcrVerb acr_verb_search = {
     .arguments = "[WHAT [WHERE...]]",
     .arguments_note =
         "WHAT: NAME, TEXT, class A, 'search_class(\"A\")', FILE:10-20; default: a prompt",
+    .examples = {{"Search for a name; s is short for search", "s Session.send"},
+                 {"Find text in files of one name", "search code 'def save(' --in models.py"},
+                 {"Make a call as models do",
+                  "search --json 'search_method_in_class(\"save\", \"Model\")'"}},
     .run = run_search,
 };

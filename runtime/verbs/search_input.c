@@ -19,6 +19,18 @@
 #define QUIET_MS 300 /* after such a pause, the writer probably waits for an answer */
 #define HISTORY_LINES 1000
 
+const char acr_search_prompt_help[] =
+    "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
+    "NAME(                lines that call NAME, like 'callers NAME'\n"
+    "TEXT                 lines with TEXT; write /TEXT if it is also a name\n"
+    "class, method, code  followed by NAME or TEXT: only that kind\n"
+    "history              followed by NAME or TEXT: the commits that change it\n"
+    "FILE:10-20           lines of a file\n"
+    "list                 every call with its arguments\n"
+    "quit                 end (or Ctrl-D)\n"
+    "Options may follow: -l files, -c counts, -t tests too, -e a pattern, -w whole words,\n"
+    "-C N lines of context, --all, -g FOLDER or FILE.\n";
+
 /* ---- Readline ---- */
 
 typedef char *Generator(const char *text, int state);

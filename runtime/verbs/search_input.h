@@ -94,6 +94,7 @@ typedef struct {
     gsize searched;          /* `waiting` has no line end before this byte */
     bool is_ended;
 } AcrSearchInput;
+extern const char acr_search_prompt_help[]; /* what `help` prints at the prompt */
 
 /* Opens standard input. At a terminal, lines are read with readline, if that is installed.
  * Otherwise reads until the end of the input, or until the writer seems to wait for an answer.

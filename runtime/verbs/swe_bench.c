@@ -314,5 +314,8 @@ const AcrVerb acr_verb_swe_bench = {
     .summary = "Run benchmark tasks and write predictions",
     .takes = ACR_FOR_SWE_BENCH,
     .uses_network = true, /* for container engines */
+    .examples = {{"Run a benchmark, four tasks at once, and grade each patch in its container",
+                  "swe-bench --dataset tasks.jsonl --repos repos --model openai/gpt-4.1 --out out "
+                  "--jobs 4 --grade"}},
     .run = run_swe_bench,
 };

@@ -206,5 +206,6 @@ const AcrVerb acr_verb_tests = {
     .summary = "Find and run a project's own tests; report what a patch breaks and fixes",
     .takes = ACR_FOR_TESTS,
     .uses_network = true,
+    .examples = {{"Report which tests a patch breaks and fixes", "tests --patch patch.diff"}},
     .run = run_tests_verb,
 };

@@ -8,6 +8,11 @@
 /* Seconds within which the program ends after an interrupt or timeout. */
 #define ACR_GRACE_S 10
 
+/* A task, and the words after "acr-host" that do it. */
+typedef struct {
+    const char *task, *words;
+} AcrExample;
+
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
     const char *name, *short_name; /* short_name is NULL if there is none */
@@ -18,6 +23,7 @@ struct AcrVerb {
     /* the arguments besides options, as text for --help; NULL if there are none */
     const char *arguments;
     const char *arguments_note; /* what the arguments mean, for --help; NULL if it is obvious */
+    AcrExample examples[5];     /* for --help and the manual page; ends with an empty one */
     bool is_command;            /* the arguments are a command after "--" */
     bool uses_network;
     /* Performs the verb; returns an AcrExit, or for `exec` the command's exit code. `host` has the

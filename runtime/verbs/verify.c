@@ -28,5 +28,8 @@ const AcrVerb acr_verb_verify = {
     .summary = "Prove your own patch with your own script; no model is used",
     .takes = ACR_FOR_VERIFY,
     .uses_network = true,
+    .examples = {{"Prove your uncommitted changes by a script that fails without them",
+                  "verify --script reproduce.py"},
+                 {"Prove a patch", "verify --script reproduce.py --patch fix.diff"}},
     .run = verify_patch,
 };

@@ -195,5 +195,6 @@ const AcrVerb acr_verb_watch = {
     .summary = "Show the live progress of a run or batch",
     .takes = ACR_FOR_WATCH,
     .arguments = "[OUT]",
+    .examples = {{"Follow a running batch, also in a browser", "watch out --serve"}},
     .run = run_watch,
 };

@@ -4,7 +4,6 @@ install the program."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import sandboxes
-from host import Host
+from host import Host, binary
 from loopback import MODEL, LoopbackOpenAI
 from repos import sample_repo
 from runs import ISSUE, PATCH_2, SCRIPT, arguments, script_lines, write_script
@@ -97,7 +96,6 @@ STAND_INS = {
     "--out out": "--out ../again",
     " …": "",
     "Session.send": "BlockTariff.usage_charge",
-    "class Session": "class BlockTariff",
     "'def save(' --in models.py": "'def usage_charge(' --in seasonal.py",
     '"save", "Model"': '"usage_charge", "BlockTariff"',
     "~/project": ".",
@@ -125,12 +123,10 @@ def live() -> Iterator[tuple[str, str]]:
         for line in "\n".join(blocks(path, kind)).replace("\\\n", " ").splitlines():
             if line.strip():
                 yield path.name, line.partition("   #")[0].strip()
-    spec = importlib.util.spec_from_file_location("write", ROOT / "tools" / "manual" / "write.py")
-    assert spec and spec.loader
-    spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
-    for verb, examples in module.EXAMPLES.items():
-        for _, command in examples:
-            yield f"acr-host-{verb}.1", f"acr-host {command}"
+    told = json.loads(subprocess.run([binary(), "describe"], check=True, capture_output=True).stdout)
+    for verb in told["verbs"]:
+        for example in verb["examples"]:
+            yield f"acr-host-{verb['name']}.1", f"acr-host {example['words']}"
 
 
 def played(line: str) -> str:

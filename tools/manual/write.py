@@ -25,80 +25,6 @@ EXITS = [
     ("4", "a ceiling of money, tokens or time was reached; a patch may have been written"),
     ("130", "interrupted; run the same command with the same `--out` to resume"),
 ]
-# For each verb: a task and its command.
-EXAMPLES = {
-    "run": [
-        ("Fix an issue of the enclosing repository", "run --issue issue.md --model openai/gpt-4.1"),
-        ("See what that would do and cost at most", "run --issue issue.md --model openai/gpt-4.1 --dry-run"),
-        (
-            "Fix an issue on GitHub, spend at most a dollar, and write the patch to the working tree",
-            "run --issue https://github.com/OWNER/NAME/issues/1 --model openai/gpt-4.1 --max-cost 1 --apply",
-        ),
-        (
-            "Reject patches that break the tests or that a command of yours rejects",
-            "run --issue issue.md --model ollama/qwen3 --regressions --validate 'python3 -m pytest -q tests/test_add.py'",
-        ),
-    ],
-    "search": [
-        ("Search with few keys: s is search, and an alias is shorter still", "s Session.send"),
-        ("Show a class, and a method of it", "search class Session"),
-        ("Find literal text in files of one name", "search code 'def save(' --in models.py"),
-        ("Make a call in full, as a model does", 'search --json \'search_method_in_class("save", "Model")\''),
-    ],
-    "patch": [("Turn a model's saved answer into a diff of the repository", "patch --repo ~/project answer.md")],
-    "index": [("Count what an index of a repository holds", "index --repo ~/project --json")],
-    "swe-bench": [
-        (
-            "Run a benchmark, four tasks at once, and grade each patch in its container",
-            "swe-bench --dataset tasks.jsonl --repos repos --model openai/gpt-4.1 --out out --jobs 4 --grade",
-        ),
-    ],
-    "merge": [("Make one result of all shards", "merge out")],
-    "watch": [("Follow a batch that another process runs, also in a browser", "watch out --serve")],
-    "eval": [
-        (
-            "Grade predictions without a container engine",
-            "eval --dataset tasks.jsonl --predictions preds.jsonl --run-id first --out grades"
-            " --sandbox environment --repos repos",
-        ),
-    ],
-    "runs": [
-        ("List the runs of the enclosing repository", "runs"),
-        ("Remove those that ended without a patch or are older than 30 days", "runs --prune"),
-    ],
-    "replay": [("Repeat a finished run without a model and check that nothing differs", "replay out")],
-    "ask": [
-        ("Check a key and a model with one question", "ask --model openai/gpt-4.1 --max-cost 0.05 'Are you there?'")
-    ],
-    "reproduce": [("Write a script that shows an issue", "reproduce --issue issue.md --model openai/gpt-4.1")],
-    "exec": [
-        ("Run a test in the sandbox, on a private copy", "exec -- python3 -m pytest -q tests/test_add.py"),
-        ("The same with a patch applied", "exec --patch patch.diff -- python3 -m pytest -q tests/test_add.py"),
-    ],
-    "acp": [("Work for an editor that starts it", "acp --model openai/gpt-4.1 --max-cost 2")],
-    "mcp": [("Serve the search calls to Claude Code", "mcp --repo ~/project")],
-    "verify": [
-        ("Prove your uncommitted changes by a script that fails without them", "verify --script reproduce.py"),
-        ("Prove a patch", "verify --script reproduce.py --patch fix.diff"),
-    ],
-    "tests": [("Report which tests a patch breaks and fixes", "tests --patch patch.diff")],
-    "extensions": [
-        ("Write an extension to start from", "extensions new notes.py"),
-        ("Run the tests of an extension", "extensions test notes.py --repo ~/project"),
-    ],
-    "localize": [("Rank methods by one failing test", "localize --failing-test tests/test_add.py::test_add")],
-    "config": [("Show where each option of `run` gets its value", "config run")],
-    "doctor": [("Check this machine, a key and a server", "doctor --model openai/gpt-4.1 --online")],
-    "report": [("Write the page of a run, or print it in a terminal", "report out --format text")],
-    "demo": [
-        ("See a run without a key", "demo"),
-        ("Keep the sample and the run, to repeat it with other options", "demo ~/try"),
-    ],
-    "pr": [
-        ("See the branch and the request that would be made", "pr out --branch fix --push origin --open --dry-run"),
-        ("Make them", "pr out --branch fix --push origin --open"),
-    ],
-}
 
 
 # ---- Manual pages ----
@@ -142,9 +68,7 @@ def verb_page(verb: Row, version: str) -> str:
         arguments += f"\n.SH DESCRIPTION\n{roff(verb['arguments_note'])}."
     body = f".SH SYNOPSIS\n.B acr\\-host {roff(verb['name'])}\n[\\fIOPTION\\fR]...{arguments}\n.SH OPTIONS\n"
     body += "".join(_options(verb["options"])) + ".SH EXAMPLES\n"
-    body += "".join(
-        f".TP\n{roff(what)}:\n\\fBacr\\-host {roff(command)}\\fR\n" for what, command in EXAMPLES[verb["name"]]
-    )
+    body += "".join(f".TP\n{roff(one['task'])}:\n\\fBacr\\-host {roff(one['words'])}\\fR\n" for one in verb["examples"])
     summary = verb["summary"][0].lower() + verb["summary"][1:]
     return _page(f"acr-host-{verb['name']}", version, summary, body + ".SH SEE ALSO\n.BR acr\\-host (1)\n")
 
