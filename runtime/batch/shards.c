@@ -311,6 +311,8 @@ void acr_shards_clear(AcrShards *shards)
 static bool find_parts(AcrShards *shards, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(shards->out, 0, NULL);
+    if (g_file_test(shards->out, G_FILE_TEST_IS_REGULAR)) /* g_dir_open may change errno */
+        return refuse(error, "'%s' is not a folder", shards->out);
     if (!dir)
         return refuse(error, "cannot read the folder '%s': %s", shards->out, g_strerror(errno));
     for (const char *name; dir && (name = g_dir_read_name(dir));) {

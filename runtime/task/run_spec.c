@@ -357,6 +357,8 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
         return acr_task_refuse(error, "--setup is empty");
     if (spec->validate && !*spec->validate)
         return acr_task_refuse(error, "--validate is empty");
+    if (spec->test_command && !*spec->test_command)
+        return acr_task_refuse(error, "--test-cmd is empty");
     if (spec->attempts == 0 && !spec->candidates)
         return acr_task_refuse(error, "--attempts 0 needs --candidate");
     if (spec->candidates && g_strv_length(spec->candidates) > ACR_MAX_CANDIDATES)

@@ -113,7 +113,8 @@ static void append_extension(GString *text, const AcrJson *row)
                                acr_json_get_string(at, "about"));
 }
 
-static bool has_failed(const AcrJson *rows)
+/* Returns whether a file could not be loaded: in other verbs, this is a mistake of usage. */
+static bool has_broken(const AcrJson *rows)
 {
     for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at))
         if (acr_json_get(at, "error"))
@@ -135,7 +136,7 @@ static int list(AcrHost *host, const AcrRunSpec *spec)
     for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at))
         append_extension(text, at);
     return acr_out_exit(spec->json ? acr_out_json(rows) : acr_out_text(text->str),
-                        has_failed(rows) ? ACR_EXIT_NONE : ACR_EXIT_OK);
+                        has_broken(rows) ? ACR_EXIT_USAGE : ACR_EXIT_OK);
 }
 
 /* ---- A new extension ---- */
@@ -191,14 +192,16 @@ static int run_extension_tests(AcrHost *host, AcrRunSpec *spec, const char *file
         !acr_repository_index(host, spec, &workspace, &error))
         return acr_verb_fail(host, error);
     g_autoptr(AcrJson) rows = acr_extensions_describe(all);
-    bool failed = has_failed(rows);
+    bool failed = false, is_broken = has_broken(rows);
     const AcrJson *tests = acr_json_get(acr_json_first(rows), "tests");
     for (const AcrJson *at = acr_json_first(tests); at; at = acr_json_next(at))
         if (!run_test(all, &workspace, acr_json_string(at), text, &failed, &error))
             return acr_verb_fail(host, error);
-    if (!failed && acr_json_size(tests) == 0)
+    if (!is_broken && acr_json_size(tests) == 0)
         return acr_verb_usage("'%s' has no function test_…(repo)", file);
-    return acr_out_exit(acr_out_text(text->str), failed ? ACR_EXIT_NONE : ACR_EXIT_OK);
+    return acr_out_exit(acr_out_text(text->str), is_broken ? ACR_EXIT_USAGE
+                                                 : failed  ? ACR_EXIT_NONE
+                                                           : ACR_EXIT_OK);
 }
 
 static int run_extensions(AcrHost *host, AcrRunSpec *spec)
@@ -220,5 +223,7 @@ const AcrVerb acr_verb_extensions = {
     .takes = ACR_FOR_EXTENSIONS,
     .arguments = "[new NAME | test FILE]",
     .arguments_note = "default: list what is loaded",
+    .examples = {{"Write an extension to start from", "extensions new notes.py"},
+                 {"Run the tests of an extension", "extensions test notes.py --repo ~/project"}},
     .run = run_extensions,
 };

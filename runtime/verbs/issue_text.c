@@ -1,7 +1,10 @@
 /* Loads the issue of a run and checks that it is text. */
+#include "verbs/screen.h"
 #include "verbs/verbs_private.h"
 
 #include <string.h>
+
+#define MAX_SHOWN 60 /* maximum width of a text that is not the name of a file, in an error */
 
 /* Returns the issue's bytes as UTF-8; owned. Rejects UTF-16; reads other bytes that are not UTF-8
  * as latin-1, with a warning. */
@@ -54,6 +57,15 @@ bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrCon
     if (!bytes) {
         bool is_usage = !g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
         g_autofree char *scheme = is_page ? NULL : issue_scheme(spec->issue_file);
+        bool is_file = is_page || g_file_test(spec->issue_file, G_FILE_TEST_EXISTS);
+        if (!is_file && strpbrk(spec->issue_file, " \t\n")) {
+            g_autofree char *shown = acr_text_fit(spec->issue_file, MAX_SHOWN);
+            return acr_task_refuse(error,
+                                   "cannot read the issue: there is no file '%s'; give the text of "
+                                   "an issue with --issue-text TEXT, or on standard input with "
+                                   "--issue -",
+                                   shown);
+        }
         if (scheme)
             return acr_task_refuse(error,
                                    "cannot read the issue: there is no file '%s', and no loaded "

@@ -183,6 +183,9 @@ static char *list_text(const AcrJson *rows)
 {
     guint columns = acr_screen_width(STDOUT_FILENO); /* 0: no limit */
     GString *text = g_string_new(NULL);
+    if (isatty(STDOUT_FILENO) && acr_json_size(rows)) /* other programs read rows only */
+        g_string_append_printf(text, "%-10s  %12s  %7s  %s\n", "STATE", "COST", "AGE",
+                               "ISSUE AND FOLDER");
     for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
         const char *verdict = acr_json_get_string(row, "verdict"),
                    *state = acr_json_get_string(row, "state");
@@ -250,7 +253,8 @@ static int list_runs(AcrHost *host, AcrRunSpec *spec)
     if (spec->json)
         return acr_out_exit(acr_out_json(rows), ACR_EXIT_OK);
     if (runs->len == 0)
-        acr_verb_say("there is no run of '%s' in your state folder", spec->repo);
+        acr_verb_say("there is no run of '%s' in your state folder%s", spec->repo,
+                     g_file_test(spec->repo, G_FILE_TEST_IS_DIR) ? "" : ", and no such folder");
     g_autofree char *text = list_text(rows);
     return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
 }
@@ -259,5 +263,7 @@ const AcrVerb acr_verb_runs = {
     .name = "runs",
     .summary = "List the run folders of a repository (without those of --out), or remove old ones",
     .takes = ACR_FOR_RUNS,
+    .examples = {{"List the runs of the enclosing repository", "runs"},
+                 {"Remove old ones and those without a patch", "runs --prune"}},
     .run = list_runs,
 };

@@ -482,14 +482,14 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     failed = run_host("extensions", "test", path, "--repo", sample_repo).check(1).out
     assert "FAILED test_finds_assignments: AssertionError (line" in failed
     path.write_text("API = 3\n", "utf-8")
-    assert "version 3" in run_host("extensions", "--extension", path).check(1).out
-    (row,) = run_host("extensions", "--extension", path, "--json").check(1).rows()[0]
+    assert "version 3" in run_host("extensions", "--extension", path).check(2).out
+    (row,) = run_host("extensions", "--extension", path, "--json").check(2).rows()[0]
     assert "version 3" in row["error"] and "calls" not in row
 
 
 def test_a_file_whose_name_is_not_text(run_host: RunHost, tmp_path: Path) -> None:
     options = write(tmp_path, {"l\udcff": HEAD + "1 / 0\n"})
-    assert "division by zero (line 4 in <module>)" in run_host("extensions", *options).check(1).err
+    assert "division by zero (line 4 in <module>)" in run_host("extensions", *options).check(2).err
 
 
 def test_a_name_that_is_not_installed_is_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
@@ -559,7 +559,7 @@ def test_settings_have_types_and_are_listed(run_host: RunHost, sample_repo: Repo
     assert run_host(*command).check().out == "4 False\n"
     given = {"ACR_EXTENSION_COUNT": "9", "ACR_EXTENSION_LOUD": "yes"}
     assert run_host(*command, env=given).check().out == "10 True\n"
-    wrong = run_host("extensions", *options, env=given | {"ACR_EXTENSION_COUNT": "many"}).check(1)
+    wrong = run_host("extensions", *options, env=given | {"ACR_EXTENSION_COUNT": "many"}).check(2)
     assert "ACR_EXTENSION_COUNT must be of the type int, not 'many'" in wrong.err
 
 
@@ -582,7 +582,7 @@ def test_a_call_that_is_left_out_fails(run_host: RunHost, sample_repo: Repo, tmp
     for words in ([option, path], ["test", path, "--repo", sample_repo]):
         assert (
             "'builtin.py' is left out: the call search_class has the name of another call"
-            in run_host("extensions", *words).check(1).err
+            in run_host("extensions", *words).check(2).err
         )
 
 

@@ -72,6 +72,7 @@ def test_on_a_narrow_terminal_the_folder_has_its_own_line(state: State, host: Ho
     state.fix("--tries", 1).check(1)
     shown = on_screen(host, "runs", "--repo", state.repo, columns=80, env=state.env).lines
     (row,) = (line for line in shown if line.startswith("none "))
+    assert any(line.startswith("STATE ") for line in shown)
     assert len(row) <= 80 and f"{row}    {state.rows()[0]['folder']}" in "".join(shown)
 
 

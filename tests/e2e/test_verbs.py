@@ -298,9 +298,11 @@ def test_index_json(run_host: RunHost, sample_repo: Repo) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_help(run_host: RunHost, verb: str) -> None:
-    """--help has the common options on one screen, --help-all all options."""
+    """--help has the common options on one screen, --help-all all options; both end with examples."""
     short = run_host(verb, "--help").check()
-    assert len(short.out.splitlines()) <= 40 and max(map(len, short.out.splitlines())) <= 120
+    options, _, examples = short.out.partition("\nExamples:\n")
+    assert re.search(rf"^  acr-host {verb}\b", examples, re.M)
+    assert len(options.splitlines()) <= 40 and max(map(len, options.splitlines())) <= 120
     has_more = "--help-all" in short.out
     result = run_host(verb, "--help-all").check() if has_more else short
     assert result.err == "" and set(short.out.splitlines()) <= set(result.out.splitlines())
@@ -364,11 +366,12 @@ def test_usage_and_version(run_host: RunHost) -> None:
         (["run", "--rounds", "many"], "many"),
         (["run", "--repo"], "--repo"),
         (["search", "--frobnicate"], "--frobnicate"),
-        (["search", 'search_class("A")'], "no git repository around"),
         (["patch", "file.md"], "no git repository around"),
         (["index"], "no git repository around"),
         (["index", "--repo", ".", "more"], "'more'"),
         (["replay", "a", "b"], "give one run folder"),
+        (["merge", __file__], "is not a folder"),
+        (["tests", "--repo", ".", "--test-cmd", ""], "--test-cmd is empty"),
         (["exec", "--", "true"], "no git repository around"),
         (["exec", "--repo", "."], "command"),
         (["exec", "--repo", ".", "--timeout", "-1", "--", "true"], "--timeout"),
@@ -392,7 +395,9 @@ def test_wrong_usage(run_host: RunHost, tmp_path: Path, words: list[str], said: 
         (["--temperature", "2.5"], "--temperature"),
         (["--verify", "maybe"], "--verify must be one of auto, always, never, not 'maybe'"),
         (["--issue-text", "x"], "--issue"),
-        (["--model", "nobody/x"], "nobody"),
+        (["--model", "nobody/x"], "names an unknown provider; known are"),
+        (["--model", "antropic/x"], "names an unknown provider (did you mean 'anthropic'?)"),
+        (["--issue", "fix: total is wrong"], "there is no file 'fix: total is wrong'; give the text of an issue with"),
         (["more"], "'more'"),
     ],
 )
