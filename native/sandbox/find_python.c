@@ -85,6 +85,28 @@ static char *find_in_path(const char *name)
     return NULL;
 }
 
+/* Returns pyenv's Python for the working tree, which its .python-version names; NULL if there is
+ * none. pyenv's own programs are scripts. The file may be the project's, so its first word is used
+ * only as a name in the user's folder of versions. */
+static char *find_pyenv(const char *work_tree)
+{
+    static const char allowed[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._+-";
+    const char *given = g_getenv("PYENV_ROOT"), *home = g_getenv("HOME");
+    g_autofree char *root = given && *given ? g_strdup(given)
+                                            : g_build_filename(home ? home : "/", ".pyenv", NULL),
+                    *file = g_build_filename(work_tree ? work_tree : "/", ".python-version", NULL);
+    g_autoptr(GBytes) bytes = work_tree ? acr_file_read(file, MAX_CONFIG_BYTES, NULL) : NULL;
+    g_autofree char *text = acr_bytes_text(bytes);
+    gsize len = strspn(text, allowed);
+    if (len == 0 || text[0] == '.' || (text[len] && !g_ascii_isspace(text[len])))
+        return NULL;
+    text[len] = '\0';
+    g_autofree char *python = g_build_filename(root, "versions", text, "bin", "python3", NULL);
+    return g_path_is_absolute(python) && is_program(python) && !is_script(python)
+               ? g_steal_pointer(&python)
+               : NULL;
+}
+
 /* Returns the folder of the virtual environment that contains the executable `path`; NULL if there
  * is none. */
 static char *venv_of(const char *path)
@@ -325,6 +347,8 @@ bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapsh
         place = not_taken ? place : which;
         not_taken = not_taken ? not_taken : not_active;
     }
+    if (!path && !given && (path = find_pyenv(work_tree)))
+        which = "pyenv's, which '.python-version' names";
     bool ok = path && take_python(path, &python, given ? error : &reason);
     if (!ok && given)
         return false;

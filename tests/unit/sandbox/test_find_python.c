@@ -74,6 +74,28 @@ BOX_TEST("/sandbox/find_python", the_active_environment_comes_before_the_systems
     g_setenv("PATH", before, TRUE);
 }
 
+BOX_TEST("/sandbox/find_python", python_version_names_one_of_pyenv)
+{
+    static const struct {
+        const char *text;
+        bool is_found;
+    } rows[] = {{"3.9.1\n3.8\n", true}, {"../../evil", false}, {"..", false}, {"3.8", false}};
+    g_autofree char *root = box_path(box, "pyenv"),
+                    *wanted = box_path(box, "pyenv/versions/3.9.1/bin/python3");
+    install(box, "pyenv/versions/3.9.1");
+    install(box, "evil");
+    g_setenv("PYENV_ROOT", root, TRUE);
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        g_auto(AcrSandboxPython) python = {0};
+        box_put(box, "work/.python-version", rows[i].text, 0644);
+        assert_ok(find(box, NULL, &python, &error), error);
+        g_assert_cmpint(strcmp(python.path, wanted) == 0, ==, rows[i].is_found);
+        g_assert_cmpint(strstr(python.remark, "pyenv's") != NULL, ==, rows[i].is_found);
+    }
+    g_unsetenv("PYENV_ROOT");
+}
+
 /* A link outside the folders that the sandbox shows must be created in the sandbox. */
 BOX_TEST("/sandbox/find_python", links_on_the_way_are_told)
 {
