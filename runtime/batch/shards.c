@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "layout/layout.h"
 #include "task/live.h"
@@ -311,10 +312,9 @@ void acr_shards_clear(AcrShards *shards)
 static bool find_parts(AcrShards *shards, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(shards->out, 0, NULL);
-    if (g_file_test(shards->out, G_FILE_TEST_IS_REGULAR)) /* g_dir_open may change errno */
-        return refuse(error, "'%s' is not a folder", shards->out);
-    if (!dir)
-        return refuse(error, "cannot read the folder '%s': %s", shards->out, g_strerror(errno));
+    if (!dir) /* g_dir_open may have changed errno */
+        return refuse(error, "cannot read the folder '%s': %s", shards->out,
+                      access(shards->out, R_OK) ? g_strerror(errno) : "it is not a folder");
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         Part part;
         if (!read_folder_name(name, &part))

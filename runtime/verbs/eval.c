@@ -170,7 +170,7 @@ const AcrVerb acr_verb_eval = {
     .takes = ACR_FOR_EVAL,
     .uses_network = true,
     .examples = {{"Grade predictions without a container engine",
-                  "eval --dataset tasks.jsonl --predictions preds.jsonl --run-id 1 --out grades "
+                  "eval --dataset tasks.jsonl --predictions preds.jsonl --run-id 1 --out out "
                   "--sandbox environment --repos repos"}},
     .run = run_eval,
 };

@@ -93,6 +93,7 @@ STAND_INS = {
     "pr ../out": "pr ../done",
     "ID": "one",
     "DIR": "../graded",
+    "--run-id 1 --out out": "--run-id 1 --out ../grades",
     "--out out": "--out ../again",
     " …": "",
     "Session.send": "BlockTariff.usage_charge",

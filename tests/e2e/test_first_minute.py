@@ -50,7 +50,7 @@ def test_a_demonstration_in_a_folder_can_be_repeated(run_host: RunHost, tmp_path
     assert shown.startswith("$ acr-host run --repo ") and "removed" not in shown
     assert (kept / "sample" / "issue.md").is_file() and (kept / "out" / "patch.diff").is_file()
     run_host(*shown.split()[2:]).check()
-    run_host("demo", "kept", cwd=tmp_path).one_line(2, "name a new one")
+    run_host("demo", "kept", cwd=tmp_path).one_line(2, "name a new folder")
 
 
 def test_a_demonstration_in_a_repository_is_one_of_its_own(run_host: RunHost, sample_repo: Repo) -> None:
@@ -98,7 +98,7 @@ def test_the_repository_around_and_a_new_run_folder(run_host: RunHost, sample_re
 
 def test_where_there_is_no_repository_around(run_host: RunHost, tmp_path: Path) -> None:
     state = tmp_path / "state"
-    for line in (words("--issue", ISSUE), ["search", 'search_class("A")'], ["exec", "--", "true"]):
+    for line in (words("--issue", ISSUE), ["exec", "--", "true"]):
         run_host(*line, cwd=tmp_path, env={"XDG_STATE_HOME": str(state)}).one_line(2, "--repo", str(tmp_path))
     assert not state.exists()
 
